@@ -199,3 +199,9 @@ def test_what_people_disagree_on_is_settled_by_reviewers(db, acts):
     assert decisions.decide(db, [settled]).saved == ["settles-it"]
     acts(ann)
     assert decisions.decide(db, [settled]).saved == ["settles-it"], "it is stored: sending it again changes nothing"
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_escaped_in_the_log_that_is_downloaded(db, tmp_path, annotator):
+    members.add(db, "=HYPERLINK(1)", "guest", "@Olga")
+    annotator("members", "log", str(db.paths.project), "--csv", str(tmp_path / "log.csv"))
+    assert ",'@Olga,added,'=HYPERLINK(1)," in (tmp_path / "log.csv").read_text()

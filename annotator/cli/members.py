@@ -1,6 +1,5 @@
 """The commands for the members of a project that several people label: roles, invitation links, the log."""
 
-import csv
 import json
 import sys
 import time
@@ -129,15 +128,17 @@ def log(
     as_json: AsJson = False,
 ) -> None:
     """Show who signed in, and who changed what about whom, newest first."""
+    from annotator.exchange.files.text_cells import Rows
     from annotator.store import members
     from annotator.store.database import Database
 
     entries = members.log(Database(project))
     if to is not None:
         with to.open("w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file)
-            rows.writerow(["id", "at", "by", "what", "member", "detail"])
-            rows.writerows(asdict(entry).values() for entry in entries)
+            rows = Rows(file)
+            rows.row(["id", "at", "by", "what", "member", "detail"])
+            for entry in entries:
+                rows.row(asdict(entry).values())
         typer.echo(f"{to}: {len(entries):,} entries.", err=True)
     elif as_json:
         json.dump([asdict(entry) for entry in entries], sys.stdout, ensure_ascii=False)

@@ -1,6 +1,5 @@
 """The command that shows how each person answers."""
 
-import csv
 import json
 import math
 from pathlib import Path
@@ -65,7 +64,9 @@ def people(
     print(
         "\nEstimates from first answers to what others answered, too, with 95 % intervals. Sensitivity: of what is"
         "\nthere, how much the person finds; specificity: of what is not there, how much the person rejects. They"
-        "\nassume that people err independently. Between two people alone, the answers cannot tell which of them errs."
+        "\nassume that people err independently and are careful on the whole: for careless people, and for what"
+        "\neverybody overlooks, they are too high and too sure. Between two people alone, the answers cannot tell"
+        "\nwhich of them errs."
     )
 
 
@@ -76,12 +77,14 @@ def _percent(figure: Estimate) -> str:
 
 
 def _write(measured: "list[Person]", to: Path) -> None:
+    from annotator.exchange.files.text_cells import Rows
+
     with to.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
+        rows = Rows(file)
         ends = [f"{rate}{end}" for rate in ("sensitivity", "specificity") for end in ("", "_low", "_high")]
-        rows.writerow(["person", "class", "present", "absent", *ends])
+        rows.row(["person", "class", "present", "absent", *ends])
         for person in measured:
             for of in person.classes:
                 figures = [(rate.value, rate.low, rate.high) for rate in (of.sensitivity, of.specificity)]
                 cells = ["" if math.isnan(value) else value for rate in figures for value in rate]
-                rows.writerow([person.name, of.name, of.present, of.absent, *cells])
+                rows.row([person.name, of.name, of.present, of.absent, *cells])

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
+from annotator.exchange.files.text_cells import escaped
 from annotator.quality.agreement import Agreement, agreement
 from annotator.roles import Right
 from annotator.shares import counted
@@ -143,7 +144,7 @@ def _by_week(measured: Agreement, colours: theme.Palette) -> None:
 def _as_table(measured: Agreement) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "class": row.name,
+            "class": escaped(row.name),
             "answered_twice": row.cells,
             "differ": row.differ,
             "same": row.raw.value,

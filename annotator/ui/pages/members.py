@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.text_cells import escaped
 from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
 from annotator.store import members
 from annotator.store.database import Database
@@ -182,7 +183,7 @@ def _log(db: Database) -> None:
     st.dataframe(_table(entries), hide_index=True, width="stretch")
     st.download_button(
         "Download all as CSV",
-        lambda: _table(members.log(db)).to_csv(index=False),
+        lambda: _table(members.log(db)).map(escaped).to_csv(index=False),
         file_name="access_log.csv",
         mime="text/csv",
         on_click="ignore",
