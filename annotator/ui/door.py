@@ -49,7 +49,8 @@ HEADERS = {
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>%s
 <style>
-body { font: 16px/1.5 sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em; color-scheme: light dark; }
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em; }
 a.button { display: inline-block; padding: 0.5em 1.2em; border-radius: 9px; background: #0b7265; color: #fff;
   text-decoration: none; }
 </style>
