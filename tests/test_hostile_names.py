@@ -187,6 +187,7 @@ def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, se
             assert page.evaluate(FOUND) == [], name
             page.keyboard.press("Escape")
         assert foreign == [] and page.troubles == [] and troubles == [], name
+    page.goto(f"{served.address}/classes")
     page.get_by_label("One class per line").fill("\n".join(f"image\n{name}{200 * 'x'}" for name in (*MARKUP, ANN)))
     page.get_by_role("button", name="Add classes").click()
     box = page.locator("[data-testid=stAlert]")

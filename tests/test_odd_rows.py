@@ -148,7 +148,10 @@ ROWS = {
         "audit 1",
     ),
     "an audited cell with a word for a stratum": (["UPDATE audit_cell SET stratum = 'likely'"], "audit 1"),
-    "an audit without arrays": (["INSERT INTO audit VALUES (7, 1, 1, 0, 1)"], "audit 7"),
+    "an audit without arrays": (
+        ["INSERT INTO audit (id, run_id, last_decision_id, drawn_at, published) VALUES (7, 1, 1, 0, 1)"],
+        "audit 7",
+    ),
     "a cell accepted with a state that is none": (
         ["INSERT INTO acceptance VALUES (1, 'a1', 1, 1, 1, 0.9, 0.9, 0.95, 9, 0, 0, '', NULL)",
          "INSERT INTO accepted VALUES (20, 1, 1, 'yes', 0.9)"],
