@@ -28,6 +28,8 @@ class Source:
                 included: without them the cells on which model and people differ would be missing
     timed       the kind of work that its time measures: grid, image (several classes at once), click; "" for none
     claimable   an open page may send it
+    blind       whoever answers does not see what others have said
+    is_vote     it never changes a label that another person gave
     right       what a member needs who gives it
     """
 
@@ -38,6 +40,8 @@ class Source:
     unbiased: bool = True
     timed: str = ""
     claimable: bool = True
+    blind: bool = False
+    is_vote: bool = False
     right: Right = Right.ANSWER
 
 
@@ -53,6 +57,23 @@ SOURCES = {
             "chance",
             scored=True,
             timed="grid",
+            blind=True,
+        ),
+        Source(
+            "reading",
+            "one of several people who answer every class of an image, blind to each other",
+            "chance",
+            timed="image",
+            blind=True,
+            is_vote=True,
+        ),
+        Source(
+            "known",
+            "an image whose answers are known, mixed in to see how well a person answers",
+            "chance",
+            timed="image",
+            blind=True,
+            is_vote=True,
         ),
         Source("done", "no other class is present", "person"),
         Source("gallery", "a person changed several images at once", "person", unbiased=False),

@@ -51,6 +51,7 @@ PAGES = {
     "speed_test": ".sheet button",
     "agreement": "[data-testid=stVegaLiteChart]",
     "members": "[data-testid=stCode]",
+    "assignment": "[data-testid=stForm]",
 }
 COMPONENTS = ("annotate", "autopilot", "grid", "review", "gallery", "map", "grid?audit=1", "speed_test")
 TARGET, SMALL_TARGET = 44, 24  # CSS pixels; the smaller one for what stands inside a chip

@@ -5,8 +5,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+from conftest import draw
 
 from annotator.exchange.setup import set_up
+from annotator.records import Decision
+from annotator.store import decisions, images
 from annotator.store.database import Database
 from annotator.ui.access import access
 from annotator.ui.keys import SERVED_TO_TEAM
@@ -27,9 +30,17 @@ def test_the_commands_of_the_page_run_in_their_order(annotator, tmp_path, photos
         annotator(*words)
 
 
-def test_the_commands_of_the_team_page_run_in_their_order(annotator, tmp_path, photos, class_file, monkeypatch):
+def test_the_commands_of_the_team_page_run_in_their_order(annotator, tmp_path, monkeypatch):
     """But those that serve until they are stopped, and pip: of the former the options are read."""
-    set_up(tmp_path / "birds", images_folder=photos, class_file=class_file)
+    for number in range(6):
+        draw(tmp_path / "photos" / "site-3" / f"{number}.jpg", (), seed=number)
+    (tmp_path / "classes.txt").write_text("heron\nfox\n")
+    set_up(tmp_path / "birds", images_folder=tmp_path / "photos", class_file=tmp_path / "classes.txt")
+    complete = Decision("complete", "done", "Olga", "done", image_id=1)
+    assert not decisions.decide(Database(tmp_path / "birds"), [complete]).refused
+    name = images.all_images(Database(tmp_path / "birds"))[0].name
+    (tmp_path / "hard.txt").write_text(f"{name}\n")
+    (tmp_path / "known.txt").write_text(f"{name}\n")
     (tmp_path / "provider.toml").write_text(re.search(r"```toml\n(.*?)```", TEAM, re.DOTALL).group(1))
     (tmp_path / "provider.toml").chmod(0o600)
     monkeypatch.chdir(tmp_path)

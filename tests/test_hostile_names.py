@@ -48,8 +48,19 @@ PAGES = {
     "settings": "[data-testid=stSelectbox]",
     "classes": "[data-testid=stForm]",
     "agreement": "[data-testid=stVegaLiteChart]",
+    "assignment": "[data-testid=stForm]",
 }
-STREAMLITS = ("progress", "agreement", "certificate", "imports", "export", "images", "settings", "classes")
+STREAMLITS = (
+    "progress",
+    "agreement",
+    "assignment",
+    "certificate",
+    "imports",
+    "export",
+    "images",
+    "settings",
+    "classes",
+)
 SCRIPT = """
 from annotator.ui import frame
 from annotator.ui.pages import {name} as one

@@ -185,6 +185,7 @@ called = [
     ["diff", project, "now"],
     ["tokens", project],
     ["members", project],
+    ["assign", project],
     ["formats"],
     ["backbones"],
     ["backbone", project],

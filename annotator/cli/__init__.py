@@ -1,9 +1,9 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
 project.py (init, serve, demo), backup.py (backup, restore), doctor.py, work.py (worker, embed, train), backbones.py,
-adapt.py, show.py (status, history, methods), export.py, predictions.py, members.py, names.py, import_.py, classes.py,
-certify.py, accept.py, pace.py, agreement.py, people.py, bench.py, bench_labels.py and bench_finish.py hold the
-commands;
+adapt.py, show.py (status, history, methods), export.py, predictions.py, members.py, assign.py, names.py, import_.py,
+classes.py, certify.py, accept.py, pace.py, agreement.py, people.py, bench.py, bench_labels.py and bench_finish.py hold
+the commands;
 options.py and printing.py are what they share.
 
 It never loads torch itself, except for the commands that train, measure, or show a method in full.
@@ -17,6 +17,7 @@ from annotator.cli import (
     accept,
     adapt,
     agreement,
+    assign,
     backbones,
     backup,
     bench,
@@ -67,6 +68,7 @@ for module in (
 app.add_typer(classes.commands, name="classes")
 app.add_typer(predictions.tokens, name="tokens")
 app.add_typer(members.commands, name="members")
+app.add_typer(assign.commands, name="assign")
 app.add_typer(import_.imports, name="imports")
 bench.commands.add_typer(bench_labels.commands)
 bench.commands.add_typer(bench_finish.commands)

@@ -16,7 +16,18 @@ from annotator.snapshot.suggestions import (
     labels_until_first_run,
     probability_bytes,
 )
-from annotator.store import classes, decisions, heartbeat, images, leases, overview, runs, sequences, versions
+from annotator.store import (
+    assignment,
+    classes,
+    decisions,
+    heartbeat,
+    images,
+    leases,
+    overview,
+    runs,
+    sequences,
+    versions,
+)
 from annotator.store.comments import comment_counts
 from annotator.store.database import Database
 from annotator.store.sequences import SEQUENCES
@@ -24,6 +35,7 @@ from models.query_strategies.incomplete import INCOMPLETE
 
 COMPLETE = "Every image is complete: each class has an answer."
 BACK = "What is not answered there comes back within three minutes."  # of images that other pages have open
+NOT_ALL = "Some images wait for blind answers, which Autopilot asks for, or belong to other people."
 FINISHED = ("review", "certificate", "export")  # pages to go to once everything is answered
 MODES = ("annotate", "review")
 
@@ -94,7 +106,8 @@ def next_work(db: Database, wanted: Wanted) -> Work:
     resumed = bool(wanted.instead) and leases.take_over(db, wanted.holder, wanted.instead)
     run = runs.current_run(db)
     counts = overview.image_counts(db)
-    if wanted.want == 0:
+    nothing_whole = wanted.mode == "annotate" and assignment.has_classes(db, wanted.annotator)
+    if wanted.want == 0 or nothing_whole:
         leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
         work_items = []
     elif wanted.mode == "annotate":
@@ -221,6 +234,10 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
 def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -> tuple[str, tuple[str, ...]]:
     if counts["complete"] == counts["all"]:
         return COMPLETE, FINISHED
+    if assignment.has_classes(db, wanted.annotator):
+        return "You are asked about your own classes, one at a time: on the Grid page, or by Autopilot.", (
+            "grid", "autopilot",
+        )  # fmt: skip
     if wanted.have:  # answered on this page and not saved yet
         return "Saving your last answers...", ()
     if leased := leases.held_by_others(db, wanted.holder):
@@ -228,6 +245,8 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
             f"Nothing left to label here: {elsewhere(leased)}. {BACK}",
             ("autopilot", "grid", "review"),
         )
+    if assignment.is_limited(db, wanted.annotator):
+        return f"Nothing left to label here. {NOT_ALL}", ("autopilot", "grid", "review")
     return "Nothing left to label here: the remaining files cannot be read.", ("progress", "autopilot", "review")
 
 

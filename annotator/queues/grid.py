@@ -9,10 +9,11 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate, selection
-from annotator.queues.annotate import BACK, Work, elsewhere, with_surroundings
+from annotator.queues.annotate import BACK, NOT_ALL, Work, elsewhere, with_surroundings
 from annotator.records import Image, Run, WantedGrids
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
-from annotator.store import auto_accepted, cells, classes, images, leases, overview, runs, selections
+from annotator.store import assignment, auto_accepted, cells, classes, images, leases, overview, runs, selections
+from annotator.store.assignment import NOTHING, Aside, Taken
 from annotator.store.database import Database
 from annotator.store.prediction_sources import in_words
 
@@ -76,8 +77,10 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     grids: list[Grid] = []
     if wanted.want and class_ids:
         snapshot = read_snapshot(db)
-        out = Out(wanted, leases.held(db, wanted.holder))
+        out = Out.of(db, wanted)
         for class_id in _classes_to_try(db, wanted, snapshot, out, class_ids):
+            if class_id in out.classes_away:
+                continue
             grids = _grids(db, wanted, snapshot, class_id, out)
             if grids:
                 break
@@ -109,7 +112,8 @@ def best_class(db: Database, size: int = 24) -> int | None:
     """The class whose next grid is expected to bring most positives; without a model the one with fewest answers."""
     class_ids = [class_.id for class_ in classes.all_classes(db)]
     wanted = WantedGrids("", "", None, size, (), 1)
-    return next(iter(_best_first(db, wanted, read_snapshot(db), Out(wanted, leases.held(db, "")), class_ids)), None)
+    out = Out(wanted, leases.held(db, ""))
+    return next(iter(_best_first(db, wanted, read_snapshot(db), out, class_ids)), None)
 
 
 def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
@@ -130,17 +134,34 @@ def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[st
 
 
 class Out:
-    """Images and cells that a page is not given: those it has or has answered, and those leased elsewhere."""
+    """Images and cells that a page is not given: those it has or has answered, those leased elsewhere, and those that
+    are not its person's.
 
-    def __init__(self, wanted: WantedGrids, held: Collection[tuple[int, int]]):
+    aside, classes_away    what is not its person's (store/assignment.py)
+    """
+
+    def __init__(
+        self,
+        wanted: WantedGrids,
+        held: Collection[tuple[int, int]],
+        aside: Aside = NOTHING,
+        classes_away: Collection[int] = (),
+    ):
+        self.aside, self.classes_away = aside, set(classes_away)
         self.whole = {image_id for image_id, class_id in held if not class_id}
         self.cells: dict[int, set[int]] = {}  # class id -> image ids
         for image_id, class_id in (*wanted.have, *wanted.passed, *held):
             self.cells.setdefault(class_id, set()).add(image_id)
 
-    def images(self, class_id: int) -> set[int]:
+    @classmethod
+    def of(cls, db: Database, wanted: WantedGrids) -> "Out":
+        """What is not given to a page of this person."""
+        own = assignment.aside(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
+        return cls(wanted, leases.held(db, wanted.holder), *own)
+
+    def images(self, class_id: int) -> Taken:
         """Images whose cell of this class is not given."""
-        return self.whole | self.cells.get(class_id, set())
+        return Taken(self.whole | self.cells.get(class_id, set()), self.aside)
 
 
 def _classes_to_try(
@@ -180,12 +201,13 @@ def finds_of(snapshot: Snapshot, out: Out, size: int) -> dict[int, float]:
     whole, known = predictions.rows(list(out.whole))
     is_out = np.zeros(len(predictions.image_ids), bool)
     is_out[whole[known]] = True
+    is_out |= out.aside.among(predictions.image_ids)
     is_open = (rows >= 0) & ~is_out[rows]
     for column, place in np.argwhere(is_open & delta.changed[rows]).tolist():
         is_open[column, place] = delta.is_open(int(rows[column, place]), column)
     finds = {}
     for column, class_id in enumerate(predictions.class_ids.tolist()):
-        if rows[column, 0] < 0:
+        if rows[column, 0] < 0 or class_id in out.classes_away:
             continue
         if single := out.cells.get(class_id):
             is_open[column] &= ~np.isin(predictions.image_ids[rows[column]], list(single))
@@ -214,27 +236,31 @@ def _grids(db: Database, wanted: WantedGrids, snapshot: Snapshot | None, class_i
     ]
 
 
-def ranked(snapshot: Snapshot, column: int, out: set[int]) -> Iterator[tuple[int, float]]:
+def ranked(snapshot: Snapshot, column: int, out: Taken) -> Iterator[tuple[int, float]]:
     """Image ids with an open cell in a column and their probabilities, likeliest first."""
     image_ids, rankings = snapshot.predictions.image_ids, snapshot.rankings
     rows, scores = rankings.by_class[column], rankings.scores[column]
     for start in range(0, len(rows), 512):
         block = rows[start : start + 512]
-        changed = snapshot.delta.changed[block]
+        changed, aside = snapshot.delta.changed[block], out.aside.among(image_ids[block])
         for place, (row, image_id) in enumerate(zip(block.tolist(), image_ids[block].tolist(), strict=True)):
             if row < 0:
                 return
-            if image_id not in out and not (changed[place] and not snapshot.delta.is_open(row, column)):
+            if (
+                not aside[place]
+                and image_id not in out.ids
+                and not (changed[place] and not snapshot.delta.is_open(row, column))
+            ):
                 yield image_id, float(scores[start + place])
 
 
-def _unranked(db: Database, class_id: int, out: set[int], want: int) -> Iterator[tuple[int, None]]:
+def _unranked(db: Database, class_id: int, out: Taken, want: int) -> Iterator[tuple[int, None]]:
     """Image ids with an open cell of a class, in working order."""
-    limit, seen = len(out) + want, set(out)
+    limit, seen = len(out.ids) + want, set(out.ids)
     while True:
         # Each query is read to its end: one left open would keep this connection from writing.
         image_ids = cells.open_images(db, class_id, limit)
-        yield from ((image_id, None) for image_id in image_ids if image_id not in seen)
+        yield from ((image_id, None) for image_id in image_ids if image_id not in seen and image_id not in out.aside)
         if len(image_ids) < limit:
             return
         seen.update(image_ids)
@@ -305,6 +331,8 @@ def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classe
         return "There are no images yet. Add a folder of them on the Images page."
     if not has_classes:
         return "There are no classes yet. Add some on the Classes page."
+    if wanted.class_id in assignment.classes_away(db, wanted.annotator):
+        return "Other people are asked about this class. Choose another class."
     leased = _open_elsewhere(db, wanted)
     come = f"{elsewhere(leased)}. {BACK}"
     if wanted.selection:
@@ -315,4 +343,6 @@ def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classe
     if leased:
         return f"Nothing else to answer for this class. {come} Another class may have more."
     more = " The next training may bring more." if run else ""
+    if assignment.is_limited(db, wanted.annotator):
+        more = f" {NOT_ALL}{more}"
     return f"Nothing left to answer for this class.{more} Choose another class."

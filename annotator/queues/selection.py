@@ -6,6 +6,7 @@ import numpy as np
 
 from annotator.snapshot.predictions import Predictions
 from annotator.store import cells, selections
+from annotator.store.assignment import Taken
 from annotator.store.database import Database
 
 AT_ONCE = 500  # cells whose labels are read in one query
@@ -13,7 +14,7 @@ SAMPLE = 1000  # images from which the best class of a selection is estimated
 
 
 def cells_of(
-    db: Database, predictions: Predictions | None, selection: str, class_id: int, out: set[int]
+    db: Database, predictions: Predictions | None, selection: str, class_id: int, out: Taken
 ) -> Iterator[tuple[int, float | None]]:
     """Image ids of a selection with the probability of a class, None without a model: unanswered ones by falling
     probability, then answered ones.
@@ -23,7 +24,7 @@ def cells_of(
     Raises AnnotatorError for a selection that was deleted.
     """
     ids = selections.load(db, selection)
-    ids = ids[~np.isin(ids, list(out))]
+    ids = ids[~out.among(ids)]
     chances = np.full(len(ids), np.nan, np.float32)
     if predictions is not None:
         chances = predictions.aligned(predictions.probabilities, ids, [class_id])[:, 0].astype(np.float32)

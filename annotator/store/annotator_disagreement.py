@@ -8,7 +8,7 @@ import numpy as np
 
 from annotator.records import UNSURE, Voice
 from annotator.store.database import Database
-from annotator.store.history import answers_of_people, disagreements
+from annotator.store.history import answers_of_people, disagreements, is_vote
 
 
 class FirstAnswer(NamedTuple):
@@ -68,8 +68,10 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
         with db.reading() as sql:
             statement = "SELECT id, decided_at FROM decision WHERE image_id = ? AND source != 'settlement'"
             when = dict(sql.execute(statement, [image_id]).fetchall())
-            for id_, class_id, state, person in answers_of_people(sql, image_id):
-                if state is None:
+            for id_, class_id, state, person, source in answers_of_people(sql, image_id):
+                if state is None and is_vote(source):
+                    said.get(class_id, {}).pop(person, None)
+                elif state is None:
                     said.pop(class_id, None)
                 elif state != UNSURE and id_ in when:
                     said.setdefault(class_id, {}).setdefault(person, FirstAnswer(state, when[id_]))

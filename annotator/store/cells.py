@@ -144,7 +144,11 @@ def untouched(db: Database) -> np.ndarray:
 
 def unlabeled_images(db: Database, start: str, looked_at: int, limit: int) -> list[int]:
     """Images without a positive, among the `looked_at` images from a random place (`start`) on; at most `limit`."""
-    ids = images.from_place(db, start, looked_at)
+    return without_positive(db, images.from_place(db, start, looked_at), limit)
+
+
+def without_positive(db: Database, ids: Sequence[int], limit: int) -> list[int]:
+    """The first `limit` of these images that have no positive."""
     unlabeled: list[int] = []
     for some in _parts(ids):
         positive = {

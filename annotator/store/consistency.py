@@ -1,8 +1,8 @@
 """Whether the derived tables agree with the decisions, and deriving them again where they do not.
 
-Labels, stages and annotator disagreements are rebuilt from all decisions in a temporary copy, and tallies are counted.
-The copy is a file that SQLite keeps in memory as far as its cache goes. A million images take minutes, so no page
-calls this; `annotator doctor` does, and tests and measurements that kill processes.
+Labels, stages, annotator disagreements and the counts of blind answers are rebuilt from all decisions in a temporary
+copy, and tallies are counted. The copy is a file that SQLite keeps in memory as far as its cache goes. A million images
+take minutes, so no page calls this; `annotator doctor` does, and tests and measurements that kill processes.
 """
 
 import sqlite3
@@ -24,8 +24,8 @@ _FOLLOW = {  # derived tables, and the columns that are compared
     "label": "SELECT image_id, class_id, state, decision_id FROM label",
     "stage": "SELECT id, stage FROM image",
     "contradiction": "SELECT image_id, class_id FROM contradiction",
+    "reading": "SELECT image_id, had, due FROM reading",
 }
-_FIRST = {"label": "image_id", "stage": "id", "contradiction": "image_id"}  # the column that names the image
 _COUNTED = """SELECT kind, one, two, sum(n) FROM (
     SELECT 'stage' AS kind, stage AS one, '' AS two, count(*) AS n FROM image GROUP BY stage
     UNION ALL SELECT 'label', class_id, state, count(*) FROM label GROUP BY class_id, state
@@ -83,8 +83,9 @@ def differences(db: Database, progress: Progress | None = None) -> Differences:
         for name, statement in _FOLLOW.items():
             stored = f"SELECT * FROM stored_{name}"
             found.derived += _differing(copy, name, statement, stored)
+            image = "id" if name == "stage" else "image_id"
             for one, other in ((statement, stored), (stored, statement)):
-                rows = copy.execute(f"SELECT DISTINCT {_FIRST[name]} FROM (SELECT * FROM ({one}) EXCEPT {other})")
+                rows = copy.execute(f"SELECT DISTINCT {image} FROM (SELECT * FROM ({one}) EXCEPT {other})")
                 found.images.update(row[0] for row in rows.fetchall())
     return found
 

@@ -15,10 +15,19 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import OF_A_CELL, SOURCES, Batch, Decision, Label, Saved
 from annotator.roles import Right
-from annotator.store import acting, database, prediction_sources, refusals
+from annotator.store import acting, database, prediction_sources, readings, refusals
 from annotator.store.archived import Archive
 from annotator.store.database import Database, new_id
-from annotator.store.history import COMPLETE, clear_label, close, rebuild, set_disagreements, set_label, set_stage
+from annotator.store.history import (
+    COMPLETE,
+    clear_label,
+    close,
+    is_vote,
+    rebuild,
+    set_disagreements,
+    set_label,
+    set_stage,
+)
 from annotator.store.odd_rows import STATES
 from annotator.store.sources import in_sql
 
@@ -43,6 +52,7 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     refused: dict[str, str] = {}
     with db.writing(right=Right.ANSWER) as sql:
         answered: list[tuple[int, int, int]] = []
+        read: list[Decision] = []
         for decision in decisions:
             parts = _parts(decision) if isinstance(decision, Batch) else [decision]
             known, problem = refusals.stored(sql, decision.uuid, parts)
@@ -51,7 +61,10 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
                 continue
             if not known:
                 answered += [cell for part in parts if (cell := _append(sql, part))]
+                read += [part for part in parts if part.source == readings.SOURCE]
             saved.append(decision.uuid)
+        for image_id in {part.image_id for part in read if part.image_id is not None}:
+            readings.count(sql, image_id)
         prediction_sources.log(sql, db, answered)
     return Saved([uuid for uuid in saved if uuid not in refused], refused)
 
@@ -224,7 +237,9 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, i
             if archive.target(class_id, decision_id):
                 rebuild(sql, image_id, decision_id)
             return answered
-        if state is None:
+        if is_vote(decision.source) and _is_of_another(sql, decision):
+            before = True
+        elif state is None:
             before = clear_label(sql, image_id, class_id)
         else:
             before = set_label(sql, image_id, class_id, state, decision_id)
@@ -234,6 +249,14 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, i
         close(sql, decision.image_id, decision_id)
     set_stage(sql, decision.image_id, decision_id)
     return answered
+
+
+def _is_of_another(sql: sqlite_utils.Database, decision: Decision) -> bool:
+    """Whether the cell has a label that another person gave."""
+    statement = """SELECT annotator != ? FROM label l JOIN decision d ON d.id = l.decision_id
+        WHERE l.image_id = ? AND l.class_id = ?"""
+    row = sql.execute(statement, [decision.annotator, decision.image_id, decision.class_id]).fetchone()
+    return bool(row and row[0])
 
 
 def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) -> int:

@@ -7,11 +7,12 @@ labels.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlite_utils
 
-from annotator.records import ABSENT, OF_A_CELL, UNSURE
+from annotator.records import ABSENT, OF_A_CELL, SOURCES, UNSURE
+from annotator.store import readings
 from annotator.store.archived import ACTIVE, COUNT_ACTIVE, Archive, Target
 
 UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
@@ -71,6 +72,7 @@ def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None
             set_label(sql, image_id, class_id, *answer)
     set_stage(sql, image_id, decision_id)
     set_disagreements(sql, image_id)
+    readings.count(sql, image_id)
 
 
 def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
@@ -87,35 +89,50 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
     or absent, and the decision that gave it.
 
     A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
-    person's. The next answer to that cell, whoever gives it and whatever it is, settles it: only that answer and later
-    ones count from then on. Unsure disagrees with nobody, after a cell was cleared its former answers do not count, and
-    imported labels are nobody's answers.
+    person's. The next answer of somebody who could see it settles it, whoever gives it and whatever it is: only that
+    answer and later ones count from then on. A blind answer settles nothing; it is one more answer. Unsure disagrees
+    with nobody, after a cell was cleared its former answers do not count, and imported labels are nobody's answers.
     """
     standing: dict[int, dict[str, tuple[int, int]]] = {}
     caused_by: dict[int, int] = {}
-    for decision_id, class_id, state, annotator in answers_of_people(sql, image_id):
-        if caused_by.pop(class_id, None) is not None:
+    (blind_since,) = sql.execute("SELECT decision_id FROM blind_since").fetchone()
+    for answer in answers_of_people(sql, image_id):
+        if answer.source == "known":  # it tells about the person, not about the image
+            continue
+        class_id = answer.class_id
+        is_blind = answer.decision_id > blind_since and answer.source in SOURCES and SOURCES[answer.source].blind
+        if caused_by.pop(class_id, None) is not None and not is_blind:
             standing[class_id] = {}
         states = standing.setdefault(class_id, {})
-        states.pop(annotator, None)
-        if state is None:
+        states.pop(answer.annotator, None)
+        if answer.state is None and not is_vote(answer.source):
             states.clear()
-        elif state != UNSURE:
-            states[annotator] = state, decision_id
-        if len({answer for answer, _ in states.values()}) > 1:
-            caused_by[class_id] = decision_id
+        elif answer.state not in (None, UNSURE):
+            states[answer.annotator] = answer.state, answer.decision_id
+        if len({state for state, _ in states.values()}) > 1:
+            caused_by[class_id] = answer.decision_id
     return {class_id: (newest, standing[class_id]) for class_id, newest in caused_by.items()}
 
 
-def answers_of_people(sql: sqlite_utils.Database, image_id: int) -> Iterator[tuple[int, int, int | None, str]]:
-    """Answers that hold, of an image that several people decided about, oldest first: decision, class, state (None:
-    cleared), person; a "done" answers several classes. Imported labels are nobody's answers."""
+class Answer(NamedTuple):
+    """What a decision says of one class of an image; state None: cleared."""
+
+    decision_id: int
+    class_id: int
+    state: int | None
+    annotator: str
+    source: str
+
+
+def answers_of_people(sql: sqlite_utils.Database, image_id: int) -> Iterator[Answer]:
+    """Answers that hold, of an image that several people decided about, oldest first; a "done" answers several classes.
+    Imported labels are nobody's answers."""
     history = _history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
         return
     for row, class_id, state in _Replay(sql, history).answers():
         if row["source"] != "import":
-            yield row["id"], class_id, state, row["annotator"]
+            yield Answer(row["id"], class_id, state, row["annotator"], row["source"])
 
 
 def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
@@ -132,6 +149,7 @@ class _Cell:
 
     state: int
     decision_id: int
+    annotator: str
     is_merged: bool = False
 
 
@@ -168,7 +186,7 @@ class _Replay:
                     yield row, effect[0].class_id, effect[1]
             elif row["action"] == "done":
                 for class_id in self.covered(row):
-                    self.cells.setdefault(class_id, _Cell(ABSENT, row["id"]))
+                    self.cells.setdefault(class_id, _Cell(ABSENT, row["id"], row["annotator"]))
                     yield row, class_id, ABSENT
 
     def covered(self, done: dict[str, Any]) -> list[int]:
@@ -199,10 +217,18 @@ def _effect(archive: Archive, cells: dict[int, _Cell], row: dict[str, Any]) -> t
 
 
 def _apply(cells: dict[int, _Cell], row: dict[str, Any], target: Target, state: int | None) -> None:
+    if is_vote(row["source"]) and target.class_id in cells and cells[target.class_id].annotator != row["annotator"]:
+        return
     if state is None:
         cells.pop(target.class_id, None)
     else:
-        cells[target.class_id] = _Cell(state, row["id"], target.is_other or row["source"] == "merge")
+        is_merged = target.is_other or row["source"] == "merge"
+        cells[target.class_id] = _Cell(state, row["id"], row["annotator"], is_merged)
+
+
+def is_vote(source: str) -> bool:
+    """Whether decisions of this source leave a label alone that another person gave."""
+    return source in SOURCES and SOURCES[source].is_vote
 
 
 def _coverages(sql: sqlite_utils.Database) -> list[_Coverage]:

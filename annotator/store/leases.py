@@ -19,7 +19,8 @@ import sqlite_utils
 
 from annotator.roles import Right
 from annotator.settings import LEASE_SECONDS
-from annotator.store import incomplete, sequences
+from annotator.store import assignment, incomplete, readings, sequences
+from annotator.store.assignment import Taken
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE, SKIPPED, UNTOUCHED
 
@@ -56,15 +57,18 @@ def take_next(
     incomplete_first    incomplete images come before all others
     sequence   untouched and incomplete images come in this order (sequences.py), from the one behind `after` on
     """
+    aside = assignment.aside(db, annotator)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         _renew(sql, holder, annotator, _whole(have))
         want = min(want, _room(sql, holder, _whole(have)))
         rows = sql.execute("SELECT image_id, holder FROM lease").fetchall()
         taken = {image_id for image_id, other in rows if other != holder} | set(have)
-        held = [image_id for image_id, other in rows if other == holder and image_id not in taken]
+        held = [
+            image_id for image_id, other in rows if other == holder and image_id not in taken and image_id not in aside
+        ]
         # In a sequence they are the first ones behind `after`.
         chosen = _in_order(sql, held)[:want] if resumed and not sequence else []
-        unlabeled: list[Callable[[set[int], int], list[int]]] = [
+        unlabeled: list[Callable[[Taken, int], list[int]]] = [
             partial(_free_of, sql, first),
             partial(_free, sql, UNTOUCHED),
             partial(_free, sql, SKIPPED),
@@ -76,7 +80,7 @@ def take_next(
             queues = [partial(sequences.next_open, sql, sequence, after), partial(_free, sql, SKIPPED), last]
         for more in queues:
             if len(chosen) < want:
-                chosen += more(taken | set(chosen), want - len(chosen))
+                chosen += more(Taken(taken | set(chosen), aside), want - len(chosen))
         _let_go(sql, holder, _whole([*have, *chosen]))
         _lease(sql, holder, annotator, _whole(chosen))
     return chosen
@@ -84,6 +88,7 @@ def take_next(
 
 def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
     """The first `want` of these images that nobody else holds, leased at once (review: the engine has the order)."""
+    candidates = _not_waiting(db, candidates)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _not_held(sql, holder, _whole(candidates))[: min(want, _room(sql, holder))]
         _lease(sql, holder, annotator, chosen)
@@ -101,6 +106,15 @@ def take_cells(
         chosen = _not_held(sql, holder, candidates)[: min(want, _room(sql, holder))]
         _lease(sql, holder, annotator, chosen)
     return chosen
+
+
+def take_reading(db: Database, holder: str, annotator: str, image_id: int) -> bool:
+    """Lease an image that waits for answers of several people (readings.py) to the next of them. Returns whether it was
+    free."""
+    with db.writing(durable=False, right=Right.ANSWER) as sql:
+        chosen = _not_held(sql, holder, [(image_id, WHOLE)])[: _room(sql, holder)]
+        _lease(sql, holder, annotator, chosen)
+    return bool(chosen)
 
 
 def take_over(db: Database, holder: str, before: str) -> bool:
@@ -156,6 +170,11 @@ def held_by_others(db: Database, holder: str) -> int:
         WHERE l.holder != ? AND {_LIVE} AND i.stage < ?""",
         [holder, *_times(), COMPLETE],
     )
+
+
+def _not_waiting(db: Database, image_ids: Sequence[int]) -> list[int]:
+    waiting = readings.waiting(db)
+    return [image_id for image_id in image_ids if image_id not in waiting]
 
 
 def _whole(image_ids: Iterable[int]) -> list[tuple[int, int]]:
@@ -222,7 +241,7 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
     return [row[0] for row in rows]
 
 
-def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: set[int], want: int) -> list[int]:
+def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: Taken, want: int) -> list[int]:
     """The first `want` untouched ones of these images, in their order."""
     free_ids: list[int] = []
     # Else all of a long order would be looked through. By its order, because SQLite may scan the table otherwise.
@@ -242,7 +261,7 @@ def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, tak
     return free_ids[: max(want, 0)]
 
 
-def _free(sql: sqlite_utils.Database, stage: int, taken: set[int], want: int) -> list[int]:
+def _free(sql: sqlite_utils.Database, stage: int, taken: Taken, want: int) -> list[int]:
     free: list[int] = []
     if want <= 0:
         return free

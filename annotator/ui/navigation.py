@@ -35,6 +35,7 @@ PAGES = (
     Entry("images", "Images", ":material/photo_library:", right=Right.OWN),
     Entry("classes", "Classes", ":material/category:", right=Right.OWN),
     Entry("settings", "Settings", ":material/tune:", right=Right.OWN),
+    Entry("assignment", "Assignment", ":material/assignment_ind:", listed=False, right=Right.OWN),
     Entry("agreement", "Agreement", ":material/groups:", listed=False, right=Right.REVIEW),
     Entry("members", "Members", ":material/group:", listed=False, right=Right.OWN),
     Entry("speed_test", "Speed test", ":material/timer:", listed=False, right=Right.ANSWER),

@@ -14,9 +14,11 @@ from annotator.queues.grid import Grid, Out
 from annotator.records import WantedActions, WantedGrids
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
-from annotator.store import cells, leases
+from annotator.store import cells, images, leases, versions
+from annotator.store.assignment import Taken
 from annotator.store.database import Database
 from annotator.store.prediction_sources import in_words
+from annotator.store.readings import SOURCE
 
 IMAGE_SOURCES = {"": "suggestion", "random": "random", "exploration": "exploration", "leftover": "exploration"}
 """Source of the decisions on a whole image, by Candidate.reason; of the other kinds it is the kind."""
@@ -28,7 +30,8 @@ _number = count(time_ns() // 1_000_000)
 class Action:
     """One thing for a person to do, leased to their page.
 
-    kind       grid, audit (a grid of audit cells), image (every open class of it), click (one class of it)
+    kind       grid, audit (a grid of audit cells), image (every open class of it), click (one class of it), reading
+               (every class of an image that others answer as well; nothing that is known of it is shown)
     source     of the decisions that answer it: records.SOURCES
     line       what it is, what it brings and how long it takes, in words
     labels     expected new positives; decided: cells settled; seconds: expected time of this annotator
@@ -72,8 +75,9 @@ class Leasing:
         self.grids = WantedGrids(
             wanted.holder, wanted.annotator, None, acquisition.SIZES[-1], wanted.have, 1, wanted.passed
         )
-        self.out = Out(self.grids, leases.held(db, wanted.holder))
-        self.images_out = {image_id for image_id, _ in (*wanted.have, *wanted.passed)} | self.out.whole
+        self.out = Out.of(db, self.grids)
+        self.passed = {image_id for image_id, _ in (*wanted.have, *wanted.passed)}
+        self.images_out = Taken(self.passed | self.out.whole, self.out.aside)
 
     def action(self, candidate: Candidate, others: tuple[str, ...] = ()) -> Action | None:
         """The action of a candidate; None when another page holds what it needs."""
@@ -92,6 +96,20 @@ class Leasing:
         seconds = self.time_model.grid(size, 1)
         line = wording.audit_line(size, self.names[class_id], seconds)
         return Action(tiles.id, "audit", "audit", line, 0.0, size, seconds, grid=tiles)
+
+    def reading(self, image_id: int, source: str = SOURCE) -> Action | None:
+        """Every class of an image, as somebody who knows nothing of it; None when another page holds it."""
+        if not leases.take_reading(self.db, self.wanted.holder, self.wanted.annotator, image_id):
+            return None
+        self.passed.add(image_id)
+        if cells.unreadable(self.db, [image_id]):
+            return None
+        shown = images.images(self.db, [image_id])[image_id]
+        item = WorkItem(shown, [], [], class_version=versions.class_version(self.db))
+        seconds = self.time_model.image(len(self.names), 1)
+        line = wording.reading_line(seconds)
+        number = f"r{image_id}-{next(_number)}"
+        return Action(number, "reading", source, line, 0.0, len(self.names), seconds, item=item)
 
     def open_classes(self, image_id: int) -> dict[int, float]:
         """The open classes of an image: class id -> probability, 0 without a model."""
@@ -120,7 +138,7 @@ class Leasing:
         image_id = candidate.cells[0][0]
         if not leases.take(self.db, self.wanted.holder, self.wanted.annotator, [image_id], 1):
             return None
-        self.images_out.add(image_id)
+        self.images_out.ids.add(image_id)
         self.out.whole.add(image_id)
         open_classes = self.open_classes(image_id)
         if not open_classes or cells.unreadable(self.db, [image_id]):
@@ -151,6 +169,6 @@ class Leasing:
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
         tiles = grid.take_tiles(self.db, asked, class_id, wanted)
         self.out.cells.setdefault(class_id, set()).update(image_id for image_id, _ in wanted)
-        self.images_out.update(tile.image.id for tile in tiles)
+        self.images_out.ids.update(tile.image.id for tile in tiles)
         run = self.snapshot.run.id if self.snapshot and not hide_predictions else None
         return grid.grid_of(class_id, run, tiles) if tiles else None

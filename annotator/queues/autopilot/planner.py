@@ -20,7 +20,18 @@ from annotator.records import Class, WantedActions
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.snapshot.time_model import TimeModel, time_model_of
-from annotator.store import answer_times, cells, classes, images, leases, overview, runs
+from annotator.store import (
+    answer_times,
+    assignment,
+    cells,
+    classes,
+    images,
+    known_answers,
+    leases,
+    overview,
+    readings,
+    runs,
+)
 from annotator.store.database import Database
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
@@ -28,6 +39,7 @@ EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click
 EXPLORED = 20  # and so many more without a known positive are answered in every class,
 SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
 LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
+READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
 IMAGES_TRIED = 200  # images tried to find one that is free and has an open class
 EXPLORED_AMONG = 20_000  # newest decisions among which images answered in every class are counted
@@ -60,6 +72,14 @@ class _Planner:
         self.time_model: TimeModel = time_model_of(db, wanted.annotator)
         names = {class_.id: class_.name for class_ in all_classes}
         self.leasing = Leasing(db, wanted, names, self.snapshot, self.time_model)
+        # Whoever has a share of images: drawing from all would seldom meet one of theirs.
+        self.own = self.leasing.out.aside.own
+        self.whole_images = not assignment.has_classes(db, wanted.annotator)
+        chosen, self.annotator = readings.overlap(db), wanted.annotator
+        self.reading_share = 0.0 if chosen is None else 1.0 if chosen.share == 1 else READING_SHARE
+        self.known_share = known_answers.share(db)
+        if not self.whole_images:
+            self.reading_share = self.known_share = 0.0
         self.counts = overview.class_counts(db)
         self.answered = sum(map(sum, self.counts.values()))
         sources = overview.decisions_by_source(db)
@@ -75,12 +95,32 @@ class _Planner:
 
     def next(self) -> Action | None:
         """The next action; None when nothing is free."""
+        if self.known_share and self.rng.random() < self.known_share and (action := self._known()):
+            return action
+        if self.reading_share and self.rng.random() < self.reading_share and (action := self._reading()):
+            return action
         if (kind := self._exploration_kind()) and (action := self._explore(kind)):
             return action
         # Grids cannot find a class that has no model; random images can.
         if self.snapshot is None or self.rng.random() < RANDOM_SHARE:
-            return self._unbiased() or self._best() or self._leftover()
-        return self._best() or self._unbiased() or self._leftover()
+            return self._unbiased() or self._best() or self._leftover() or self._reading()
+        return self._best() or self._unbiased() or self._leftover() or self._reading()
+
+    def _known(self) -> Action | None:
+        """An image whose answers are known and that this person has not answered; it looks like a blind answer."""
+        for image_id in known_answers.next_for(self.db, self.annotator, self.leasing.passed, IMAGES_TRIED):
+            if action := self.leasing.reading(image_id, known_answers.SOURCE):
+                return action
+        return None
+
+    def _reading(self) -> Action | None:
+        """An image that several people answer, blind to each other; None when there is none for this person."""
+        if not self.reading_share:
+            return None
+        for image_id in readings.next_for(self.db, self.annotator, self.leasing.passed, IMAGES_TRIED):
+            if action := self.leasing.reading(image_id):
+                return action
+        return None
 
     def _exploration_kind(self) -> str:
         """How to explore: "click", "image" (all its classes), or "" for not at all.
@@ -88,6 +128,8 @@ class _Planner:
         Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second of
         a person brings most labels that way. They are all where an image takes longer than LONGEST.
         """
+        if not self.whole_images:
+            return ""
         sharp = self.snapshot is not None and acquisition.sharpness(self.snapshot) >= SHARP
         share, least, most = EXPLORATION_CLICKS
         if self.clicked < (least if sharp else min(max(share * self.image_count, least), most)):
@@ -108,8 +150,9 @@ class _Planner:
         candidates = [
             *acquisition.grid_candidates(self.snapshot, self.time_model, out, open_share, answers, self.tiles),
             *relabel.candidates(self.db, self.snapshot, self.time_model, out, self.tiles),
-            *acquisition.image_candidates(self.db, self.snapshot, self.time_model, *image_arguments),
         ]
+        if self.whole_images:
+            candidates += acquisition.image_candidates(self.db, self.snapshot, self.time_model, *image_arguments)
         candidates.sort(key=lambda candidate: -candidate.value_per_second)
         best = {candidate.kind: candidate for candidate in reversed(candidates)}
         lines = {kind: wording.candidate_line(candidate, self.leasing.names) for kind, candidate in best.items()}
@@ -120,7 +163,13 @@ class _Planner:
         return None
 
     def _unlabeled(self) -> list[int]:
+        if self.own is not None:
+            return cells.without_positive(self.db, self._drawn_of_own(UNLABELED_AMONG), UNLABELED)
         return cells.unlabeled_images(self.db, self.rng.bytes(8).hex(), UNLABELED_AMONG, UNLABELED)
+
+    def _drawn_of_own(self, most: int) -> list[int]:
+        assert self.own is not None
+        return self.rng.permutation(self.own)[:most].tolist()
 
     def _unbiased(self) -> Action | None:
         return self._audit() or self._random_image()
@@ -138,7 +187,8 @@ class _Planner:
         return None
 
     def _random_image(self) -> Action | None:
-        for image_id in images.from_place(self.db, self.rng.bytes(8).hex(), IMAGES_TRIED):
+        drawn = self._drawn_of_own(IMAGES_TRIED) if self.own is not None else None
+        for image_id in drawn or images.from_place(self.db, self.rng.bytes(8).hex(), IMAGES_TRIED):
             if action := self._whole_image(image_id, "random"):
                 return action
         return None
@@ -147,14 +197,23 @@ class _Planner:
         """An image with an open class that no model knows and no random image has covered."""
         for class_id, counts in self.counts.items():
             if sum(counts) < self.image_count:
-                for image_id in cells.open_images(self.db, class_id, IMAGES_TRIED):
+                for image_id in self._open_images(class_id):
                     if action := self._whole_image(image_id, "leftover"):
                         return action
         return None
 
+    def _open_images(self, class_id: int) -> list[int]:
+        if self.own is None:
+            return cells.open_images(self.db, class_id, IMAGES_TRIED)
+        own = self.own.tolist()
+        answered = cells.states(self.db, class_id, own)
+        return [image_id for image_id in own if image_id not in answered][:IMAGES_TRIED]
+
     def _whole_image(self, image_id: int, reason: str) -> Action | None:
         """All open classes of an image, with none preset; reason as in Candidate."""
-        if image_id in self.leasing.images_out or not (open_classes := self.leasing.open_classes(image_id)):
+        if not self.whole_images or image_id in self.leasing.images_out:
+            return None
+        if not (open_classes := self.leasing.open_classes(image_id)):
             return None
         least = 0.0 if self.snapshot else EXPECTED_POSITIVES
         candidate = acquisition.image_candidate(image_id, open_classes, self.time_model, least=least)

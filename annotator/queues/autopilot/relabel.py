@@ -42,7 +42,9 @@ def candidates(
     groups: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for (image_id, class_id), probability in zip(likely_mistakes, probabilities.tolist(), strict=True):
         state = answers.get((image_id, class_id), (0, ""))[0]
-        if state not in (PRESENT, ABSENT) or (image_id, class_id) in relabeled or image_id in out.images(class_id):
+        if state not in (PRESENT, ABSENT) or (image_id, class_id) in relabeled or class_id in out.classes_away:
+            continue
+        if image_id in out.images(class_id):
             continue
         opposite = probability if state == ABSENT else 1 - probability
         wrong = opposite * prior[state] / max(opposite * prior[state] + (1 - opposite) * (1 - prior[state]), 1e-9)

@@ -7,7 +7,7 @@ from annotator.queues.autopilot.acquisition import Candidate
 from annotator.records import Run, WantedActions
 from annotator.shares import counted
 from annotator.snapshot import suggestions
-from annotator.store import leases
+from annotator.store import assignment, leases, readings
 from annotator.store.database import Database
 
 
@@ -34,6 +34,11 @@ def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
     return f"One image with about {_few(candidate.positives)} missing: {task}, {time}"
 
 
+def reading_line(seconds: float) -> str:
+    """What an image is that several people answer."""
+    return f"Blind answer: which classes does this image show? Others are asked, too. {_seconds(seconds)}"
+
+
 def audit_line(tiles: int, name: str, seconds: float) -> str:
     """What an audit grid of so many tiles of one class is."""
     return f"Audit: which of {tiles} random images show '{name}'? {_seconds(seconds)}"
@@ -45,6 +50,14 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
         return "There are no images yet. Add a folder of them on the Images page."
     if not has_classes:
         return "There are no classes yet. Add some on the Classes page."
+    if assignment.has_classes(db, wanted.annotator):
+        return (
+            "Nothing left to ask about your classes here. Before the first training, or for what the model does not "
+            "know, the Grid page shows them."
+        )
+    if readings.overlap(db) and (others := readings.readings(db).waiting):
+        wait = counted(others, "image waits", "images wait")
+        return f"Nothing left to do here: {wait} for the blind answers of other people."
     if open_elsewhere := leases.held_by_others(db, wanted.holder):
         return f"Nothing left to do here: {elsewhere(open_elsewhere)}. {BACK}"
     if run is None:

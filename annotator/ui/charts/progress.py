@@ -38,6 +38,8 @@ KINDS = {
     "clear": "Cleared",
     "comment": "Commented",
     "merge": "Merged classes",
+    "reading": "Blind",
+    "known": "Blind",
 }
 """What the page calls the sources of decisions, in the order of the chart."""
 
@@ -47,7 +49,7 @@ def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
 
     table    at, until (times with a zone), kind, order, decisions
     """
-    kinds = list(KINDS.values())
+    kinds = list(dict.fromkeys(KINDS.values()))
     starts, ends = table["at"].tolist(), table["until"].tolist()
     length = max(end - start for start, end in zip(starts, ends, strict=True))
     times = alt.Scale(domain=[_moment(min(*starts, max(ends) - LEAST_BARS * length)), _moment(max(ends))])

@@ -49,6 +49,7 @@ LIGHT = Palette(
         "#c94f9b",
         "#e58aa0",
         "#4d5654",
+        "#17b3c1",
     ),
     ramp=("#eef1f0", "#0b6156"),
 )
@@ -74,6 +75,7 @@ DARK = Palette(
         "#c94f9b",
         "#f0a9bb",
         "#c3cbc8",
+        "#1fd0de",
     ),
     ramp=("#212524", "#5fd6c2"),
 )

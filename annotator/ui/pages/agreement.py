@@ -32,10 +32,11 @@ def _agreement(db: Database) -> None:
         measured: Agreement = db.caches.get("agreement", stamp, lambda: agreement(db), 4)
     if not measured.overall.cells:
         st.info(
-            "No question was answered by two people yet, so there is nothing to compare. There will be once a second "
-            "person answers images that another one has answered: the Gallery opens any image."
+            "No question was answered by two people yet, so there is nothing to compare. Let several people answer "
+            "some images, blind to each other: an owner chooses how many on the Assignment page."
         )
-        frame.link("gallery", "Go to the Gallery", ":material/photo_library:")
+        if frame.may(Right.OWN):
+            frame.link("assignment", "Go to Assignment", ":material/assignment_ind:")
         return
     overall = measured.overall
     with st.container(horizontal=True, gap="medium"):

@@ -55,6 +55,7 @@ def _local() -> None:
         "annotator serve PROJECT --auth invitation\n"
         "annotator serve PROJECT --auth oidc --oidc provider.toml --url https://labels.example.org",
         language=None,
+        wrap_lines=True,
     )
 
 

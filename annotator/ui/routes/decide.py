@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from annotator.records import Batch, Decision, Saved
 from annotator.roles import Right
-from annotator.store import audits, decisions
+from annotator.store import audits, decisions, known_answers, readings
 from annotator.store.database import Database
 from annotator.store.today import today
 from annotator.ui import context
@@ -30,6 +30,13 @@ from annotator.ui.routes.requests import (
 
 RECENT = 200  # steps a page can take back after a reload
 RECENT_CELLS = 500  # and cells in them: ten grids of 48
+
+
+CHOSEN = {
+    readings.SOURCE: ("several people answer", readings.chosen_among),
+    known_answers.SOURCE: ("has known answers", known_answers.chosen_among),
+}
+"""Sources of answers to chosen images only: of which ones, in words, and which of some images are."""
 
 
 async def recent(request: Request, annotator: str) -> Response:
@@ -67,6 +74,8 @@ def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
             refused[decision.uuid] = f"given as {decision.annotator!r}; switch to that user to send it"
         elif decision.action != "undo" and decision.source == "audit" and (cell := _never_drawn(db, decision)):
             refused[decision.uuid] = f"class {cell[1]} on image {cell[0]} is not part of an audit"
+        elif decision.action != "undo" and decision.source in CHOSEN and (image := _never_chosen(db, decision)):
+            refused[decision.uuid] = f"image {image} is not one that {CHOSEN[decision.source][0]}"
         else:
             accepted.append(_decision(decision, author))
     return decisions.decide(db, accepted), refused
@@ -85,11 +94,22 @@ def _author(given: AnyGiven, own: str) -> str | None:
 
 def _never_drawn(db: Database, given: AnyGiven) -> tuple[int, int] | None:
     """A cell of this decision that no audit has drawn: only audit cells are answered in the audit grid."""
-    cells = [(given.image, given.class_id)] if isinstance(given, LabelGiven) else []
-    if isinstance(given, BatchGiven):
-        cells = [(image_id, class_id) for image_id, class_id, _, _ in given.cells]
+    cells = _cells(given)
     drawn = audits.sampled_cells(db, cells)
     return next((cell for cell in cells if cell not in drawn), None)
+
+
+def _never_chosen(db: Database, given: AnyGiven) -> int | None:
+    """An image of this decision that is not chosen for answers of several people."""
+    image_ids = [image_id for image_id, _ in _cells(given)] or [getattr(given, "image", 0)]
+    chosen = CHOSEN[given.source][1](db, image_ids)
+    return next((image_id for image_id in image_ids if image_id not in chosen), None)
+
+
+def _cells(given: AnyGiven) -> list[tuple[int, int]]:
+    if isinstance(given, BatchGiven):
+        return [(image_id, class_id) for image_id, class_id, _, _ in given.cells]
+    return [(given.image, given.class_id)] if isinstance(given, LabelGiven) else []
 
 
 def _decision(given: AnyGiven, annotator: str) -> Decision | Batch:

@@ -19,7 +19,7 @@ const USUAL = 24; // tiles
 const PRESENT = 1;
 
 /**
- * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click", source: string, line: string, decided: number, others: string[],
+ * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click" | "reading", source: string, line: string, decided: number, others: string[],
  *            run: number | null, grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[],
  *            scores: [number, number][], marks?: Map<number, number>, known?: boolean,
  *            picture?: HTMLImageElement, loaded?: boolean, seen?: boolean, passedOn?: boolean}} Action
@@ -85,7 +85,9 @@ export default class AutopilotPage extends Page {
   }
 
   pictured() {
-    return this.picture.action ? this.picture.action.item : this.board.pictured;
+    const { action } = this.picture;
+    if (action?.kind === "reading") return null; // its history would tell what others have said
+    return action ? action.item : this.board.pictured;
   }
 
   showComments() {
@@ -274,11 +276,11 @@ export default class AutopilotPage extends Page {
     if (action ? action === this.shown : !this.shown && this.wordsShown === words) return;
     this.shown = action;
     this.wordsShown = action ? null : words;
-    const single = action?.kind === "image" || action?.kind === "click";
+    const single = Boolean(action?.item);
     this.session.element.dataset.kind = action?.kind ?? "";
     this.session.element.classList.toggle("grid-page", !single && !words);
     this.bar.hidden = single || Boolean(words);
-    this.session.historyButton.hidden = !single;
+    this.session.historyButton.hidden = !single || action?.kind === "reading";
     this.board.host.hidden = single;
     this.picture.element.hidden = !single;
     if (action) this.headline.show(action);

@@ -49,6 +49,7 @@ export class Picture {
       onPoint: () => {},
     });
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
+    this.fixButton = fixButton(() => this.fix());
     this.decideWords = el("span", {});
     this.sum = el("span", { class: "sum" });
     this.decideButton = el("button", { type: "button", class: "main wide", "aria-keyshortcuts": "Enter", onclick: () => onDecide() },
@@ -57,7 +58,7 @@ export class Picture {
       el("div", { class: "left" }, this.stage.element, this.caption),
       el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list,
         el("div", { class: "tools answers", role: "group", "aria-label": "Answers" },
-          this.decideButton, this.unsureButton, keyButton("Skip", ".", onSkip), fixButton(() => this.fix()))));
+          this.decideButton, this.unsureButton, keyButton("Skip", ".", onSkip), this.fixButton)));
     this.setClasses();
   }
 
@@ -79,6 +80,7 @@ export class Picture {
   show(action) {
     const { item, picture } = action;
     this.action = action;
+    this.fixButton.hidden = action.kind === "reading";
     this.seen = false;
     action.marks ??= startOf(action);
     if (item.broken) this.stage.empty(notShown(item.name, item.broken));
@@ -172,9 +174,9 @@ export class Picture {
     this.#mark();
   }
 
-  /** Open the image in Annotate, with what has been said of it. */
+  /** Open the image in Annotate, with what has been said of it: never while it is to be answered blind. */
   fix() {
-    if (this.action) fix(this.action.item.id);
+    if (this.action && this.action.kind !== "reading") fix(this.action.item.id);
   }
 
   /** What taking a class in the finder does. @param {Class} class_ */

@@ -13,6 +13,7 @@ const BEFORE = {
 const SINGLE = {
   image: "Marked classes are saved as present, all others as absent.",
   click: "Label one class that is on the image.",
+  reading: "What others and the model say is hidden. Marked classes are saved as present, all others as absent.",
 };
 
 /** What there is to do, as the grid begins now. @param {import("./autopilot.js").Action} action */

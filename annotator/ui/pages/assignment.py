@@ -1,0 +1,167 @@
+"""Assignment: who is asked what. Blind answers of several people, fixed shares, known answers. For owners."""
+
+import pandas as pd
+import streamlit as st
+
+from annotator.roles import Right
+from annotator.shares import counted
+from annotator.store import assignment, classes, known_answers, members, overview, readings
+from annotator.store.assignment import CLASS, FOLDER, IMAGES
+from annotator.store.database import Database
+from annotator.ui import context, frame
+from annotator.ui.charts.progress import wilson
+
+KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images", CLASS: "a class"}
+
+
+def page() -> None:
+    """The page."""
+    with frame.errors_shown():
+        db = context.db()
+        st.subheader("Who is asked what")
+        if not overview.image_counts(db)["all"]:
+            st.info("There are no images yet. Add a folder of them on the Images page.")
+            frame.link("images", "Go to Images")
+            return
+        st.caption("Without any of this, everybody works on one pool, and nobody gets what another person has open.")
+        _overlap(db)
+        _shares(db)
+        _known(db)
+
+
+def _overlap(db: Database) -> None:
+    with st.container(border=True):
+        st.markdown("#### Several people answer the same images")
+        st.caption(
+            "Images drawn at random, blind: nobody sees what others or the model say. Autopilot asks for them; until "
+            "the last answer no other page gives such an image to anybody. A later answer never changes a label: what "
+            "people differ on waits in Review for somebody to settle."
+        )
+        chosen, done = readings.overlap(db), readings.readings(db)
+        with st.form("overlap_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+            people = st.number_input(
+                "People for each image", 1, readings.MOST_PEOPLE, chosen.people if chosen else 1,
+                help="1: every image is answered once.",
+            )  # fmt: skip
+            percent = st.number_input(
+                "Percent of the images", 0.1, 100.0, 100 * chosen.share if chosen else 10.0, format="%.1f"
+            )
+            if st.form_submit_button("Save"):
+                readings.choose(db, int(people), percent / 100)
+                st.rerun()
+        if not chosen:
+            return
+        finished = done.images - done.waiting
+        st.progress(
+            finished / max(done.images, 1),
+            f"{finished:,} of {counted(done.images, 'image')} answered by {chosen.people} people; "
+            f"{counted(done.answers, 'answer')} so far",
+        )
+        if done.answers:
+            frame.link("agreement", "How well people agree", ":material/groups:")
+
+
+def _shares(db: Database) -> None:
+    with st.container(border=True):
+        st.markdown("#### Fixed shares")
+        st.caption(
+            "What belongs to one person is asked of nobody else, and they are asked nothing else. Whoever has a class "
+            "is asked about their classes only, one at a time. Two people with the same share work on it together."
+        )
+        for share in assignment.shares(db):
+            _row(db, share)
+        kind = st.selectbox("New share", list(KINDS), format_func=KINDS.__getitem__, key="share_kind")
+        with st.form("share_form", clear_on_submit=True, border=False):
+            person = _person(db)
+            what = _what(db, kind)
+            if st.form_submit_button("Give"):
+                _give(db, person, kind, what)
+                st.rerun()
+
+
+def _row(db: Database, share: assignment.Share) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        of = f"class {share.what}" if share.kind == CLASS else f"{share.kind} {share.what or '(all images)'}"
+        st.markdown(f"**{frame.escaped(share.annotator)}**: {frame.escaped(of)}", width=360)
+        if share.kind != CLASS:
+            part = share.answered / max(share.images, 1)
+            st.progress(part, f"{share.answered:,} of {counted(share.images, 'image')} complete", width=320)
+        if st.button("End", key=f"end_share_{share.id}", help="It belongs to everybody again. No answer changes."):
+            assignment.take_back(db, share.id)
+            st.rerun()
+
+
+def _person(db: Database) -> str:
+    names = [member.name for member in members.members(db) if member.right >= Right.ANSWER]
+    if names:
+        return st.selectbox("Person", names, format_func=frame.escaped)
+    return st.text_input("Person", placeholder="Ann", help="The name under which they work here.")
+
+
+def _what(db: Database, kind: str) -> str:
+    if kind == CLASS:
+        names = {class_.id: class_.name for class_ in classes.in_order(db)}
+        return str(st.selectbox("Class", list(names), format_func=lambda id_: frame.escaped(names[id_])) or "")
+    if kind == FOLDER:
+        return st.text_input("Folder", placeholder="site-3", help="Below the folder that was added; empty: all images.")
+    return st.text_area("Images", placeholder="The name of an image in each line", height=120)
+
+
+def _give(db: Database, person: str, kind: str, what: str) -> None:
+    if kind == CLASS:
+        assignment.give_class(db, person, int(what or 0))
+    elif kind == FOLDER:
+        assignment.give_folder(db, person, what)
+    else:
+        lines = what.splitlines()
+        first = next((line.strip() for line in lines if line.strip()), "")
+        assignment.give_images(db, person, f"of {first} and others", lines)
+
+
+def _known(db: Database) -> None:
+    with st.container(border=True):
+        st.markdown("#### Known answers")
+        st.caption(
+            "Complete images that you are sure of, mixed into what Autopilot asks, to see how well each person "
+            "answers. They look like other blind answers, and change no label."
+        )
+        count, part = known_answers.count(db), known_answers.share(db)
+        with st.form("known_form", border=False):
+            names = st.text_area(
+                "Images", placeholder="The name of a complete image in each line", height=100,
+                help="They take the place of those chosen before. Empty: those stay.",
+            )  # fmt: skip
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                percent = st.number_input(
+                    "Percent of each person's actions", 0.0, 100 * known_answers.MOST_SHARE, 100 * part or 5.0
+                )
+                if st.form_submit_button("Save"):
+                    if names.strip():
+                        known_answers.choose(db, names.splitlines(), percent / 100)
+                    else:
+                        known_answers.set_share(db, percent / 100)
+                    st.rerun()
+        if count:
+            st.caption(f"{counted(count, 'image')} chosen.")
+        if results := known_answers.results(db):
+            st.dataframe(_table(results), hide_index=True, width="stretch")
+            st.caption(
+                "With 95 % intervals. They tell how people answer these images: choose some that are as hard as others."
+            )
+
+
+def _table(results: list[known_answers.Known]) -> pd.DataFrame:
+    def share(right: int, of: int) -> str:
+        if not of:
+            return "none asked"
+        low, high = wilson(right, of)
+        return f"{right:,} of {of:,} ({low:.0%} to {high:.0%})"
+
+    return pd.DataFrame(
+        {
+            "person": [one.annotator for one in results],
+            "images": [one.images for one in results],
+            "found what is there": [share(one.found, one.present) for one in results],
+            "rejected what is not": [share(one.rejected, one.absent) for one in results],
+        }
+    )

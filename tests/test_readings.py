@@ -1,0 +1,191 @@
+"""Overlap: some images are answered by several people, blind to each other, and by nobody twice."""
+
+import uuid
+
+import numpy as np
+import pytest
+from test_grid import publish
+
+from annotator.errors import AnnotatorError
+from annotator.queues import annotate, grid
+from annotator.queues.autopilot import planner
+from annotator.records import Batch, Decision, Filter, Wanted, WantedActions, WantedGrids
+from annotator.store import annotator_disagreement, consistency, decisions, images, known_answers, readings
+from annotator.store.database import Database
+
+CLASSES = (1, 2, 3)
+
+
+def say(db: Database, image_id: int, who: str, present: tuple[int, ...], source: str = "reading") -> str:
+    name = str(uuid.uuid4())
+    cells = [(image_id, class_id, 1 if class_id in present else -1, None) for class_id in CLASSES]
+    assert not decisions.decide(db, [Batch(name, who, source, cells, None, 4000)]).refused
+    return name
+
+
+def states(db: Database, image_id: int) -> dict[int, tuple[int, str]]:
+    return annotator_disagreement.answers_that_hold(db, image_id)
+
+
+def asked(db: Database, who: str) -> list[int]:
+    return readings.next_for(db, who, (), 100)
+
+
+def given(db: Database, who: str) -> set[int]:
+    """Every image that the pages give to a person, but for blind answers."""
+    shown = {item.image.id for item in annotate.next_work(db, Wanted("annotate", f"a {who}", who, (), 100)).items}
+    annotate.next_work(db, Wanted("annotate", f"a {who}", who, (), 0))
+    for class_id in CLASSES:
+        for one in grid.next_grids(db, WantedGrids(f"g {who}", who, class_id, 96, (), 1)).items:
+            shown |= {tile.image.id for tile in one.tiles}
+    grid.next_grids(db, WantedGrids(f"g {who}", who, 1, 96, (), 0))
+    only = Filter(low=0.0)
+    shown |= {item.image.id for item in annotate.next_work(db, Wanted("review", f"r {who}", who, (), 100, only)).items}
+    annotate.next_work(db, Wanted("review", f"r {who}", who, (), 0))
+    return shown
+
+
+def test_an_image_is_asked_of_so_many_people_and_of_nobody_twice(db):
+    readings.choose(db, 2, 1.0)
+    assert 1 in asked(db, "Ann")
+    say(db, 1, "Ann", (1,))
+    assert 1 not in asked(db, "Ann") and asked(db, "Ben")[0] == 1, "what somebody has begun comes first"
+    say(db, 1, "Ben", (1,))
+    assert 1 not in asked(db, "Ben") + asked(db, "Cid")
+    assert readings.readings(db) == readings.Readings(24, 23, 2)
+
+
+def test_who_has_answered_any_of_it_before_is_not_asked(db):
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+    readings.choose(db, 2, 1.0)
+    assert 1 not in asked(db, "Ann") and 1 in asked(db, "Ben")
+    assert not decisions.decide(db, [Decision("v", "undo", "Ann", "click", undoes="u")]).refused
+    assert 1 in asked(db, "Ann")
+
+
+def test_a_second_answer_changes_no_label_and_differing_ones_are_a_disagreement(db):
+    readings.choose(db, 3, 1.0)
+    say(db, 1, "Ann", (1,))
+    say(db, 1, "Ben", (1, 2))
+    assert states(db, 1) == {1: (1, "Ann"), 2: (-1, "Ann"), 3: (-1, "Ann")}
+    assert annotator_disagreement.newest(db, 9).tolist() == [[1, 2]]
+    say(db, 1, "Cid", (1,))
+    assert annotator_disagreement.newest(db, 9).tolist() == [[1, 2]], "a third opinion settles nothing"
+    voices = annotator_disagreement.voices(db, [1])[1][2]
+    assert [(voice.person, voice.state) for voice in voices] == [("Ann", -1), ("Ben", 1), ("Cid", -1)]
+    assert not decisions.decide(db, [Decision("s", "label", "Rea", "settlement", 1, 2, 1)]).refused
+    assert states(db, 1)[2] == (1, "Rea") and annotator_disagreement.count(db) == 0
+    assert consistency.problems(db) == []
+
+
+def test_what_is_taken_back_is_asked_again_and_the_other_answer_is_the_label(db):
+    readings.choose(db, 2, 1.0)
+    first = say(db, 1, "Ann", (1,))
+    say(db, 1, "Ben", (2,))
+    assert not decisions.decide(db, [Decision("u", "undo", "Ann", "click", undoes=first)]).refused
+    assert states(db, 1) == {1: (-1, "Ben"), 2: (1, "Ben"), 3: (-1, "Ben")}
+    assert asked(db, "Ann")[0] == 1 and annotator_disagreement.count(db) == 0
+    assert consistency.problems(db) == []
+
+
+def test_no_other_queue_gives_an_image_that_waits(db):
+    publish(db, np.full((24, 3), 0.6))
+    readings.choose(db, 2, 0.5)
+    waiting = readings.waiting(db)
+    assert 0 < len(waiting) < 24
+    assert given(db, "Ann") == set(range(1, 25)) - waiting
+    one = min(waiting)
+    say(db, one, "Ann", ())
+    say(db, one, "Ben", ())
+    assert one not in readings.waiting(db)
+    readings.choose(db, 1, 0.5)
+    assert given(db, "Ann") == set(range(1, 25)) - {one}
+
+
+def test_autopilot_asks_them_without_anything_that_is_known(db):
+    publish(db, np.full((24, 3), 0.9))
+    readings.choose(db, 2, 1.0)
+    say(db, 1, "Ann", (1,))
+    action = planner.next_actions(db, WantedActions("tab", "Ben", (), 1)).items[0]
+    assert action.kind == action.source == "reading" and action.item.image.id == 1
+    assert (action.item.labels, action.item.suggestions, action.item.likely) == ([], [], b"")
+    assert (action.preset, action.scores, action.models) == ((), (), ())
+    other = planner.next_actions(db, WantedActions("other tab", "Cid", (), 1)).items[0]
+    assert other.item.image.id != 1, "no image is in two hands"
+
+
+def test_only_some_of_its_actions_are_blind_while_only_some_images_are(db):
+    publish(db, np.full((24, 3), 0.9))
+    readings.choose(db, 2, 0.5)
+    kinds = [
+        planner.next_actions(db, WantedActions(f"tab {n}", f"person {n}", (), 1, passed=[(99, n)] * n)).items[0].kind
+        for n in range(12)
+    ]
+    assert 0 < kinds.count("reading") < 12
+
+
+def test_a_larger_share_keeps_the_images_of_a_smaller_one_and_new_images_join(db):
+    readings.choose(db, 2, 0.3)
+    few = readings.waiting(db)
+    readings.choose(db, 2, 0.8)
+    assert few < readings.waiting(db)
+    with db.writing() as sql:
+        for number, digits in enumerate(("00000000", "ffffffff")):
+            sql.execute(
+                "INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, 1, 1)",
+                [100 + number, f"new {number}", f"{number:08x}{digits}{48 * '0'}"],
+            )
+    assert 100 in readings.waiting(db) and 101 not in readings.waiting(db)
+
+
+def test_changing_the_number_of_people_counts_what_is_there(db):
+    readings.choose(db, 2, 1.0)
+    say(db, 1, "Ann", ())
+    say(db, 1, "Ben", ())
+    readings.choose(db, 3, 1.0)
+    assert asked(db, "Cid")[0] == 1 and 1 not in asked(db, "Ann")
+    readings.choose(db, 1, 1.0)
+    assert readings.overlap(db) is None and not readings.waiting(db) and states(db, 1)[1] == (-1, "Ann")
+
+
+@pytest.mark.parametrize(("people", "share"), [(0, 0.5), (21, 0.5), (2, -0.1), (2, 1.1), (2, float("nan"))])
+def test_numbers_out_of_bounds_change_nothing(db, people, share):
+    readings.choose(db, 2, 0.5)
+    before = readings.waiting(db)
+    with pytest.raises(AnnotatorError):
+        readings.choose(db, people, share)
+    assert readings.waiting(db) == before
+
+
+def test_an_image_with_known_answers_is_asked_once_and_tells_about_the_person_only(db):
+    for image_id in (1, 2):
+        say(db, image_id, "Olga", (1,), "suggestion")
+    known_answers.choose(db, [name_of(db, 1), name_of(db, 2)], 0.5)
+    assert (
+        sorted(known_answers.next_for(db, "Ann", (), 9)) == [1, 2] and known_answers.next_for(db, "Olga", (), 9) == []
+    )
+    say(db, 1, "Ann", (1, 2), "known")
+    assert known_answers.next_for(db, "Ann", (), 9) == [2]
+    assert states(db, 1) == {1: (1, "Olga"), 2: (-1, "Olga"), 3: (-1, "Olga")} and annotator_disagreement.count(db) == 0
+    assert known_answers.results(db) == [known_answers.Known("Ann", 1, 1, 1, 1, 2)]
+    assert consistency.problems(db) == []
+    kinds = {
+        (one.kind, one.source, one.item.image.id)
+        for n in range(12)
+        for one in planner.next_actions(db, WantedActions(f"tab {n}", "Ben", (), 1, passed=[(99, n)] * n)).items
+        if one.source == "known"
+    }
+    assert kinds and kinds <= {("reading", "known", 1), ("reading", "known", 2)}
+
+
+def test_only_complete_images_can_have_known_answers(db):
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+    with pytest.raises(AnnotatorError, match="2 of 2 images are not complete"):
+        known_answers.choose(db, [name_of(db, 1), name_of(db, 2)], 0.1)
+    with pytest.raises(AnnotatorError, match="2 of 3 lines name no image of this project: 'a', 'b'"):
+        known_answers.choose(db, [name_of(db, 1), "a", "b"], 0.1)
+    assert known_answers.count(db) == 0 and known_answers.share(db) == 0
+
+
+def name_of(db: Database, image_id: int) -> str:
+    return images.images(db, [image_id])[image_id].name

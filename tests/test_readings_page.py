@@ -1,0 +1,82 @@
+"""Blind answers and the Assignment page in a real Chromium."""
+
+import pytest
+from contexts import Contexts
+from person import decided, labels_of, on_screen, open_page, wait_until_fetched, wait_until_saved
+from playwright.sync_api import expect
+from served import Served, until
+from test_autopilot_page import flown, fly, sure_of_the_fox
+
+from annotator.records import Decision
+from annotator.store import annotator_disagreement, assignment, decisions, leases, readings
+from annotator.store.database import Database
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def app(tmp_path) -> Served:
+    with flown(tmp_path, ["fox", "boar", "deer"], sure_of_the_fox(6)) as served:
+        yield served
+
+
+def test_two_people_answer_an_image_and_neither_sees_the_other(browser: Contexts, app: Served):
+    db = Database(app.project)
+    readings.choose(db, 2, 1.0)
+    ann = fly(browser, app, "Ann")
+    first = on_screen(ann)
+    ann.keyboard.press("1")
+    ann.keyboard.press("Enter")
+    wait_until_saved(ann)
+    assert labels_of(app, first) == {1: 1, 2: -1, 3: -1}
+    assert {row["source"] for row in decided(app, "Ann")} == {"reading"}
+
+    until(lambda: first not in dict(leases.held(db, "")))  # her page lets go of it when it asks for more
+    ben = fly(browser, app, "Ben")
+    assert on_screen(ben) == first, "what somebody has begun comes first"
+    expect(ben.locator(".line")).to_contain_text("Blind answer")
+    expect(ben.get_by_role("button", name="History")).to_be_hidden()
+    expect(ben.locator("[aria-pressed=true]")).to_have_count(0)
+    ben.keyboard.press(";")
+    expect(ben.locator(".history li")).to_have_count(0)
+    ben.keyboard.press("2")
+    ben.keyboard.press("Enter")
+    wait_until_saved(ben)
+    assert labels_of(app, first) == {1: 1, 2: -1, 3: -1}, "the first answer stays the label"
+    assert sorted(annotator_disagreement.newest(db, 9).tolist()) == [[first, 1], [first, 2]]
+    ben.keyboard.press("Backspace")
+    until(lambda: annotator_disagreement.count(db) == 0)
+    assert on_screen(ben) == first
+    assert ann.troubles == ben.troubles == []
+
+
+def test_an_owner_chooses_on_the_page_and_sees_how_far_it_is(browser: Contexts, app: Served):
+    db = Database(app.project)
+    page = open_page(browser, app, "Olga", "/assignment")
+    page.get_by_role("spinbutton", name="People for each image").fill("2")
+    page.get_by_role("spinbutton", name="Percent of the images").fill("100")
+    page.get_by_role("button", name="Save").first.click()
+    expect(page.get_by_text("0 of 6 images answered by 2 people; 0 answers so far")).to_be_visible()
+    assert readings.overlap(db) == readings.Overlap(2, 1.0)
+
+    page.get_by_role("textbox", name="Person").fill("Ann")
+    page.get_by_role("textbox", name="Folder").fill("nowhere")
+    page.get_by_role("button", name="Give").click()
+    expect(page.get_by_text("No image lies in a folder 'nowhere'")).to_be_visible()
+    page.get_by_role("textbox", name="Person").fill("Ann")
+    page.get_by_role("textbox", name="Folder").fill("")
+    page.get_by_role("button", name="Give").click()
+    expect(page.get_by_text("0 of 6 images complete")).to_be_visible()
+    assert [(share.annotator, share.images) for share in assignment.shares(db)] == [("Ann", 6)]
+    page.get_by_role("button", name="End").click()
+    until(lambda: assignment.shares(db) == [])
+
+    names = page.get_by_role("textbox", name="Images")
+    names.fill("000.jpg")
+    page.get_by_role("button", name="Save").last.click()
+    expect(page.get_by_text("1 of 1 images are not complete")).to_be_visible()
+    assert not decisions.decide(db, [Decision("d", "done", "Olga", "done", image_id=1)]).refused
+    page.get_by_role("button", name="Save").last.click()
+    expect(page.get_by_text("1 image chosen.")).to_be_visible()
+    assert page.troubles == []
+    wait_until_fetched(page)
