@@ -89,8 +89,10 @@ SOURCES = {
 """Sources of decisions, by name. A model is never one: it only fills in cells of an export."""
 
 ACCEPTED, MODEL, ASSUMED = "model (accepted)", "model", "assumed"
-FILLED = (ACCEPTED, MODEL, ASSUMED)
-"""What an export names as the source of cells that nobody has answered. They are no answers when they come back."""
+MAJORITY, ESTIMATED = "majority of people", "estimated from people"
+FILLED = (ACCEPTED, MODEL, ASSUMED, MAJORITY, ESTIMATED)
+"""What an export names as the source of cells that nobody has answered, or nobody alone: people differ on them. They
+are no answers when they come back."""
 
 
 def sources(**wanted: object) -> tuple[str, ...]:

@@ -70,6 +70,13 @@ def export(
         list[str] | None,
         typer.Option("--source", help="Only answers from this source (click, grid, ...), no auto-accepted labels."),
     ] = None,
+    differing: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="Pairs on which people differ and nobody has settled: label, leave-out, majority or estimate.",
+        ),
+    ] = "label",
     no_accepted: Annotated[bool, typer.Option("--no-accepted", help="Leave out auto-accepted labels.")] = False,
     accepted_precision: Annotated[
         float, typer.Option(help="Only auto-accepted labels with at least this guaranteed precision.")
@@ -133,6 +140,7 @@ def export(
         states=tuple(states or ()),
         annotators=tuple(annotators or ()),
         sources=tuple(sources or ()),
+        differing=differing,
         auto_accepted=not no_accepted,
         accepted_precision=accepted_precision,
         accepted_confidence=accepted_confidence,

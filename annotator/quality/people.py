@@ -76,7 +76,7 @@ class Person:
         return {**plain({k: v for k, v in asdict(self).items() if k not in rows}), **rows}
 
 
-class _Tally:
+class Tally:
     """What the first answers of all images add up to."""
 
     def __init__(self, names: list[str], class_ids: list[int]):
@@ -100,29 +100,42 @@ class _Tally:
             for name in pair:
                 week = self.weeks[name].setdefault(monday(answers[name].at), Counter())
                 week[answers[pair[0]].state == answers[pair[1]].state] += 1
-        if len(answers) > 1 and class_id in self.column:
-            row = sorted((self.number[name], answer.state == PRESENT) for name, answer in answers.items())
-            self.patterns[self.column[class_id], tuple(row)] += 1
+        if pattern := self.pattern(class_id, answers):
+            self.patterns[pattern] += 1
+
+    def pattern(self, class_id: int, answers: dict[str, annotator_disagreement.FirstAnswer]) -> Pattern | None:
+        """Who said what of a cell, as `patterns` counts it; None for an archived class, or fewer than two people."""
+        if len(answers) < 2 or class_id not in self.column:
+            return None
+        row = sorted((self.number[name], answer.state == PRESENT) for name, answer in answers.items())
+        return self.column[class_id], tuple(row)
 
 
-def people(db: Database, note: Callable[[int, int], None] = lambda done, of: None) -> list[Person]:
-    """Everybody who answered, sorted by name; note(done, of) is called from time to time, in images."""
-    counts = annotator_disagreement.counts_by_person(db)
-    names, known = list(counts), classes.all_classes(db)
-    tally = _Tally(names, [class_.id for class_ in known])
+def tally(db: Database, note: Callable[[int, int], None] = lambda done, of: None) -> Tally:
+    """The first answers of everybody, compared; note(done, of) is called from time to time, in images."""
+    names = list(annotator_disagreement.counts_by_person(db))
+    found = Tally(names, [class_.id for class_ in classes.all_classes(db)])
     image_ids = annotator_disagreement.images_of_several(db)
     for number, said in enumerate(annotator_disagreement.first_answers(db, image_ids)):
         labels = annotator_disagreement.answers_that_hold(db, image_ids[number])
         for class_id, answers in said.items():
             # A label that was cleared meanwhile is nobody's.
-            tally.add(class_id, answers, labels.get(class_id, (0, "import")))
+            found.add(class_id, answers, labels.get(class_id, (0, "import")))
         if number % 100 == 0:
             note(number, len(image_ids))
-    rates = error_rates(tally.patterns, len(names), len(known))
+    return found
+
+
+def people(db: Database, note: Callable[[int, int], None] = lambda done, of: None) -> list[Person]:
+    """Everybody who answered, sorted by name; note(done, of) is called from time to time, in images."""
+    counts, known = annotator_disagreement.counts_by_person(db), classes.all_classes(db)
+    compared = tally(db, note)
+    names = list(compared.number)
+    rates = error_rates(compared.patterns, len(names), len(known))
     found = []
     for index, name in enumerate(names):
         clicks = [a.seconds for a in answer_times.newest_answers(db, name, answer_times.LOOKED_AT) if a.kind == "click"]
-        weeks = tally.weeks[name]
+        weeks = compared.weeks[name]
         total: Counter[bool] = sum(weeks.values(), Counter())
         shown, empty = rates.present[index], rates.absent[index]
         found.append(
@@ -132,8 +145,8 @@ def people(db: Database, note: Callable[[int, int], None] = lambda done, of: Non
                 median(clicks) if clicks else None,
                 total.total(),
                 _same(total),
-                tally.shared[name],
-                tally.changed[name],
+                compared.shared[name],
+                compared.changed[name],
                 [
                     _rates(class_.name, shown[c], empty[c], rates.sensitivity[index, c], rates.specificity[index, c])
                     for c, class_ in enumerate(known)

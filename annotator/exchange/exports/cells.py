@@ -19,7 +19,8 @@ from annotator.exchange.formats.view import (
     Origin,
 )
 from annotator.indexing import positions
-from annotator.records import ACCEPTED, ASSUMED, FILLED, MODEL, SOURCES, STATES, Class, Image
+from annotator.quality import differing
+from annotator.records import ACCEPTED, ASSUMED, ESTIMATED, FILLED, MAJORITY, MODEL, SOURCES, STATES, Class, Image
 from annotator.snapshot.predictions import read_predictions
 from annotator.store import auto_accepted, blocks
 from annotator.store.auto_accepted import Acceptance
@@ -88,6 +89,9 @@ class Reader:
         self._chosen_people = self._mask(choices.annotators, self._person, len(people) + 1)
         self._chosen_states = np.isin([-1, 0, 1], [STATES[name] for name in choices.states or STATES])
         self._acceptances = self._chosen_acceptances(auto_accepted.acceptances(db) if choices.takes_accepted else [])
+        self._differing: dict[int, dict[int, int | None]] = {}
+        for (image_id, class_id), state in differing.states(db, choices.differing).items():
+            self._differing.setdefault(image_id, {})[class_id] = state
         self._has = {name for name in ("origin", "attribute", "accepted", "note") if blocks.has_any(db, name)}
 
     def block(self, ids: np.ndarray) -> Block:
@@ -121,6 +125,8 @@ class Reader:
         """Answers of people and auto-accepted cells, without what the choices leave out."""
         cells = Cells.empty(len(ids), len(self.classes))
         self._answered(cells, ids)
+        if self._differing:
+            self._decide(cells, ids)
         if "accepted" in self._has and self._acceptances:
             self._accepted(cells, ids)
         return cells
@@ -168,6 +174,25 @@ class Reader:
                 for *cell_, origin in zip(*(axis.tolist() for axis in place), of_cell, strict=True)
                 if origin and (cell := (cell_[0], cell_[1]))
             }
+
+    def _decide(self, cells: Cells, ids: np.ndarray) -> None:
+        """Answers on which people differ, as the choices have it; those that are left out anyway stay so."""
+        source = self._source[MAJORITY if self.choices.differing == differing.BY_MAJORITY else ESTIMATED]
+        column_of = {int(class_id): column for column, class_id in enumerate(self._class_ids)}
+        for row, image_id in enumerate(ids.tolist()):
+            for class_id, state in self._differing.get(image_id, {}).items():
+                cell = row, column_of.get(class_id, -1)
+                if cell[1] < 0 or cells.states[cell] == NOBODY:
+                    continue
+                cells.annotators[cell], cells.decided_at[cell], cells.seconds[cell] = 0, np.nan, np.nan
+                cells.origins.pop(cell, None)
+                if state is None or not self._chosen_states[state + 1]:
+                    cells.states[cell], cells.values[cell], cells.sources[cell] = NOBODY, UNKNOWN, 0
+                    self.set_aside += 1
+                else:
+                    cells.states[cell] = PRESENT if state == 1 else ABSENT
+                    cells.values[cell] = VALUE_OF[cells.states[cell]]
+                    cells.sources[cell] = source
 
     def _accepted(self, cells: Cells, ids: np.ndarray) -> None:
         found = blocks.accepted_cells(self.db, ids)

@@ -13,6 +13,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.exports.thresholds import Limits
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.view import Columns
+from annotator.quality.differing import LABEL, WAYS
 from annotator.records import SOURCES, STATES
 
 UNKNOWN_CHOICES = ("keep", "absent", "model")
@@ -34,6 +35,8 @@ class Choices:
     only_labeled         only images with a present class before that
     classes              only these, in this order; () for all
     states, annotators, sources    only such answers, the others become unknown; () for all
+    differing            what becomes of cells on which people differ and which nobody has settled: one of
+                         quality.differing.WAYS
     auto_accepted        whether auto-accepted cells count; not where annotators or sources are chosen, as nobody gave
                          them
     accepted_precision, accepted_confidence    only those whose guarantee is at least that
@@ -58,6 +61,7 @@ class Choices:
     states: tuple[str, ...] = ()
     annotators: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    differing: str = LABEL
     auto_accepted: bool = True
     accepted_precision: float = 0.0
     accepted_confidence: float = 0.0
@@ -84,6 +88,8 @@ class Choices:
             sentences.append(f"--unknown cannot be {self.unknown!r}. {did_you_mean(self.unknown, UNKNOWN_CHOICES)}")
         sentences += _unknown_words("--state", self.states, STATES)
         sentences += _unknown_words("--source", self.sources, SOURCES)
+        if self.differing not in WAYS:
+            sentences.append(f"--differing cannot be {self.differing!r}. {did_you_mean(self.differing, WAYS)}")
         for name in ("accepted_precision", "accepted_confidence"):
             value = getattr(self, name)
             if not 0 <= value <= 1:

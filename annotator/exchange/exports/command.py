@@ -29,6 +29,8 @@ def command(
         ("sources", "--source"),
     ):
         words += [f"{option}={value}" for value in getattr(choices, name)]
+    if choices.differing != usual.differing:
+        words.append(f"--differing={choices.differing}")
     if not choices.auto_accepted:
         words.append("--no-accepted")
     for name in ("accepted_precision", "accepted_confidence"):

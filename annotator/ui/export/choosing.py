@@ -11,8 +11,10 @@ from annotator.exchange.exports.choices import EXISTING, LARGEST, SIMILAR, SMALL
 from annotator.exchange.exports.thresholds import EXPECTED_ERROR, Limits
 from annotator.exchange.formats import all_formats
 from annotator.exchange.formats.format import Format
+from annotator.quality.differing import LABEL, WAYS
 from annotator.records import SOURCES, STATES
-from annotator.store import blocks, classes, runs
+from annotator.shares import counted
+from annotator.store import annotator_disagreement, blocks, classes, runs
 from annotator.store.database import Database
 from annotator.ui import frame
 from annotator.ui.export import columns
@@ -51,7 +53,7 @@ def choose(db: Database) -> Chosen:
     only_complete = st.checkbox("Only images without an unanswered pair", key=kept("only_complete", False))
     only_labeled = st.checkbox("Only images with at least one label", key=kept("only_labeled", False))
     with st.expander("Classes, people, certificate"):
-        answers = _answers(names, people)
+        answers = _answers(names, people, annotator_disagreement.count(db))
     with st.expander("Splits for training"):
         splits = _splits(attributes, chosen.problems)
     files = {}
@@ -128,8 +130,8 @@ def _unknown(db: Database, problems: list[str]) -> tuple[str, Limits]:
     return unknown, Limits(round(percent / 100, 5), high, low)
 
 
-def _answers(names: Sequence[str], people: Sequence[str]) -> dict[str, Any]:
-    """The choices of which answers count. Nothing chosen means all."""
+def _answers(names: Sequence[str], people: Sequence[str], differing: int) -> dict[str, Any]:
+    """The choices of which answers count. Nothing chosen means all. differing: pairs on which people differ."""
     st.caption("Leave a field empty for all of them. Answers that are not chosen count as unanswered.")
     chosen: dict[str, Any] = {}
     for key, label, options in (
@@ -147,6 +149,13 @@ def _answers(names: Sequence[str], people: Sequence[str]) -> dict[str, Any]:
                 placeholder="All",
                 key=kept(f"export_{key}", [], options),
             )
+        )
+    if differing:
+        chosen["differing"] = st.selectbox(
+            f"Where people differ: {counted(differing, 'pair')} that nobody has settled",
+            list(WAYS),
+            format_func=WAYS.__getitem__,
+            key=kept("export_differing", LABEL, WAYS),
         )
     if chosen["annotators"] or chosen["sources"]:
         st.caption("Auto-accepted labels are left out, because nobody answered them.")

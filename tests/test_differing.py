@@ -1,0 +1,78 @@
+"""Exports of pairs on which people differ and which nobody has settled."""
+
+import csv
+
+import pytest
+from test_readings import name_of, say
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export import prepare, write
+from annotator.exchange.formats.view import Columns
+from annotator.quality import differing
+from annotator.records import Decision
+from annotator.store import decisions, readings
+
+PRESENT, ABSENT = 1, -1
+
+
+@pytest.fixture
+def db(db):
+    """On image 1 Ann alone sees the second class, and Ben and Cid the third; image 2 is a draw between two."""
+    readings.choose(db, 3, 1.0)
+    for who, present in (("Ann", (1, 2)), ("Ben", (1, 3)), ("Cid", (1, 3))):
+        say(db, 1, who, present)
+    say(db, 2, "Ann", (1,))
+    say(db, 2, "Ben", ())
+    return db
+
+
+def exported(db, tmp_path, **chosen) -> dict[tuple[str, str], tuple[str, str, str]]:
+    """Image, class -> state, source, person, of what has an answer."""
+    choices = Choices(columns=Columns(long=True), **chosen)
+    target = tmp_path / "labels.csv"
+    with prepare(db, target, "csv", choices, overwrite=True) as ready:
+        write(ready)
+    with target.open(newline="", encoding="utf-8") as file:
+        return {
+            (row["image"], row["class"]): (row["state"], row["source"], row["annotator"])
+            for row in csv.DictReader(file)
+            if row["state"] not in ("", "unknown")
+        }
+
+
+def test_the_label_stands_unless_something_else_is_chosen(db):
+    assert differing.states(db, "label") == {}
+    assert differing.states(db, "leave-out") == {(1, 2): None, (1, 3): None, (2, 1): None}
+    assert differing.states(db, "majority") == {(1, 2): ABSENT, (1, 3): PRESENT, (2, 1): None}
+    with pytest.raises(AnnotatorError, match="most"):
+        differing.states(db, "most")
+
+
+def test_what_was_settled_does_not_differ_any_more(db):
+    assert not decisions.decide(db, [Decision("s", "label", "Rita", "settlement", 1, 2, PRESENT)]).refused
+    assert (1, 2) not in differing.states(db, "majority")
+
+
+def test_an_estimate_trusts_those_who_are_right_elsewhere_and_leaves_out_what_stays_in_doubt(db):
+    """Cid differs from all others all the time; where Ann and Ben agree against Cid they are believed."""
+    for image_id in range(3, 20):
+        for who in ("Ann", "Ben"):
+            say(db, image_id, who, (1,) if image_id % 2 else (2,))
+        say(db, image_id, "Cid", (2,) if image_id % 2 else (1,))
+    found = differing.states(db, "estimate")
+    assert all(found[image_id, 1] == (PRESENT if image_id % 2 else ABSENT) for image_id in range(3, 20))
+    assert found[2, 1] is None, "Ann and Ben alone differ: nobody knows which of them errs"
+
+
+def test_an_export_names_where_such_a_label_comes_from(db, tmp_path):
+    one, two = name_of(db, 1), name_of(db, 2)
+    as_it_is = exported(db, tmp_path)
+    assert as_it_is[one, "fox"][1:] == ("reading", "Ann") and len(as_it_is) == 6
+    by_most = exported(db, tmp_path, differing="majority")
+    changed = {cell: row for cell, row in by_most.items() if row != as_it_is[cell]}
+    assert {row[1:] for row in changed.values()} == {("majority of people", "")}
+    assert len(changed) == 2 and len(by_most) == 5 and {image for image, _ in changed} == {one}
+    left = exported(db, tmp_path, differing="leave-out")
+    assert len(left) == 3 and {row[1] for row in left.values()} == {"reading"}
+    assert {image for image, _ in left} == {one, two}
