@@ -52,6 +52,7 @@ PAGES = {
     "agreement": "[data-testid=stVegaLiteChart]",
     "members": "[data-testid=stCode]",
     "assignment": "[data-testid=stForm]",
+    "people": "[data-testid=stMetric]",
 }
 COMPONENTS = ("annotate", "autopilot", "grid", "review", "gallery", "map", "grid?audit=1", "speed_test")
 TARGET, SMALL_TARGET = 44, 24  # CSS pixels; the smaller one for what stands inside a chip

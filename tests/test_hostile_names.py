@@ -49,11 +49,13 @@ PAGES = {
     "classes": "[data-testid=stForm]",
     "agreement": "[data-testid=stVegaLiteChart]",
     "assignment": "[data-testid=stForm]",
+    "people": "[data-testid=stMetric]",
 }
 STREAMLITS = (
     "progress",
     "agreement",
     "assignment",
+    "people",
     "certificate",
     "imports",
     "export",

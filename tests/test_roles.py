@@ -248,7 +248,7 @@ def test_pages_show_each_role_what_it_may_use(browser, shared):
     bars = {}
     for role in ("guest", "annotator", "reviewer", "owner"):
         page = open_page(browser, shared, role, "/progress")
-        page.context.add_cookies([_cookie(shared, role)])
+        page.context.add_cookies([browser_cookie(shared, role)])
         page.goto(f"{shared.address}/progress")
         bar = page.get_by_test_id("stTopNavLink")
         expect(bar).to_have_count({"guest": 4, "annotator": 8, "reviewer": 9, "owner": 13}[role], timeout=60_000)
@@ -279,7 +279,7 @@ def test_what_owners_hide_is_closed_to_annotators_and_open_to_reviewers(shared):
 
 def test_an_annotator_labels_under_the_name_of_their_session(browser, shared):
     page = open_page(browser, shared, "somebody else")
-    page.context.add_cookies([_cookie(shared, "annotator")])
+    page.context.add_cookies([browser_cookie(shared, "annotator")])
     page.goto(shared.address)
     wait_for_picture(page)
     expect(page.locator(".who b")).to_have_text("annotator")
@@ -298,7 +298,7 @@ def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(b
     members.add(db, "Mona", "guest", "test")
     # All in sight: scrolling closes the list of the box.
     page = open_page(browser, shared, "x", "/members", viewport={"width": 1200, "height": 1800})
-    page.context.add_cookies([_cookie(shared, "owner")])
+    page.context.add_cookies([browser_cookie(shared, "owner")])
     page.goto(f"{shared.address}/members")
     box = page.get_by_role("combobox", name="Role of Mona")
     box.wait_for(timeout=60_000)
@@ -311,7 +311,7 @@ def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(b
     assert members.member_named(db, "Mona").role == "reviewer"
 
 
-def _cookie(served: Served, name: str) -> dict[str, str]:
+def browser_cookie(served: Served, name: str) -> dict[str, str]:
     key, value = cookie(served, name).split("=", 1)
     return {"name": key, "value": value, "url": served.address}
 

@@ -186,6 +186,7 @@ called = [
     ["tokens", project],
     ["members", project],
     ["assign", project],
+    ["home", project, "--auth", "invitation", "--url", "https://labels.example.org", "--caddyfile"],
     ["formats"],
     ["backbones"],
     ["backbone", project],

@@ -1,9 +1,9 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
-project.py (init, serve, demo), backup.py (backup, restore), doctor.py, work.py (worker, embed, train), backbones.py,
-adapt.py, show.py (status, history, methods), export.py, predictions.py, members.py, assign.py, names.py, import_.py,
-classes.py, certify.py, accept.py, pace.py, agreement.py, people.py, bench.py, bench_labels.py and bench_finish.py hold
-the commands;
+project.py (init, serve, demo), home.py, backup.py (backup, restore), doctor.py, work.py (worker, embed, train),
+backbones.py, adapt.py, show.py (status, history, methods), export.py, predictions.py, members.py, assign.py,
+names.py, import_.py, classes.py, certify.py, accept.py, pace.py, agreement.py, people.py, bench.py, bench_labels.py
+and bench_finish.py hold the commands;
 options.py and printing.py are what they share.
 
 It never loads torch itself, except for the commands that train, measure, or show a method in full.
@@ -27,6 +27,7 @@ from annotator.cli import (
     classes,
     doctor,
     export,
+    home,
     import_,
     members,
     names,
@@ -62,7 +63,7 @@ def _root(
 
 for module in (
     *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
-    *(agreement, people, backup, doctor),
+    *(agreement, people, backup, doctor, home),
 ):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")

@@ -5,7 +5,7 @@
     keys.py tokens.py sockets.py readers.py                what a request passes; threads that read image files
     context.py frame.py charts/ tables.py class_adding.py  the project that is served; what pages share
     note_list.py                                           flags and comments as a list
-    logs.py                                                the log as JSON
+    logs.py home/                                          the log as JSON; several projects behind one address
     navigation.py shell.py pages/ components/              pages: their table, HTML, a file each, ES modules
     networks.py adapting.py class_names.py                 the network, adapting it, guesses from names, on Settings
     adding.py ahead.py                                     folders of images that are being added; what is read ahead

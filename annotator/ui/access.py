@@ -30,6 +30,7 @@ class Access:
     origin     scheme, name and port that people type
     base       the path that follows it, "" or like "/annotator"
     behind     addresses and networks of the reverse proxies whose X-Forwarded headers are believed
+    home       address of the start page of several projects (annotator home), whose path its cookie has; "" for none
     provider   of OIDC: what Streamlit's login needs to know (NEEDED and perhaps client_kwargs)
     """
 
@@ -40,6 +41,7 @@ class Access:
     base: str = ""
     behind: tuple[str, ...] = ()
     provider: dict[str, Any] | None = None
+    home: str = ""
 
     @property
     def is_team(self) -> bool:

@@ -12,7 +12,7 @@ of the cookie; they refuse whatever names an origin.
 
 import html
 from collections.abc import Awaitable, Callable, Mapping
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,7 +27,7 @@ from annotator.store.members import Member
 from annotator.ui import sessions as sessions_
 from annotator.ui.access import HOSTS, OIDC, Access
 from annotator.ui.allowance import Allowance
-from annotator.ui.keys import Keys, cookie_name
+from annotator.ui.keys import Keys, cookie_name, listing_name
 from annotator.ui.sessions import Sessions
 from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
 
@@ -114,7 +114,7 @@ class Door:
         if answer is None and scope["path"].removeprefix(self.base) in FROM_PROVIDER:
             await self.app(scope, receive, _in_words(scope, receive, send))
         elif answer is None:
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, self._with_listing(scope, send))
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
@@ -212,6 +212,8 @@ class Door:
         else:
             answer = HTMLResponse(PAGE % ("", SIGNED_OUT), headers={"cache-control": "no-store"})
         answer.delete_cookie(cookie_name(scope["server"][1]), path=f"{self.base}/")
+        if self.access and self.access.home:
+            answer.delete_cookie(listing_name(scope["server"][1]), path=urlsplit(self.access.home).path)
         return answer
 
     async def _begun(
@@ -257,6 +259,35 @@ class Door:
                 samesite="strict",
             )
         return answer
+
+    def _with_listing(self, scope: Scope, send: Send) -> Send:
+        """`send` with the cookie by which a start page lists this project to the member who opens a page of it."""
+        member: Member | None = scope.get(MEMBER)
+        home = self.access.home if self.access else ""
+        if not home or member is None or scope["type"] != "http" or scope["method"] != "GET":
+            return send
+        path, port = scope["path"].removeprefix(self.base), scope["server"][1]
+        had = self.tokens().listing(HTTPConnection(scope).cookies.get(listing_name(port), ""), port)
+        is_page = not path.startswith(("/api/", "/_stcore/", "/static/"))
+        if not is_page or (had and had[0] == member.id and had[1] > member.sessions_since):
+            return send
+        cookie = Response()
+        cookie.set_cookie(
+            listing_name(port),
+            self.tokens().listing_cookie(port, member.id),
+            max_age=VALID_DAYS * DAY,
+            path=urlsplit(home).path,
+            httponly=True,
+            samesite="lax",
+        )
+        made = next(value for name, value in cookie.raw_headers if name == b"set-cookie")
+
+        async def send_with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append("set-cookie", made.decode("latin-1"))
+            await send(message)
+
+        return send_with_cookie
 
     def _is_own(self, host: str) -> bool:
         if self.access is not None and host == self.access.netloc:

@@ -119,6 +119,11 @@ def cookie_name(port: int) -> str:
     return f"annotator_{port}"
 
 
+def listing_name(port: int) -> str:
+    """The name of the cookie that the start page of several projects reads."""
+    return f"annotator_listed_{port}"
+
+
 def pass_for(project: Path, address: str) -> tuple[str, str]:
     """Name and value of the cookie that gives access to this address of a project, for tests and measurements."""
     port = int(address.split("/")[2].partition(":")[2])

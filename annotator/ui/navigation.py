@@ -37,6 +37,7 @@ PAGES = (
     Entry("settings", "Settings", ":material/tune:", right=Right.OWN),
     Entry("assignment", "Assignment", ":material/assignment_ind:", listed=False, right=Right.OWN),
     Entry("agreement", "Agreement", ":material/groups:", listed=False, right=Right.REVIEW),
+    Entry("people", "People", ":material/badge:", listed=False, right=Right.ANSWER),
     Entry("members", "Members", ":material/group:", listed=False, right=Right.OWN),
     Entry("speed_test", "Speed test", ":material/timer:", listed=False, right=Right.ANSWER),
 )

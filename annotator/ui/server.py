@@ -1,5 +1,7 @@
 """The page process: Streamlit pages, our routes beside them, and the watch over the worker."""
 
+import contextlib
+import ctypes
 import gc
 import html
 import os
@@ -48,6 +50,7 @@ from annotator.ui.watch import Watch
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
 # an empty page for an address like /grid until somebody has opened the first page.
 SCRIPT = Path(__file__).parent / "entry" / "app.py"
+_M_ARENA_MAX = -8  # of malloc.h
 RENEWED = "The project has a new secret: every browser needs a new address (annotator link).\n"
 COPIED = (
     "This project is a copy of another one, or was moved to another disk. It has a secret of its own now: browsers\n"
@@ -127,7 +130,7 @@ def serve(
         raise AlreadyRunning(
             f"{paths.project} is being served already, at {where}.\n    Open that, or end it first (Ctrl+C there)."
         ) from error
-    if not _is_free(access.port, access.host):
+    if not is_free(access.port, access.host):
         raise AnnotatorError(
             f"Port {access.port} on {access.host} is in use by another program (another annotator, perhaps).\n"
             f"    Try: annotator serve {project} --port {free_port(access.port + 1)}"
@@ -151,9 +154,17 @@ def run_app(app: st.App, access: Access, json_log: bool = False) -> None:
     """Run an application of this module until the process is told to end."""
     if json_log:
         log_as_json()
+    _few_arenas()
     # What is loaded by now stays. A garbage collection that looks through it stops every answer for 75 ms.
     gc.freeze()
     app.run(config=options(access))
+
+
+def _few_arenas() -> None:
+    """Have all threads share two heaps. glibc gives each its own, up to eight for each processor; threads come and go
+    with requests, and what one has freed no other could use: memory grows for an hour."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # another system, or another C library
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
 def _owner() -> Member:
@@ -170,12 +181,13 @@ def _owner() -> Member:
 def free_port(first: int) -> int:
     """The first free port from `first` on. Raises AnnotatorError when a hundred are taken."""
     for port in range(first, min(first + 100, 65536)):
-        if _is_free(port):
+        if is_free(port):
             return port
     raise AnnotatorError(f"No port from {first} to {first + 99} is free on {ADDRESS}.")
 
 
-def _is_free(port: int, host: str = ADDRESS) -> bool:
+def is_free(port: int, host: str = ADDRESS) -> bool:
+    """Whether no program listens there."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -32,6 +32,7 @@ class Tokens:
         self._signer = URLSafeSerializer(secret, salt="annotator")
         self._cookies = URLSafeSerializer(secret, salt="annotator cookie")
         self._sessions = URLSafeSerializer(secret, salt="annotator session")
+        self._listings = URLSafeSerializer(secret, salt="annotator start page")
         self._keys = URLSafeSerializer(secret, salt="annotator key")
         # What Streamlit signs the cookies with that follow a login at a provider.
         self.provider_secret = hmac.new(secret.encode(), b"annotator login provider", hashlib.sha256).hexdigest()
@@ -78,6 +79,17 @@ class Tokens:
         """The member's id and when the session began (unix seconds); None when the cookie is none of ours, for another
         port, or expired."""
         content = _loaded(self._sessions, cookie)
+        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY:
+            return None
+        return content[1], content[2]
+
+    def listing_cookie(self, port: int, member_id: int) -> str:
+        """The cookie by which the start page of several projects lists this one to a member."""
+        return self._listings.dumps([port, member_id, time.time()])
+
+    def listing(self, cookie: str, port: int) -> tuple[int, float] | None:
+        """The member's id and when the cookie was made (unix seconds); None as for `session`."""
+        content = _loaded(self._listings, cookie)
         if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY:
             return None
         return content[1], content[2]

@@ -40,6 +40,7 @@ def _settings() -> None:
 
     st.subheader("People")
     frame.link("members", "Members: who may do what", ":material/group:")
+    frame.link("people", "People: how each answers", ":material/badge:")
     frame.link("assignment", "Assignment: who is asked what", ":material/assignment_ind:")
 
     st.caption("Auto-accept is on the Certificate page.")

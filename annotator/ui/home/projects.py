@@ -1,0 +1,95 @@
+"""The projects to serve: where they are, what they are called in addresses, at which port each is, what is wrong."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.store.database import Database
+from annotator.store.files import unescaped
+
+SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
+TAKEN = ("open",)  # first parts of addresses of the start page itself
+PORT = "home_port"  # setting of a project: cookies name the port, so it stays the same from one start to the next
+
+
+@dataclass
+class Place:
+    """One project. name: of its folder, and in addresses; port: of its server; db: None where it cannot be opened, and
+    `trouble` says why."""
+
+    name: str
+    path: Path
+    port: int = 0
+    db: Database | None = None
+    trouble: str = ""
+
+
+@dataclass
+class Places:
+    """The projects that can be served, and those that cannot."""
+
+    all: list[Place] = field(default_factory=list[Place])
+
+    @property
+    def good(self) -> list[Place]:
+        return [place for place in self.all if place.db is not None]
+
+
+def find(paths: Sequence[Path]) -> Places:
+    """The projects that these folders are, or hold. One that cannot be opened is listed with its trouble.
+
+    Raises AnnotatorError where there is none at all, or two have the same name.
+    """
+    folders = [folder for path in paths for folder in _projects_of(path)]
+    if not folders:
+        named = ", ".join(str(path) for path in paths)
+        raise AnnotatorError(f"There is no project in {named}.\n    Make one with: annotator init PROJECT --images ...")
+    places = [_opened(folder) for folder in dict.fromkeys(folders)]
+    names = [place.name.lower() for place in places]
+    if twice := sorted({place.name for place in places if names.count(place.name.lower()) > 1}):
+        raise AnnotatorError(
+            f"Two projects are called {', '.join(twice)}, and their addresses would be the same: "
+            f"{', '.join(str(place.path) for place in places if place.name in twice)}.\n    Rename one of the folders."
+        )
+    return Places(places)
+
+
+def give_ports(places: Iterable[Place], first: int, is_free: Callable[[int], bool]) -> None:
+    """Give each project the port it had, or else the next free one from `first` on, and keep it."""
+    good = [place for place in places if place.db is not None]
+    had = {place.name: place.db.setting(PORT) for place in good if place.db}
+    used: set[int] = set()
+    for place in good:
+        port = had[place.name]
+        if isinstance(port, int) and first <= port < 65536 and port not in used:
+            place.port = port
+            used.add(port)
+    for place in good:
+        if not place.port:
+            place.port = next((port for port in range(first, 65536) if port not in used and is_free(port)), 0)
+            used.add(place.port)
+            assert place.db is not None
+            place.db.set_setting(PORT, place.port)
+
+
+def _projects_of(path: Path) -> list[Path]:
+    if (path / "project.db").is_file():
+        return [path.resolve()]
+    if not path.is_dir():
+        raise AnnotatorError(f"There is no folder {path}. Is the path spelled right?")
+    return sorted(inner.resolve() for inner in path.iterdir() if (inner / "project.db").is_file())
+
+
+def _opened(folder: Path) -> Place:
+    name = unescaped(folder.name)
+    if not SAFE.fullmatch(name) or name in TAKEN:
+        why = f"Its name {name!r} cannot be part of an address: letters, digits and . _ ~ - can. Rename the folder."
+        return Place(name, folder, trouble=why)
+    try:
+        db = Database(folder)
+        db.refuse_read_only()
+    except AnnotatorError as error:
+        return Place(name, folder, trouble=str(error))
+    return Place(name, folder, db=db)

@@ -1,0 +1,153 @@
+"""The start page: the projects that its visitor may open, how far each is, and their role there.
+
+Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
+read (ui/door.py); it proves who they are in that project, and nothing else. So the page names no project to somebody
+who has no role in it. What is wrong with a project is told to whoever owns one. On one's own computer a one-time key
+lets the browser in, as everywhere, and all projects are listed.
+"""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from annotator.errors import AnnotatorError
+from annotator.roles import Right
+from annotator.shares import counted
+from annotator.store import members, overview
+from annotator.ui.access import HOSTS, local
+from annotator.ui.door import HEADERS, Door
+from annotator.ui.home.children import Children, How
+from annotator.ui.home.projects import Place
+from annotator.ui.keys import Keys, fresh_link, listing_name
+from annotator.ui.tokens import Tokens
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>
+<style>
+:root { color-scheme: light dark; --quiet: light-dark(#5c6361, #a5adaa); --line: light-dark(#d9dcda, #3a3f3d);
+  --main: light-dark(#0b7265, #4cc2ae); }
+body { font: 16px/1.5 sans-serif; max-width: 52em; margin: 3em auto; padding: 0 1em;
+  background: light-dark(#fcfcfb, #161817); color: light-dark(#1c2221, #e9ecea); }
+ul { list-style: none; padding: 0; }
+li { border: 1px solid var(--line); border-radius: 9px; padding: 0.8em 1em; margin: 0.8em 0; }
+a { color: var(--main); font-size: 1.15em; font-weight: 600; }
+a:focus-visible { outline: 3px solid var(--main); outline-offset: 3px; border-radius: 3px; }
+.about { color: var(--quiet); }
+progress { width: 100%%; height: 0.5em; accent-color: var(--main); }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.5em 0 0; color: var(--quiet); }
+</style>
+<h1>Projects</h1>
+%s
+</html>
+"""
+NOBODY = """<p>Open the address of your project, or your invitation link, once in this browser. Then the projects that
+you may open are listed here.</p>"""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A project as its visitor sees it. role: "" on one's own computer."""
+
+    place: Place
+    role: str
+
+
+class StartPage:
+    """The page, for visitors of a team or for the one person at this computer.
+
+    keys    one-time keys of this run, where there are no members; with the tokens that sign its cookie
+    """
+
+    def __init__(self, places: Sequence[Place], children: Children, how: How, port: int):
+        self._places, self._children, self._how, self._port = places, children, how, port
+        self._tokens = {place.name: Tokens(place.db.paths.secret) for place in places if place.db}
+
+    def app(self, tokens: Tokens | None = None, keys: Keys | None = None) -> Starlette:
+        """The ASGI application; tokens and keys where there are no members."""
+        base = urlsplit(self._how.address).path.rstrip("/")
+        routes = [Route(f"{base}/", self._page)]
+        if tokens is None:
+            return Starlette(routes=routes)
+        door = Middleware(Door, tokens=lambda: tokens, keys=keys, access=local(self._port))
+        return Starlette(routes=[*routes, Route("/open/{name}", self._open)], middleware=[door])
+
+    async def _page(self, request: Request) -> Response:
+        host = request.headers.get("host", "")
+        if self._how.is_team and host != urlsplit(self._how.address).netloc and host.partition(":")[0] not in HOSTS:
+            return PlainTextResponse("This server does not answer to that name.\n", 403)
+        text = await run_sync(self._text, dict(request.cookies))
+        headers = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY}
+        return HTMLResponse(PAGE % text, headers=headers)
+
+    async def _open(self, request: Request) -> Response:
+        """To a project on this computer, with a one-time key."""
+        place = next((one for one in self._places if one.name == request.path_params["name"]), None)
+        if place is None:
+            return PlainTextResponse("There is nothing here.\n", 404)
+        try:
+            link = await run_sync(fresh_link, place.path)
+        except AnnotatorError as error:
+            return PlainTextResponse(f"{error}\n", 503)
+        return RedirectResponse(link, status_code=303, headers={"cache-control": "no-store"})
+
+    def _text(self, cookies: Mapping[str, str]) -> str:
+        listed, is_owner = self._listed(cookies)
+        parts = [self._row(one) for one in listed]
+        text = f"<ul>{''.join(parts)}</ul>" if parts else NOBODY
+        if is_owner:
+            text += "".join(
+                f"<h2>{html.escape(place.name)} cannot be served</h2><pre>{html.escape(place.trouble)}</pre>"
+                for place in self._places
+                if place.db is None
+            )
+        return text
+
+    def _listed(self, cookies: Mapping[str, str]) -> tuple[list[Listed], bool]:
+        """The projects of this visitor, and whether some is theirs."""
+        good = [place for place in self._places if place.db is not None]
+        if not self._how.is_team:
+            return [Listed(place, "") for place in good], True
+        listed: list[Listed] = []
+        is_owner = False
+        for place in good:
+            assert place.db is not None
+            cookie = cookies.get(listing_name(place.port), "")
+            said = self._tokens[place.name].listing(cookie, place.port)
+            if said is None:
+                continue
+            member = next((one for one in members.members(place.db) if one.id == said[0]), None)
+            if member is None or member.right < Right.LOOK or said[1] <= member.sessions_since:
+                continue
+            listed.append(Listed(place, member.role.value))
+            is_owner |= member.right >= Right.OWN
+        return listed, is_owner
+
+    def _row(self, listed: Listed) -> str:
+        place = listed.place
+        assert place.db is not None
+        name = html.escape(place.name)
+        child = self._children.by_name[place.name]
+        if not child.is_running:
+            why = f"<pre>{html.escape(child.trouble)}</pre>" if listed.role in ("", "owner") else ""
+            return f'<li><b>{name}</b><p class="about">Not running just now; it is being started again.</p>{why}</li>'
+        address = f"{self._how.address}/{name}/" if self._how.is_team else f"open/{name}"
+        try:
+            counts = overview.image_counts(place.db)
+        except AnnotatorError as error:
+            return f'<li><b>{name}</b><p class="about">{html.escape(str(error))}</p></li>'
+        done, of = counts["complete"], counts["all"]
+        about = f"{done:,} of {counted(of, 'image')} complete"
+        role = f" · {html.escape(listed.role)}" if listed.role else ""
+        return (
+            f'<li><a href="{html.escape(address)}">{name}</a><div class="about">{about}{role}</div>'
+            f'<progress max="{max(of, 1)}" value="{done}" aria-label="{name}: {about}"></progress></li>'
+        )

@@ -1,0 +1,201 @@
+"""People: how each person answers, as far as the answers of others say. Everybody sees themselves; reviewers and owners
+see all."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from annotator.exchange.files.text_cells import escaped
+from annotator.quality.people import Person, people
+from annotator.roles import Right
+from annotator.shares import counted
+from annotator.store import decisions, known_answers, versions
+from annotator.store.database import Database
+from annotator.ui import context, frame, tables
+from annotator.ui.charts import agreement as charts
+from annotator.ui.charts import theme
+from annotator.ui.charts.progress import wilson
+from models.statistics.agreement import Estimate
+
+FEW = 10  # cells below which a share says little
+
+
+def page() -> None:
+    """The page."""
+    with frame.errors_shown():
+        own, db = frame.annotator_name(), context.db()
+        st.subheader("People")
+        stamp = (decisions.newest_decision(db), versions.class_version(db))
+        with st.spinner("Comparing answers..."):
+            measured: list[Person] = db.caches.get("people", stamp, lambda: people(db), 4)
+        sees_all = frame.may(Right.REVIEW)
+        shown = measured if sees_all else [person for person in measured if person.name == own]
+        if not shown:
+            st.info("Nobody has answered yet." if sees_all else "You have answered nothing yet.")
+            frame.link("autopilot", "Go to Autopilot", ":material/auto_awesome:")
+            return
+        st.caption(
+            "Estimates, not judgements. Each person's first answer counts. A difference is not an error: of two people "
+            "who differ either may be right, and whoever gets the hard images differs more often. The 95 % intervals "
+            "say how far the figures can be off by chance."
+        )
+        if sees_all:
+            _overview(shown)
+        person = _chosen(shown, own)
+        _of(db, person)
+
+
+def _overview(measured: list[Person]) -> None:
+    tables.show(
+        [
+            {
+                "person": person.name,
+                "answers": f"{person.answers:,}",
+                "seconds a click": "-" if person.seconds is None else f"{person.seconds:.1f}",
+                "same answer as others": _share(person.same, person.compared),
+                "changed by others": _changed(person),
+            }
+            for person in measured
+        ],
+        "Everybody",
+    )
+    st.download_button(
+        "Download as CSV",
+        lambda: _as_table(measured).to_csv(index=False),
+        file_name="people.csv",
+        mime="text/csv",
+        on_click="ignore",
+    )
+
+
+def _chosen(measured: list[Person], own: str) -> Person:
+    by_name = {person.name: person for person in measured}
+    if len(by_name) == 1:
+        return measured[0]
+    name = st.selectbox(
+        "Person",
+        list(by_name),
+        index=list(by_name).index(own) if own in by_name else 0,
+        format_func=lambda name: frame.escaped(f"{name} (you)" if name == own else name),
+    )
+    return by_name[name]
+
+
+def _of(db: Database, person: Person) -> None:
+    with st.container(horizontal=True, gap="medium"):
+        st.metric("Answers", f"{person.answers:,}", width="content")
+        st.metric("Seconds a click", "-" if person.seconds is None else f"{person.seconds:.1f}", width="content")
+        st.metric("Same answer as others", _percent(person.same), width="content", help=_between(person.same))
+        st.metric("Changed by others", f"{person.changed:,} of {person.shared:,}", width="content")
+    if not person.compared:
+        st.info(
+            "Nobody else has answered the same questions, so there is nothing to compare. Let several people answer "
+            "some images, blind to each other: an owner chooses how many on the Assignment page."
+        )
+        if frame.may(Right.OWN):
+            frame.link("assignment", "Go to Assignment", ":material/assignment_ind:")
+    else:
+        colours = theme.palette(st.context.theme.type)
+        _by_week(person, colours)
+        _by_class(person)
+    _known(db, person.name)
+
+
+def _by_week(person: Person, colours: theme.Palette) -> None:
+    with st.container(border=True):
+        st.markdown("#### Same answer as others, by week")
+        weeks = [week for week in person.weeks if not math.isnan(week.same.value)]
+        if len(weeks) < 2:
+            st.caption("One week so far. From the second on its course is drawn here.")
+            return
+        table = pd.DataFrame(
+            [(week.monday, week.same.value, week.same.low, week.same.high, week.compared) for week in weeks],
+            columns=["week", "same", "low", "high", "cells"],
+        )
+        table["week"] = pd.to_datetime(table["week"])
+        st.altair_chart(theme.legible(charts.by_week(table, colours), colours), width="stretch")
+
+
+def _by_class(person: Person) -> None:
+    with st.container(border=True):
+        st.markdown("#### By class")
+        if not person.classes:
+            st.caption("No class was answered by another person, too.")
+            return
+        tables.show(
+            [
+                {
+                    "class": row.name,
+                    "finds of what is there": _share(row.sensitivity, round(row.present)),
+                    "rejects of what is not": _share(row.specificity, round(row.absent)),
+                }
+                for row in person.classes
+            ],
+            "Estimates by class",
+        )
+        st.caption(
+            "Estimated from what everybody said, without knowing the truth. It assumes that people err independently "
+            "and are careful on the whole: for what everybody overlooks, the figures are too high and too sure. "
+            "Between two people alone, the answers cannot tell which of them errs."
+        )
+
+
+def _known(db: Database, name: str) -> None:
+    known = next((one for one in known_answers.results(db) if one.annotator == name), None)
+    if known is None:
+        return
+    with st.container(border=True):
+        st.markdown("#### Known answers")
+        found, rejected = _of_known(known.found, known.present), _of_known(known.rejected, known.absent)
+        st.caption(
+            f"{counted(known.images, 'image')} with known answers. Found of what is there: {found}. "
+            f"Rejected of what is not: {rejected}."
+        )
+
+
+def _of_known(right: int, of: int) -> str:
+    if not of:
+        return "none asked"
+    low, high = wilson(right, of)
+    return f"{right:,} of {of:,} ({low:.0%} to {high:.0%})"
+
+
+def _changed(person: Person) -> str:
+    if not person.shared:
+        return "-"
+    low, high = wilson(person.changed, person.shared)
+    between = f" ({low:.0%} to {high:.0%})" if person.shared >= FEW else ""
+    return f"{person.changed:,} of {person.shared:,}{between}"
+
+
+def _share(figure: Estimate, of: int) -> str:
+    if not of:
+        return "-"
+    return f"too few ({of:,})" if math.isnan(figure.value) else f"{figure.value:.0%} ({_between(figure)})"
+
+
+def _percent(figure: Estimate) -> str:
+    return "-" if math.isnan(figure.value) else f"{figure.value:.1%}"
+
+
+def _between(figure: Estimate) -> str:
+    return "" if math.isnan(figure.value) else f"{figure.low:.0%} to {figure.high:.0%}"
+
+
+def _as_table(measured: list[Person]) -> pd.DataFrame:
+    rows = [
+        {
+            "person": escaped(person.name),
+            "answers": person.answers,
+            "seconds_a_click": person.seconds,
+            "compared": person.compared,
+            "same": person.same.value,
+            "same_low": person.same.low,
+            "same_high": person.same.high,
+            "shared": person.shared,
+            "changed": person.changed,
+        }
+        for person in measured
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,216 @@
+"""Several projects behind one address: each visitor sees those in which they have a role, and nothing of the others."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import draw
+from get_caddy import get_caddy
+from served import until
+
+from annotator.benchmark.harness.processes import free_port
+from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
+from annotator.store import members
+from annotator.store.database import Database
+from annotator.ui.access import access
+from annotator.ui.home import projects
+from annotator.ui.home.running import caddyfile, ready
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Two projects in a folder."""
+    for name in ("birds", "mammals"):
+        draw(tmp_path / f"photos of {name}" / "a.jpg", (), seed=1)
+        (tmp_path / "classes.txt").write_text("fox\n")
+        set_up(
+            tmp_path / "all" / name, images_folder=tmp_path / f"photos of {name}", class_file=tmp_path / "classes.txt"
+        )
+    return tmp_path / "all"
+
+
+class Browser:
+    """Cookies, and nothing else of a browser."""
+
+    def __init__(self) -> None:
+        self.cookies: dict[str, tuple[str, str]] = {}  # name -> path, value
+
+    def get(self, address: str) -> tuple[int, str]:
+        """Status and text; redirects are followed."""
+        for _ in range(5):
+            path = "/" + address.split("/", 3)[3]
+            sent = "; ".join(f"{name}={value}" for name, (at, value) in self.cookies.items() if path.startswith(at))
+            request = urllib.request.Request(address, headers={"cookie": sent} if sent else {})
+            opener = urllib.request.build_opener(_NoRedirect)
+            try:
+                answer = opener.open(request, timeout=20)
+            except urllib.error.HTTPError as error:
+                answer = error
+            for header in answer.headers.get_all("set-cookie") or []:
+                name, value = header.split(";")[0].split("=", 1)
+                at = re.search(r"[Pp]ath=([^;]*)", header).group(1)
+                self.cookies[name] = (at, value)
+            if answer.status in (303, 307) and (to := answer.headers["location"]):
+                address = to if to.startswith("http") else "/".join(address.split("/", 3)[:3]) + to
+                continue
+            return answer.status, answer.read().decode()
+        raise AssertionError(f"too many redirects to {address}")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: object) -> None:
+        return None
+
+
+@contextmanager
+def at_home(*words: object) -> Iterator[subprocess.Popen]:
+    command = [sys.executable, "-P", "-m", "annotator", "home", *map(str, words)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def team(folder, tmp_path) -> Iterator[tuple[str, list[projects.Place]]]:
+    """The address of the start page behind Caddy, and the places."""
+    front, port = free_port(), free_port()
+    address = f"http://127.0.0.1:{front}"
+    places = ready([folder], port)
+    config = tmp_path / "Caddyfile"
+    config.write_text("{\n\tadmin off\n}\n" + caddyfile(places, access("invitation", port, url=address)))
+    environment = os.environ | {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    words = ["--auth", "invitation", "--url", address, "--port", port, folder]
+    with at_home(*words), (tmp_path / "caddy.log").open("wb") as log:
+        caddy = subprocess.Popen([get_caddy(), "run", "--config", str(config)], stdout=log, stderr=log, env=environment)
+        try:
+            until(lambda: answers(front) and all(answers(place.port) for place in places))
+            until(lambda: all(members.owner(place.db) for place in places))
+            yield address, places
+        finally:
+            caddy.terminate()
+            caddy.wait()
+
+
+def test_a_visitor_sees_the_projects_of_theirs_and_nothing_of_others(team):
+    address, (birds, mammals) = team
+    stranger = Browser().get(f"{address}/")
+    assert stranger[0] == 200 and "birds" not in stranger[1] and "mammals" not in stranger[1]
+
+    members.add(birds.db, "Ann", "annotator", "test")
+    secret = members.new_link(birds.db, "Ann", "test")
+    ann = Browser()
+    assert ann.get(f"{address}/birds/?invitation={secret}")[0] == 200
+    status, text = ann.get(f"{address}/")
+    assert status == 200 and f'href="{address}/birds/"' in text and "0 of 1 image complete · annotator" in text
+    assert "mammals" not in text and ann.get(f"{address}/mammals/")[0] == 403
+
+    members.add(mammals.db, "Ann", "reviewer", "test")
+    link = members.new_link(mammals.db, "Ann", "test")
+    assert ann.get(f"{address}/mammals/?invitation={link}")[0] == 200
+    text = ann.get(f"{address}/")[1]
+    assert text.index("birds") < text.index("mammals") and "· reviewer" in text
+    assert ann.get(f"{address}/birds/")[0] == 200, "the session of one project leaves that of the other alone"
+
+    members.set_role(birds.db, "Ann", "none", "test")
+    assert "birds" not in ann.get(f"{address}/")[1]
+    ann.get(f"{address}/mammals/sign-out")
+    assert "mammals" not in ann.get(f"{address}/")[1]
+
+
+def test_a_server_that_dies_is_started_again_and_all_end_with_the_start_page(folder, tmp_path):
+    port = free_port()
+    places = ready([folder], port)
+    with at_home("--port", port, folder) as home:
+        until(lambda: all(answers(place.port) for place in places))
+        first = served_by(places[0].path)
+        os.kill(first, signal.SIGKILL)
+        until(lambda: served_by(places[0].path) not in (None, first) and answers(places[0].port))
+        link = until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip()
+        browser = Browser()
+        status, text = browser.get(link)
+        assert status == 200 and "0 of 1 image complete" in text and "birds" in text and "mammals" in text
+        assert Browser().get(f"http://127.0.0.1:{port}/")[0] == 403, "without the key nobody is let in"
+        home.kill()
+        until(lambda: not any(served_by(place.path) for place in places))
+
+
+def test_what_cannot_be_served_is_said_and_the_others_are_served(folder, tmp_path):
+    (folder / "birds").rename(folder / "birds & bees")
+    with sqlite(folder / "mammals") as sql:
+        sql.execute("INSERT INTO _sqlite_migrations VALUES ('annotator', 'm999', '2030-01-01')")
+    found = projects.find([folder])
+    assert [bool(place.trouble) for place in found.all] == [True, True] and found.good == []
+    assert "cannot be part of an address" in found.all[0].trouble and "newer" in found.all[1].trouble
+    with pytest.raises(AnnotatorError, match="There is no project in"):
+        projects.find([tmp_path / "photos of birds"])
+    with pytest.raises(AnnotatorError, match="no folder"):
+        projects.find([tmp_path / "nowhere"])
+
+
+def test_two_projects_of_one_name_are_refused_and_a_port_stays(folder, tmp_path):
+    (tmp_path / "more").mkdir()
+    (folder / "birds").rename(tmp_path / "more" / "mammals")
+    with pytest.raises(AnnotatorError, match="Two projects are called mammals"):
+        projects.find([folder, tmp_path / "more"])
+    (tmp_path / "more" / "mammals").rename(folder / "birds")
+    first = {place.name: place.port for place in ready([folder], 20000)}
+    (folder / "birds").rename(folder / "zebras")
+    assert {place.name: place.port for place in ready([folder], 20000)} == {
+        "zebras": first["birds"],
+        "mammals": first["mammals"],
+    }
+
+
+@contextmanager
+def sqlite(project: Path):
+    import sqlite3
+
+    connection = sqlite3.connect(Database(project).paths.database)
+    try:
+        with connection:
+            yield connection
+    finally:
+        connection.close()
+
+
+def served_by(project: Path) -> int | None:
+    """The process that listens at the project's port."""
+    port = Database(project).setting(projects.PORT)
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(bytes(1))
+        except OSError:
+            continue
+        if b"annotator.ui.home.child" in words and _listens(int(path.parent.name), port):
+            return int(path.parent.name)
+    return None
+
+
+def _listens(pid: int, port: int) -> bool:
+    try:
+        links = {str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()}
+    except OSError:
+        return False
+    rows = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    inodes = {row.split()[9] for row in rows if row.split()[1].endswith(f":{port:04X}") and row.split()[3] == "0A"}
+    return any(f"socket:[{inode}]" in links for inode in inodes)

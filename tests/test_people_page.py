@@ -1,0 +1,62 @@
+"""The People page: everybody sees themselves, and only reviewers and owners see the others."""
+
+from collections.abc import Iterator
+
+import pytest
+from person import open_page, served_photos
+from playwright.sync_api import Page, expect
+from served import Served, until
+from test_readings import say
+from test_roles import TEAM, browser_cookie
+
+from annotator.store import members, readings
+from annotator.store.database import Database
+
+pytestmark = [pytest.mark.browser, pytest.mark.process]
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory) -> Iterator[Served]:
+    """Ann and Ben have answered twelve images; they differ on 8 of 36 pairs."""
+    classes = ("fox", "boar", "deer")
+    with served_photos(tmp_path_factory.mktemp("people"), 14, classes, size=(60, 40), python=TEAM) as served:
+        until(lambda: "Open this address" in served.log.read_text())
+        db = Database(served.project)
+        for name, role in (("Ann", "annotator"), ("Ben", "annotator"), ("Rita", "reviewer")):
+            members.add(db, name, role, "test")
+        readings.choose(db, 2, 1.0)
+        for image_id in range(1, 13):
+            say(db, image_id, "Ann", (1,))
+            say(db, image_id, "Ben", (1,) if image_id % 3 else (2,))
+        yield served
+
+
+def look(browser, served: Served, name: str) -> Page:
+    page = open_page(browser, served, "x", "/people")
+    page.context.add_cookies([browser_cookie(served, name)])
+    page.goto(f"{served.address}/people")
+    expect(page.get_by_text("Estimates, not judgements").or_(page.get_by_text("answered nothing"))).to_be_visible(
+        timeout=60_000
+    )
+    return page
+
+
+def test_an_annotator_sees_themselves_and_nobody_else(browser, team):
+    page = look(browser, team, "Ben")
+    expect(page.get_by_text("77.8%")).to_be_visible()
+    assert "Ann" not in page.locator("[data-testid=stMain]").inner_text()
+    expect(page.get_by_role("button", name="Download as CSV")).to_have_count(0)
+    assert page.troubles == []
+
+
+def test_a_reviewer_sees_everybody_and_may_choose_one(browser, team):
+    page = look(browser, team, "Rita")
+    table = page.get_by_role("region", name="Everybody")
+    expect(table).to_contain_text("Ann")
+    expect(table).to_contain_text("Ben")
+    expect(page.get_by_role("button", name="Download as CSV")).to_be_visible()
+    box = page.get_by_role("combobox", name="Person")
+    box.fill("Ben")
+    box.press("Enter")
+    expect(page.get_by_role("region", name="Estimates by class")).to_contain_text("fox")
+    assert page.troubles == []
