@@ -157,7 +157,9 @@ def test_a_server_that_dies_is_started_again_and_all_end_with_the_start_page(fol
 def test_what_cannot_be_served_is_said_and_the_others_are_served(folder, tmp_path):
     (folder / "birds").rename(folder / "birds & bees")
     with sqlite(folder / "mammals") as sql:
-        sql.execute("INSERT INTO _sqlite_migrations VALUES ('annotator', 'm999', '2030-01-01')")
+        sql.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
+        )
     found = projects.find([folder])
     assert [bool(place.trouble) for place in found.all] == [True, True] and found.good == []
     assert "cannot be part of an address" in found.all[0].trouble and "newer" in found.all[1].trouble

@@ -54,7 +54,7 @@ class Person:
     compared    pairs of a first answer of theirs and one of somebody else to the same cell
     same        the share of these that are the same
     shared      cells that somebody else answered, too
-    changed     those of them whose label is now another person's opposite answer
+    changed     those of them whose label is now another person's opposite answer, and that do not wait to be settled
     """
 
     name: str
@@ -88,14 +88,18 @@ class Tally:
         self.changed: Counter[str] = Counter()
 
     def add(
-        self, class_id: int, answers: dict[str, annotator_disagreement.FirstAnswer], holds: tuple[int, str]
+        self,
+        class_id: int,
+        answers: dict[str, annotator_disagreement.FirstAnswer],
+        holds: tuple[int, str],
+        is_open: bool = False,
     ) -> None:
-        """A cell: who answered it what first, and its label."""
+        """A cell: who answered it what first, its label, and whether people differ on it still."""
         state, holder = holds
         for name, answer in answers.items():
             if len(answers) > 1 or holder not in (name, "import"):
                 self.shared[name] += 1
-                self.changed[name] += holder not in (name, "import") and state == -answer.state
+                self.changed[name] += holder not in (name, "import") and state == -answer.state and not is_open
         for pair in combinations(answers, 2):
             for name in pair:
                 week = self.weeks[name].setdefault(monday(answers[name].at), Counter())
@@ -116,11 +120,13 @@ def tally(db: Database, note: Callable[[int, int], None] = lambda done, of: None
     names = list(annotator_disagreement.counts_by_person(db))
     found = Tally(names, [class_.id for class_ in classes.all_classes(db)])
     image_ids = annotator_disagreement.images_of_several(db)
+    open_ = {(image_id, class_id) for image_id, class_id in annotator_disagreement.newest(db, -1).tolist()}
     for number, said in enumerate(annotator_disagreement.first_answers(db, image_ids)):
         labels = annotator_disagreement.answers_that_hold(db, image_ids[number])
         for class_id, answers in said.items():
             # A label that was cleared meanwhile is nobody's.
-            found.add(class_id, answers, labels.get(class_id, (0, "import")))
+            is_open = (image_ids[number], class_id) in open_
+            found.add(class_id, answers, labels.get(class_id, (0, "import")), is_open)
         if number % 100 == 0:
             note(number, len(image_ids))
     return found

@@ -94,14 +94,14 @@ def _row(db: Database, share: assignment.Share) -> None:
 def _person(db: Database) -> str:
     names = [member.name for member in members.members(db) if member.right >= Right.ANSWER]
     if names:
-        return st.selectbox("Person", names, format_func=frame.escaped)
+        return st.selectbox("Person", names)
     return st.text_input("Person", placeholder="Ann", help="The name under which they work here.")
 
 
 def _what(db: Database, kind: str) -> str:
     if kind == CLASS:
         names = {class_.id: class_.name for class_ in classes.in_order(db)}
-        return str(st.selectbox("Class", list(names), format_func=lambda id_: frame.escaped(names[id_])) or "")
+        return str(st.selectbox("Class", list(names), format_func=names.__getitem__) or "")
     if kind == FOLDER:
         return st.text_input("Folder", placeholder="site-3", help="Below the folder that was added; empty: all images.")
     return st.text_area("Images", placeholder="The name of an image in each line", height=120)

@@ -77,7 +77,7 @@ def _chosen(measured: list[Person], own: str) -> Person:
         "Person",
         list(by_name),
         index=list(by_name).index(own) if own in by_name else 0,
-        format_func=lambda name: frame.escaped(f"{name} (you)" if name == own else name),
+        format_func=lambda name: f"{name} (you)" if name == own else name,
     )
     return by_name[name]
 
