@@ -13,7 +13,7 @@ from test_worker import say
 
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.store import backup, consistency, decisions, restoring
+from annotator.store import backup, consistency, decisions, pruning, restoring
 from annotator.store.database import Database
 
 
@@ -214,3 +214,35 @@ def test_killed_at_any_moment_a_restore_leaves_nothing_or_all_and_the_same_comma
         shutil.rmtree(again)
     restoring.restore(kept, again)
     assert not list(tmp_path.glob(".again.restoring/*"))
+
+
+def test_the_newest_backups_stay_with_every_part_they_name(annotator, filled, tmp_path):
+    kept = tmp_path / "kept"
+    annotator("backup", filled, kept)
+    (filled / "tags" / "1.safetensors").write_text("another content")
+    db = Database(filled)
+    say(db, 3, 1)
+    db.close()
+    before = contents(filled)
+    told = annotator("backup", filled, kept, "--keep", "1").stdout
+    assert "Removed: 1 older backup" in told and len(restoring.manifests(kept)) == 1
+    annotator("restore", kept, tmp_path / "again")
+    assert contents(tmp_path / "again") == before
+    assert (tmp_path / "again" / "tags" / "1.safetensors").read_text() == "another content"
+    parts = list((kept / "parts").glob("??/*"))
+    assert {path.name for path in parts} == {
+        part["sha256"] for part in json.loads(restoring.manifests(kept)[0].read_text())["parts"]
+    }
+
+
+def test_nothing_is_removed_beside_a_backup_that_cannot_be_read(filled, tmp_path):
+    kept = tmp_path / "kept"
+    for _ in range(3):
+        backup.back_up(filled, kept)
+    restoring.manifests(kept)[-1].write_text("{")
+    files = sorted(path for path in kept.rglob("*") if path.is_file())
+    with pytest.raises(AnnotatorError, match="cannot be read"):
+        pruning.prune(kept, 2)
+    assert sorted(path for path in kept.rglob("*") if path.is_file()) == files
+    with pytest.raises(AnnotatorError, match="At least the newest"):
+        pruning.prune(kept, 0)

@@ -4,12 +4,14 @@ import json
 import sqlite3
 from contextlib import closing
 
+import numpy as np
 import pytest
 from test_worker import say
 
 from annotator.errors import AnnotatorError
-from annotator.store import consistency, database_copy, health
+from annotator.store import consistency, database_copy, health, upgrading
 from annotator.store.database import Database
+from annotator.store.features.shards import write_shard
 
 
 def change(project, statement: str) -> None:
@@ -80,3 +82,25 @@ def test_copies_are_kept_in_a_bounded_number(db, project):
         newest = database_copy.keep(project / "project.db", "repair")
     kept = sorted((project / "copies").iterdir())
     assert len(kept) == database_copy.KEPT and newest in kept
+
+
+def test_damaged_features_are_named_and_nothing_else_is_wrong(annotator, db, project):
+    folder = db.paths.features("net")
+    folder.mkdir(parents=True)
+    features, regions = np.ones((2, 4), np.float16), np.ones((2, 9, 4), np.float16)
+    whole = write_shard(folder, np.array([1, 2]), None, features, regions)
+    assert health.examine(project).findings == []
+    whole.write_bytes(whole.read_bytes()[:-4])
+    (found,) = health.examine(project).findings
+    assert "1 of 1 files of features cannot be used" in found.what and whole.name[:16] in found.what
+
+
+def test_a_long_upgrade_says_how_far_it_is(db, project, monkeypatch, caplog):
+    with db.writing() as sql:
+        sql.execute("DELETE FROM _sqlite_migrations WHERE name = 'm012'")
+        sql.execute("ALTER TABLE audit DROP COLUMN people")
+    db.close()
+    monkeypatch.setattr(upgrading, "TOLD_FROM", 0)
+    Database(project)
+    told = [record.getMessage() for record in caplog.records if record.name == "annotator.upgrade"]
+    assert told[1] == "Step 1 of 1 (m012)" and "up to date: 1 to do" in told[0] and "is up to date" in told[-1]

@@ -17,22 +17,29 @@ commands = typer.Typer(rich_markup_mode=None)
     epilog=examples(
         "annotator backup birds /backups/birds",
         "annotator backup birds /backups/birds   (again: stores only what changed)",
+        "annotator backup birds /backups/birds --keep 14",
     )
 )
 def backup(
     project: Project,
     folder: Annotated[Path, typer.Argument(help="Folder of this project's backups.", show_default=False)],
+    keep: Annotated[
+        int | None, typer.Option(help="Afterwards remove all but so many of the newest backups.", min=1)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Back a project up while everybody works: decisions, and all files that nothing can compute again."""
     from annotator.store.backup import back_up
     from annotator.store.private import files_for_owner_only
+    from annotator.store.pruning import prune
 
     files_for_owner_only()
     with progress("Backing up") as show:
         done = back_up(project, folder, show_steps(show))
+    pruned = prune(folder, keep) if keep else None
     if as_json:
         facts = {name: getattr(done, name) for name in ("files", "bytes", "new_files", "new_bytes", "left_out")}
+        facts["removed"] = pruned.backups if pruned else 0
         print(json.dumps({"backup": done.manifest.stem, **facts}))
         return
     print(
@@ -43,6 +50,8 @@ def backup(
     print("  images outside of the project folder: back them up yourself")
     for name, how in done.left_out.items():
         print(f"  {name}: {how}")
+    if pruned and pruned.backups:
+        print(f"Removed: {counted(pruned.backups, 'older backup')}, with {pruned.bytes:,} bytes that only they had.")
 
 
 @commands.command(

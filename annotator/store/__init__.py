@@ -8,7 +8,7 @@ functions of a Database:
     caches.py                                                      what an open project keeps in memory
     configuration.py versions.py consistency.py odd_rows.py        settings, cache keys, checks, rows to leave out
     health.py database_copy.py                                     what is wrong with a project; copies of project.db
-    backup.py restoring.py                                         backups of a project, and bringing one back
+    backup.py restoring.py pruning.py                              backups of a project, bringing one back, old ones
     decisions.py refusals.py history.py sources.py                 decisions and the labels that follow from them
     cells.py columns.py incomplete.py overview.py scored.py        labels and tallies as queues and pages ask for them
     blocks.py tags.py                                              everything of some images at once; tagged exports

@@ -85,7 +85,7 @@ def back_up(project: Path, target: Path, progress: Progress | None = None) -> Ba
     _check_target(paths, target)
     try:
         make_folder(target, 0o700)
-        with _alone(target):
+        with alone(target):
             return _backed_up(paths, target, show)
     except sqlite3.DatabaseError as error:
         raise AnnotatorError(f"{paths.database} could not be copied: {error}. annotator doctor may say why.") from error
@@ -113,7 +113,8 @@ def _check_target(paths: Paths, target: Path) -> None:
 
 
 @contextmanager
-def _alone(target: Path) -> Generator[None]:
+def alone(target: Path) -> Generator[None]:
+    """Nobody else backs up to this folder, or prunes it. Raises AlreadyRunning."""
     lock = FileLock(target / LOCK)
     try:
         lock.acquire(timeout=0)

@@ -21,7 +21,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.roles import Right
 from annotator.settings import DATABASE, Paths
-from annotator.store import acting, database_copy, place, read_only
+from annotator.store import acting, database_copy, place, read_only, upgrading
 from annotator.store.caches import Caches
 from annotator.store.folders import make_folder
 from annotator.store.private import make_private
@@ -280,7 +280,7 @@ class Database:
                 is_old = self.paths.file == DATABASE and MIGRATIONS.applied(sql) and MIGRATIONS.pending(sql)
                 if is_old:  # asked under the lock, so that one process keeps one copy; it is read beside the lock
                     database_copy.keep(self.paths.database, "upgrade")
-                MIGRATIONS.apply(sql)
+                upgrading.apply(sql, self.paths.database)
                 broken = sql.execute("PRAGMA foreign_key_check").fetchall()
                 if broken:
                     raise AnnotatorError(

@@ -22,6 +22,7 @@ from annotator.settings import Paths
 from annotator.store import consistency, database_copy, files, heartbeat, images, probabilities, runs, tags
 from annotator.store.arrays import open_array
 from annotator.store.database import Database
+from annotator.store.features.shards import read_shard, shard_files
 from annotator.store.locations.objects import is_remote
 from annotator.store.prediction_sources import sources
 from annotator.store.private import OTHERS
@@ -82,7 +83,7 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
         return health
     health.findings += _of_database(found)
     if not found.integrity:
-        for part in (_files(db, show), _arrays(db), _worker(db), _leftovers(paths)):
+        for part in (_files(db, show), _shards(paths, show), _arrays(db), _worker(db), _leftovers(paths)):
             health.findings += part
     health.findings += _disk(paths)
     if repair and found.derived and not found.integrity:
@@ -168,6 +169,26 @@ def _files(db: Database, show: Progress) -> Iterator[Finding]:
         )
 
 
+def _shards(paths: Paths, show: Progress) -> Iterator[Finding]:
+    """Shards of features whose content is not the one that was written."""
+    found = [path for folder in (paths.project / "features").glob("*/") for path in shard_files(folder)]
+    damaged: list[str] = []
+    for done, path in enumerate(found):
+        show("Checking features", done, len(found))
+        try:
+            read_shard(path)
+        except FileNotFoundError:  # taken away by the worker meanwhile
+            continue
+        except (OSError, ValueError) as error:  # DamagedShard is one
+            damaged.append(f"{path.name[:16]}... ({error})")
+    if damaged:
+        yield Finding(
+            f"{len(damaged):,} of {len(found):,} files of features cannot be used: {_few(damaged)}",
+            "The disk, or another program, damaged them. No label depends on them.",
+            "Nothing: the worker leaves them out and analyzes their images again; then they may be deleted",
+        )
+
+
 def _arrays(db: Database) -> Iterator[Finding]:
     train = "annotator worker PROJECT --once trains anew"
     if damaged := runs.damaged(db):
@@ -228,10 +249,14 @@ def _leftovers(paths: Paths) -> Iterator[Finding]:
 def _disk(paths: Paths) -> Iterator[Finding]:
     free, needed = shutil.disk_usage(paths.project).free, max(LEAST_FREE, 2 * paths.database.stat().st_size)
     if free < needed:
+        older = list((paths.project / database_copy.FOLDER).glob("*.db"))
+        size = sum(path.stat().st_size for path in older)
+        copies = f"; copies/ holds {len(older)} older states of project.db with {size:,} bytes" if older else ""
         yield Finding(
             f"{free:,} bytes are free on the disk of {paths.project}; {needed:,} are needed for a copy of project.db.",
             "The disk fills up. What cannot be written is refused, and nothing that was saved is lost.",
-            "Free some space; the folders thumbs, heatmaps, downloads and fetched may be deleted while nothing runs",
+            "Free some space; the folders thumbs, heatmaps, downloads and fetched may be deleted while nothing runs"
+            + copies,
         )
 
 

@@ -1,0 +1,57 @@
+"""Bringing project.db up to date, step by step, and saying how far it is where that takes long."""
+
+import logging
+import time
+from pathlib import Path
+
+import sqlite_utils
+
+from annotator.store.schema import MIGRATIONS
+
+TOLD_FROM = 50_000_000  # bytes of project.db; a smaller one takes a second or two
+EVERY = 10.0  # seconds between two signs of life within a step
+_INSTRUCTIONS = 5_000_000  # of SQLite's virtual machine between two looks at the clock
+
+log = logging.getLogger("annotator.upgrade")
+
+
+def apply(sql: sqlite_utils.Database, database: Path) -> None:
+    """Apply all pending steps, inside the transaction of the caller: all or none of them are kept.
+
+    Of a large file each step is told as a warning of the log, which goes to the terminal or into the JSON log, and
+    within a long step every ten seconds. Whatever ends the process meanwhile leaves the file as it was.
+    """
+    pending = [step.name for step in MIGRATIONS.pending(sql)]
+    if not pending or database.stat().st_size < TOLD_FROM:
+        MIGRATIONS.apply(sql)
+        return
+    began = time.monotonic()
+    log.warning(
+        "Bringing %s (%.1f GB) up to date: %d to do, in a minute or two for a million decisions. "
+        "Ending it meanwhile changes nothing.",
+        database, database.stat().st_size / 1e9, len(pending),
+    )  # fmt: skip
+    for number, name in enumerate(pending, start=1):
+        log.warning("Step %d of %d (%s)", number, len(pending), name)
+        alive = _SignOfLife(f"Step {number} of {len(pending)} ({name})")
+        sql.conn.set_progress_handler(alive, _INSTRUCTIONS)
+        try:
+            MIGRATIONS.apply(sql, stop_before=pending[number] if number < len(pending) else None)
+        finally:
+            sql.conn.set_progress_handler(None, 0)
+    log.warning("%s is up to date, after %.0f s.", database, time.monotonic() - began)
+
+
+class _SignOfLife:
+    """Called by SQLite while a statement runs."""
+
+    def __init__(self, what: str):
+        self._what, self._began = what, time.monotonic()
+        self._told = self._began
+
+    def __call__(self) -> int:
+        now = time.monotonic()
+        if now - self._told >= EVERY:
+            self._told = now
+            log.warning("%s: %.0f s so far", self._what, now - self._began)
+        return 0  # go on
