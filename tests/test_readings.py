@@ -10,7 +10,7 @@ from annotator.errors import AnnotatorError
 from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
 from annotator.records import Batch, Decision, Filter, Wanted, WantedActions, WantedGrids
-from annotator.store import annotator_disagreement, consistency, decisions, images, known_answers, readings
+from annotator.store import annotator_disagreement, classes, consistency, decisions, images, known_answers, readings
 from annotator.store.database import Database
 
 CLASSES = (1, 2, 3)
@@ -31,11 +31,15 @@ def asked(db: Database, who: str) -> list[int]:
     return readings.next_for(db, who, (), 100)
 
 
+def waiting(db: Database) -> set[int]:
+    return set(readings.waiting(db).tolist())
+
+
 def given(db: Database, who: str) -> set[int]:
     """Every image that the pages give to a person, but for blind answers."""
     shown = {item.image.id for item in annotate.next_work(db, Wanted("annotate", f"a {who}", who, (), 100)).items}
     annotate.next_work(db, Wanted("annotate", f"a {who}", who, (), 0))
-    for class_id in CLASSES:
+    for class_id in [one.id for one in classes.all_classes(db)]:
         for one in grid.next_grids(db, WantedGrids(f"g {who}", who, class_id, 96, (), 1)).items:
             shown |= {tile.image.id for tile in one.tiles}
     grid.next_grids(db, WantedGrids(f"g {who}", who, 1, 96, (), 0))
@@ -91,13 +95,13 @@ def test_what_is_taken_back_is_asked_again_and_the_other_answer_is_the_label(db)
 def test_no_other_queue_gives_an_image_that_waits(db):
     publish(db, np.full((24, 3), 0.6))
     readings.choose(db, 2, 0.5)
-    waiting = readings.waiting(db)
-    assert 0 < len(waiting) < 24
-    assert given(db, "Ann") == set(range(1, 25)) - waiting
-    one = min(waiting)
+    kept = waiting(db)
+    assert 0 < len(kept) < 24
+    assert given(db, "Ann") == set(range(1, 25)) - kept
+    one = min(kept)
     say(db, one, "Ann", ())
     say(db, one, "Ben", ())
-    assert one not in readings.waiting(db)
+    assert one not in waiting(db)
     readings.choose(db, 1, 0.5)
     assert given(db, "Ann") == set(range(1, 25)) - {one}
 
@@ -124,18 +128,27 @@ def test_only_some_of_its_actions_are_blind_while_only_some_images_are(db):
     assert 0 < kinds.count("reading") < 12
 
 
+def test_a_class_that_comes_later_is_asked_of_everybody_when_the_blind_answers_are_there(db):
+    readings.choose(db, 2, 1.0)
+    say(db, 1, "Ann", ())
+    say(db, 1, "Ben", ())
+    assert given(db, "Cid") == set()
+    classes.add_classes(db, [("badger", "")])
+    assert given(db, "Cid") == {1}, "all others wait"
+
+
 def test_a_larger_share_keeps_the_images_of_a_smaller_one_and_new_images_join(db):
     readings.choose(db, 2, 0.3)
-    few = readings.waiting(db)
+    few = waiting(db)
     readings.choose(db, 2, 0.8)
-    assert few < readings.waiting(db)
+    assert few < waiting(db)
     with db.writing() as sql:
         for number, digits in enumerate(("00000000", "ffffffff")):
             sql.execute(
                 "INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, 1, 1)",
                 [100 + number, f"new {number}", f"{number:08x}{digits}{48 * '0'}"],
             )
-    assert 100 in readings.waiting(db) and 101 not in readings.waiting(db)
+    assert 100 in waiting(db) and 101 not in waiting(db)
 
 
 def test_changing_the_number_of_people_counts_what_is_there(db):
@@ -145,16 +158,16 @@ def test_changing_the_number_of_people_counts_what_is_there(db):
     readings.choose(db, 3, 1.0)
     assert asked(db, "Cid")[0] == 1 and 1 not in asked(db, "Ann")
     readings.choose(db, 1, 1.0)
-    assert readings.overlap(db) is None and not readings.waiting(db) and states(db, 1)[1] == (-1, "Ann")
+    assert readings.overlap(db) is None and not waiting(db) and states(db, 1)[1] == (-1, "Ann")
 
 
 @pytest.mark.parametrize(("people", "share"), [(0, 0.5), (21, 0.5), (2, -0.1), (2, 1.1), (2, float("nan"))])
 def test_numbers_out_of_bounds_change_nothing(db, people, share):
     readings.choose(db, 2, 0.5)
-    before = readings.waiting(db)
+    before = waiting(db)
     with pytest.raises(AnnotatorError):
         readings.choose(db, people, share)
-    assert readings.waiting(db) == before
+    assert waiting(db) == before
 
 
 def test_an_image_with_known_answers_is_asked_once_and_tells_about_the_person_only(db):

@@ -15,6 +15,7 @@ from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store import assignment, auto_accepted, cells, classes, images, leases, overview, runs, selections
 from annotator.store.assignment import NOTHING, Aside, Taken
 from annotator.store.database import Database
+from annotator.store.history import LABELED, UNTOUCHED
 from annotator.store.prediction_sources import in_words
 
 EVEN = 0.5  # expected share of positives from which on every tile of a grid starts as "yes"
@@ -256,10 +257,14 @@ def ranked(snapshot: Snapshot, column: int, out: Taken) -> Iterator[tuple[int, f
 
 def _unranked(db: Database, class_id: int, out: Taken, want: int) -> Iterator[tuple[int, None]]:
     """Image ids with an open cell of a class, in working order."""
+    if out.aside.own is not None:
+        yield from ((id_, None) for id_ in cells.open_among(db, class_id, out.aside.own.tolist()) if id_ not in out)
+        return
     limit, seen = len(out.ids) + want, set(out.ids)
+    least = LABELED if out.aside.holds_untouched else UNTOUCHED
     while True:
         # Each query is read to its end: one left open would keep this connection from writing.
-        image_ids = cells.open_images(db, class_id, limit)
+        image_ids = cells.open_images(db, class_id, limit, least)
         yield from ((image_id, None) for image_id in image_ids if image_id not in seen and image_id not in out.aside)
         if len(image_ids) < limit:
             return

@@ -39,11 +39,12 @@ class Share:
 class Aside:
     """The images that a person is not given, whatever is free: those that wait for blind answers, and those of others.
 
-    own    ids of the images that are this person's share, (n,) int64; None for somebody without one
+    own              ids of the images that are this person's share, (n,) int64; None for somebody without one
+    holds_untouched  whether all images without an answer wait for blind ones, so that nobody need look for another
     """
 
-    def __init__(self, mask: np.ndarray, own: np.ndarray | None):
-        self.own = own
+    def __init__(self, mask: np.ndarray, own: np.ndarray | None, *, holds_untouched: bool = False):
+        self.own, self.holds_untouched = own, holds_untouched
         self._mask = mask
         self._count = int(mask.sum())
 
@@ -89,7 +90,7 @@ def aside(db: Database, annotator: str) -> Aside:
     """The images that this person is not given. Kept in memory until shares, blind answers or images change."""
     stamp = db.tuples(
         """SELECT (SELECT max(id) FROM assignment), (SELECT count(*) FROM assignment), (SELECT max(id) FROM image),
-        (SELECT max(id) FROM file), count(*), sum(image_id) FROM reading WHERE due > 0"""
+        (SELECT max(id) FROM file), n FROM reading_version"""
     )[0]
     has_shares = bool(stamp[1])
     key = (annotator if has_shares else "", *stamp)
@@ -214,8 +215,9 @@ def _aside(db: Database, annotator: str, has_shares: bool) -> Aside:
                 if name == annotator:
                     own = np.flatnonzero(mine)
             mask = ~mine if own is not None else mask
-        mask[list(readings.waiting(db))] = True
-    return Aside(mask, own)
+        mask[readings.waiting(db)] = True
+        overlap = readings.overlap(db)
+    return Aside(mask, own, holds_untouched=overlap is not None and overlap.share == 1)
 
 
 def _all(db: Database) -> list[tuple[int, str, str, str]]:

@@ -126,15 +126,31 @@ def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
     return [row["image_id"] for row in rows]
 
 
-def open_images(db: Database, class_id: int, limit: int) -> list[int]:
-    """Images on which this class is open, in working order: untouched, skipped, then labeled ones."""
+def open_images(db: Database, class_id: int, limit: int, least: int = UNTOUCHED) -> list[int]:
+    """Images on which this class is open, in working order: untouched, skipped, then labeled ones.
+
+    least    the lowest stage of an image that is looked at
+    """
     rows = db.tuples(
-        """SELECT id FROM image WHERE stage < ? AND problem = ''
+        """SELECT id FROM image WHERE stage < ? AND stage >= ? AND problem = ''
         AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)
         ORDER BY stage, stage_decision, sha256 LIMIT ?""",
-        [COMPLETE, class_id, limit],
+        [COMPLETE, least, class_id, limit],
     )
     return [row[0] for row in rows]
+
+
+def open_among(db: Database, class_id: int, image_ids: Sequence[int]) -> list[int]:
+    """Those of these images on which this class is open, in their order."""
+    found: set[int] = set()
+    for ids in _parts(image_ids):
+        rows = db.tuples(
+            f"""SELECT id FROM image WHERE +stage < ? AND problem = '' AND id IN ({_marks(ids)})
+            AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)""",
+            [COMPLETE, *ids, class_id],
+        )
+        found.update(image_id for (image_id,) in rows)
+    return [image_id for image_id in image_ids if image_id in found]
 
 
 def untouched(db: Database) -> np.ndarray:

@@ -78,6 +78,8 @@ def take_next(
         queues = [partly, *unlabeled, last] if incomplete_first else [*unlabeled, partly, last]
         if sequence:
             queues = [partial(sequences.next_open, sql, sequence, after), partial(_free, sql, SKIPPED), last]
+        if aside.holds_untouched:
+            queues = [partly, last]
         for more in queues:
             if len(chosen) < want:
                 chosen += more(Taken(taken | set(chosen), aside), want - len(chosen))
@@ -173,7 +175,7 @@ def held_by_others(db: Database, holder: str) -> int:
 
 
 def _not_waiting(db: Database, image_ids: Sequence[int]) -> list[int]:
-    waiting = readings.waiting(db)
+    waiting = readings.waiting_among(db, image_ids)
     return [image_id for image_id in image_ids if image_id not in waiting]
 
 

@@ -8,6 +8,7 @@ and never changes a label that somebody else gave: where they differ, the cell i
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import numpy as np
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
@@ -57,6 +58,7 @@ def choose(db: Database, people: int, share: float) -> None:
     with db.writing() as sql:
         sql.execute("DELETE FROM overlap")
         sql.execute("DELETE FROM reading")
+        sql.execute("UPDATE reading_version SET n = n + 1")
         if people < 2 or share == 0:
             return
         below = "g" if share == 1 else f"{round(share * _DIGITS):08x}"  # g is behind every digit
@@ -94,16 +96,22 @@ def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> 
         WHERE r.due > 0 AND i.problem = '' AND NOT EXISTS (
             SELECT 1 FROM decision d WHERE d.image_id = r.image_id AND d.annotator = ? AND d.action IN ('label', 'done')
             AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))
-        ORDER BY r.had DESC, r.image_id LIMIT ?""",
+        ORDER BY r.had DESC, r.image_id DESC LIMIT ?""",
         [annotator, limit + len(but)],
     )
     return [image_id for (image_id,) in rows if image_id not in but][:limit]
 
 
-def waiting(db: Database) -> frozenset[int]:
-    """The images that are kept for such answers: no other queue gives them to anybody."""
-    ids = db.value("SELECT group_concat(image_id) FROM reading WHERE due > 0")
-    return frozenset(map(int, ids.split(","))) if ids else frozenset()
+def waiting(db: Database) -> np.ndarray:
+    """The images kept for such answers, (n,) int64, which no other queue gives to anybody. Reads all of them."""
+    return db.numbers("SELECT image_id FROM reading WHERE due > 0")[:, 0]
+
+
+def waiting_among(db: Database, image_ids: Collection[int]) -> set[int]:
+    """Those of these images that wait."""
+    marks = ",".join("?" * len(image_ids))
+    rows = db.tuples(f"SELECT image_id FROM reading WHERE due > 0 AND image_id IN ({marks})", list(image_ids))
+    return {image_id for (image_id,) in rows}
 
 
 def chosen_among(db: Database, image_ids: Collection[int]) -> set[int]:

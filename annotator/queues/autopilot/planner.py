@@ -33,6 +33,7 @@ from annotator.store import (
     runs,
 )
 from annotator.store.database import Database
+from annotator.store.history import LABELED, UNTOUCHED
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
@@ -203,11 +204,10 @@ class _Planner:
         return None
 
     def _open_images(self, class_id: int) -> list[int]:
-        if self.own is None:
-            return cells.open_images(self.db, class_id, IMAGES_TRIED)
-        own = self.own.tolist()
-        answered = cells.states(self.db, class_id, own)
-        return [image_id for image_id in own if image_id not in answered][:IMAGES_TRIED]
+        if self.own is not None:
+            return cells.open_among(self.db, class_id, self.own.tolist())[:IMAGES_TRIED]
+        least = LABELED if self.leasing.out.aside.holds_untouched else UNTOUCHED
+        return cells.open_images(self.db, class_id, IMAGES_TRIED, least)
 
     def _whole_image(self, image_id: int, reason: str) -> Action | None:
         """All open classes of an image, with none preset; reason as in Candidate."""

@@ -34,6 +34,12 @@ CREATE TABLE reading (
 CREATE TABLE blind_since (decision_id INTEGER NOT NULL);
 INSERT INTO blind_since SELECT coalesce(max(id), 0) FROM decision;
 CREATE INDEX reading_due ON reading (had) WHERE due > 0;
+-- grows when an image begins or ceases to wait, so that pages know when to read again which ones do
+CREATE TABLE reading_version (n INTEGER NOT NULL);
+INSERT INTO reading_version VALUES (0);
+CREATE TRIGGER image_waits_or_not AFTER UPDATE OF due ON reading WHEN (old.due > 0) != (new.due > 0) BEGIN
+    UPDATE reading_version SET n = n + 1;
+END;
 -- complete images that everybody is to answer once, to see how well they do
 CREATE TABLE known_answer (image_id INTEGER PRIMARY KEY REFERENCES image (id));
 -- what belongs to somebody; what: a folder, the name of a list, or the id of a class
