@@ -149,6 +149,7 @@ def test_a_server_that_dies_is_started_again_and_all_end_with_the_start_page(fol
         browser = Browser()
         status, text = browser.get(link)
         assert status == 200 and "0 of 1 image complete" in text and "birds" in text and "mammals" in text
+        assert browser.get(f"http://127.0.0.1:{port}/open/birds")[0] == 200
         assert Browser().get(f"http://127.0.0.1:{port}/")[0] == 403, "without the key nobody is let in"
         home.kill()
         until(lambda: not any(served_by(place.path) for place in places))

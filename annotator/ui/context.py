@@ -41,6 +41,11 @@ def mode() -> str:
     return _reached[0][0].mode if _reached else LOCAL
 
 
+def home() -> str:
+    """The address of the start page of several projects; "" where this one is served by itself."""
+    return _reached[0][0].home if _reached else ""
+
+
 def base() -> str:
     """The path that all addresses of this app begin with, "" or like "/annotator"."""
     return _reached[0][0].base if _reached else ""

@@ -78,6 +78,7 @@ def mount_who() -> None:
         "base": context.base(),
         "annotator": name,
         "role": member.role if member else "",
+        "home": context.home(),
         "sign_out": context.base() + SIGN_OUT if member else "",
     } | day
     on = {"on_change_change": frame.forget_name, "on_midnight_change": lambda: None}

@@ -97,7 +97,7 @@ class Child:
             "behind": how.behind,
             "oidc": how.oidc,
             "json_log": how.json_log,
-            "home": f"{how.address}/" if how.is_team else "",
+            "home": f"{how.address}/",
         }
         command = [sys.executable, "-P", "-m", "annotator.ui.home.child"]
         self._last.clear()

@@ -19,12 +19,13 @@ export default class Who {
     this.counted = component.data.today;
     this.ahead = { milliseconds: 0, images: 0, labels: 0 };
     const line = /** @type {HTMLElement} */ (component.parentElement.querySelector(".who"));
-    const { role, sign_out } = component.data;
+    const { role, sign_out, home } = component.data;
+    const projects = home ? el("a", { class: "home", href: home }, "Projects") : "";
     const button = sign_out
       ? el("a", { href: sign_out }, "Sign out")
       : el("button", { type: "button", onclick: () => this.change() }, "Switch user");
     const role_ = role ? el("span", { class: "role", title: "Your role in this project. Owners change roles." }, role) : "";
-    line.replaceChildren(this.name, role_, this.figures, button);
+    line.replaceChildren(projects, this.name, role_, this.figures, button);
     this.hear = (/** @type {any} */ { detail }) => {
       this.take(detail.counted);
       this.ahead = detail.ahead;
