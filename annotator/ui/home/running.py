@@ -12,7 +12,8 @@ from types import FrameType
 
 import uvicorn
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, several
+from annotator.shares import counted
 from annotator.ui.access import ADDRESS, Access
 from annotator.ui.home import projects
 from annotator.ui.home.children import Children, How
@@ -44,12 +45,17 @@ def caddyfile(places: Sequence[Place], access: Access) -> str:
 
 
 def run(places: Sequence[Place], access: Access, oidc: Path | None, *, json_log: bool = False) -> None:
-    """Serve them, and the start page, until told to end (Ctrl+C, SIGTERM). Raises AnnotatorError for a taken port."""
+    """Serve them, and the start page, until told to end (Ctrl+C, SIGTERM).
+
+    Raises AnnotatorError for a taken port, and where none of them can be served.
+    """
     if not is_free(access.port, access.host):
         raise AnnotatorError(f"Port {access.port} on {access.host} is in use by another program. Try another --port.")
     behind = ",".join([ADDRESS, *access.behind]) if access.is_team else ""
     how = How(access.mode, access.address, behind, str(oidc.resolve()) if oidc else "", json_log)
     good = [place for place in places if place.db is not None]
+    if not good:
+        raise several("No project can be served:", [f"{place.path}: {place.trouble}" for place in places])
     children = Children(good, how)
     page = StartPage(places, children, how, access.port)
     for place in places:
@@ -80,9 +86,8 @@ def _announce(server: uvicorn.Server, link: str, many: int, access: Access) -> N
     while not server.started and not server.should_exit:
         threading.Event().wait(0.05)
     once = "" if access.is_team else " (it works once)"
-    sys.stdout.write(
-        f"{many} projects. Open this address in a browser{once}:\n    {link}\nCtrl+C ends all; nothing is lost.\n"
-    )
+    sys.stdout.write(f"{counted(many, 'project')}. Open this address in a browser{once}:\n    {link}\n")
+    sys.stdout.write("Ctrl+C ends all; nothing is lost.\n")
     sys.stdout.flush()
 
 

@@ -95,8 +95,10 @@ class StartPage:
             return PlainTextResponse("There is nothing here.\n", 404)
         try:
             link = await run_sync(fresh_link, place.path)
-        except AnnotatorError as error:
-            return PlainTextResponse(f"{error}\n", 503)
+        except AnnotatorError:  # its server does not listen yet
+            headers = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY, "refresh": "2"}
+            text = f"<p>The server of {html.escape(place.name)} is starting. This page opens it when it is there.</p>"
+            return HTMLResponse(PAGE % text, 503, headers)
         return RedirectResponse(link, status_code=303, headers={"cache-control": "no-store"})
 
     def _text(self, cookies: Mapping[str, str]) -> str:
