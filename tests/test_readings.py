@@ -24,7 +24,8 @@ def say(db: Database, image_id: int, who: str, present: tuple[int, ...], source:
 
 
 def states(db: Database, image_id: int) -> dict[int, tuple[int, str]]:
-    return annotator_disagreement.answers_that_hold(db, image_id)
+    rows = annotator_disagreement.answers_that_hold(db, image_id)
+    return {class_id: (state, person) for class_id, (state, person, _) in rows.items()}
 
 
 def asked(db: Database, who: str) -> list[int]:

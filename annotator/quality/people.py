@@ -54,7 +54,8 @@ class Person:
     compared    pairs of a first answer of theirs and one of somebody else to the same cell
     same        the share of these that are the same
     shared      cells that somebody else answered, too
-    changed     those of them whose label is now another person's opposite answer, and that do not wait to be settled
+    changed     those of them that somebody has answered the opposite way later, knowing what was said, and whose label
+                that is now
     """
 
     name: str
@@ -91,15 +92,15 @@ class Tally:
         self,
         class_id: int,
         answers: dict[str, annotator_disagreement.FirstAnswer],
-        holds: tuple[int, str],
-        is_open: bool = False,
+        holds: tuple[int, str, float],
     ) -> None:
-        """A cell: who answered it what first, its label, and whether people differ on it still."""
-        state, holder = holds
+        """A cell: who answered it what first, and its label with who gave it, and when knowing what was said."""
+        state, holder, at = holds
         for name, answer in answers.items():
             if len(answers) > 1 or holder not in (name, "import"):
                 self.shared[name] += 1
-                self.changed[name] += holder not in (name, "import") and state == -answer.state and not is_open
+                is_later = holder not in (name, "import") and at > answer.at
+                self.changed[name] += is_later and state == -answer.state
         for pair in combinations(answers, 2):
             for name in pair:
                 week = self.weeks[name].setdefault(monday(answers[name].at), Counter())
@@ -120,13 +121,11 @@ def tally(db: Database, note: Callable[[int, int], None] = lambda done, of: None
     names = list(annotator_disagreement.counts_by_person(db))
     found = Tally(names, [class_.id for class_ in classes.all_classes(db)])
     image_ids = annotator_disagreement.images_of_several(db)
-    open_ = {(image_id, class_id) for image_id, class_id in annotator_disagreement.newest(db, -1).tolist()}
     for number, said in enumerate(annotator_disagreement.first_answers(db, image_ids)):
         labels = annotator_disagreement.answers_that_hold(db, image_ids[number])
         for class_id, answers in said.items():
             # A label that was cleared meanwhile is nobody's.
-            is_open = (image_ids[number], class_id) in open_
-            found.add(class_id, answers, labels.get(class_id, (0, "import")), is_open)
+            found.add(class_id, answers, labels.get(class_id, (0, "import", 0.0)))
         if number % 100 == 0:
             note(number, len(image_ids))
     return found

@@ -9,6 +9,7 @@ import numpy as np
 from annotator.records import UNSURE, Voice
 from annotator.store.database import Database
 from annotator.store.history import answers_of_people, disagreements, is_vote
+from annotator.store.sources import in_sql
 
 
 class FirstAnswer(NamedTuple):
@@ -78,14 +79,16 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
         yield said
 
 
-def answers_that_hold(db: Database, image_id: int) -> dict[int, tuple[int, str]]:
-    """The labels of an image: class id -> the state, and who gave it."""
+def answers_that_hold(db: Database, image_id: int) -> dict[int, tuple[int, str, float]]:
+    """The labels of an image: class id -> the state, who gave it, and when (unix seconds; 0 for a blind answer, which
+    corrects nobody)."""
     rows = db.tuples(
-        """SELECT label.class_id, label.state, annotator FROM label JOIN decision ON decision.id = label.decision_id
-        WHERE label.image_id = ?""",
+        f"""SELECT label.class_id, label.state, annotator,
+            CASE WHEN source IN {in_sql(blind=True)} THEN 0 ELSE decided_at END
+        FROM label JOIN decision ON decision.id = label.decision_id WHERE label.image_id = ?""",
         [image_id],
     )
-    return {class_id: (state, person) for class_id, state, person in rows}
+    return {class_id: (state, person, at) for class_id, state, person, at in rows}
 
 
 def counts_by_person(db: Database) -> dict[str, int]:

@@ -15,7 +15,7 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.roles import Right
-from annotator.store import images, members, readings
+from annotator.store import image_lists, members, readings
 from annotator.store.database import Database, new_id
 
 FOLDER, IMAGES, CLASS = "folder", "images", "class"
@@ -156,11 +156,11 @@ def give_images(db: Database, annotator: str, called: str, names: Sequence[str])
     """Make a list of images somebody's share. Returns its id.
 
     called    what the list is called
-    names     as in images.named
+    names     as in image_lists.named
 
     Raises AnnotatorError for an empty list, and naming all that are unknown.
     """
-    return _give(db, annotator, IMAGES, called, images.named(db, names))
+    return _give(db, annotator, IMAGES, called, image_lists.named(db, names))
 
 
 def take_back(db: Database, share_id: int) -> None:

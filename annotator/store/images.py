@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import starmap
 from pathlib import Path
@@ -120,26 +120,6 @@ def names_to_ids(db: Database) -> dict[str, int]:
     ids |= {row["path"]: row["image_id"] for row in files}
     ids |= {row["name"]: row["id"] for row in db.rows("SELECT id, name FROM image")}
     return {name: image_id for name, image_id in ids.items() if image_id is not None}
-
-
-def named(db: Database, names: Sequence[str]) -> list[int]:
-    """The images of a list of names, each once, in its order; a bare file name will do where it belongs to one image.
-
-    Raises AnnotatorError for an empty list, and for names of no image, all at once.
-    """
-    wanted = [escaped(name.strip()).replace(os.sep, "/") for name in names if name.strip()]
-    if not wanted:
-        raise AnnotatorError("The list names no image. It needs the name of one image in each line.")
-    known = with_short_names(names_to_ids(db))
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        shown = ", ".join(repr(name) for name in unknown[:10])
-        more = f" and {len(unknown) - 10:,} more" if len(unknown) > 10 else ""
-        hint = did_you_mean(unknown[0], sorted(known), shown=5)
-        raise AnnotatorError(
-            f"{len(unknown):,} of {len(wanted):,} lines name no image of this project: {shown}{more}. {hint}"
-        )
-    return list(dict.fromkeys(known[name] for name in wanted))
 
 
 def with_short_names(names: dict[str, Any]) -> dict[str, Any]:

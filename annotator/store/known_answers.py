@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from annotator.errors import AnnotatorError
-from annotator.store import images
+from annotator.store import image_lists
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE
 
@@ -47,13 +47,13 @@ def count(db: Database) -> int:
 def choose(db: Database, names: Sequence[str], part: float) -> int:
     """Mix in these images, in place of those chosen before. Returns how many they are.
 
-    names    as in images.named; each must be complete: every class answered
+    names    as in image_lists.named; each must be complete: every class answered
     part     of each person's actions, 0 to MOST_SHARE
 
     Raises AnnotatorError naming all images that are unknown, or not complete.
     """
     _check(part)
-    ids = images.named(db, names)
+    ids = image_lists.named(db, names)
     marks = ",".join("?" * len(ids))
     found = db.tuples(f"SELECT name, stage FROM image WHERE id IN ({marks}) ORDER BY name", ids)
     if incomplete := [name for name, stage in found if stage != COMPLETE]:

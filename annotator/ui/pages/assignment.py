@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from annotator.roles import Right
-from annotator.shares import counted
+from annotator.shares import counted, percent
 from annotator.store import assignment, classes, known_answers, members, overview, readings
 from annotator.store.assignment import CLASS, FOLDER, IMAGES
 from annotator.store.database import Database
@@ -43,11 +43,11 @@ def _overlap(db: Database) -> None:
                 "People for each image", 1, readings.MOST_PEOPLE, chosen.people if chosen else 1,
                 help="1: every image is answered once.",
             )  # fmt: skip
-            percent = st.number_input(
+            of_images = st.number_input(
                 "Percent of the images", 0.1, 100.0, 100 * chosen.share if chosen else 10.0, format="%.1f"
             )
             if st.form_submit_button("Save"):
-                readings.choose(db, int(people), percent / 100)
+                readings.choose(db, int(people), of_images / 100)
                 st.rerun()
         if not chosen:
             return
@@ -132,14 +132,14 @@ def _known(db: Database) -> None:
                 help="They take the place of those chosen before. Empty: those stay.",
             )  # fmt: skip
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                percent = st.number_input(
+                part_asked = st.number_input(
                     "Percent of each person's actions", 0.0, 100 * known_answers.MOST_SHARE, 100 * part or 5.0
                 )
                 if st.form_submit_button("Save"):
                     if names.strip():
-                        known_answers.choose(db, names.splitlines(), percent / 100)
+                        known_answers.choose(db, names.splitlines(), part_asked / 100)
                     else:
-                        known_answers.set_share(db, percent / 100)
+                        known_answers.set_share(db, part_asked / 100)
                     st.rerun()
         if count:
             st.caption(f"{counted(count, 'image')} chosen.")
@@ -155,7 +155,7 @@ def _table(results: list[known_answers.Known]) -> pd.DataFrame:
         if not of:
             return "none asked"
         low, high = wilson(right, of)
-        return f"{right:,} of {of:,} ({low:.0%} to {high:.0%})"
+        return f"{right:,} of {of:,} ({percent(low)} to {percent(high)})"
 
     return pd.DataFrame(
         {

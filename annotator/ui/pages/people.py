@@ -9,7 +9,7 @@ import streamlit as st
 from annotator.exchange.files.text_cells import escaped
 from annotator.quality.people import Person, people
 from annotator.roles import Right
-from annotator.shares import counted
+from annotator.shares import counted, percent
 from annotator.store import decisions, known_answers, versions
 from annotator.store.database import Database
 from annotator.ui import context, frame, tables
@@ -158,21 +158,21 @@ def _of_known(right: int, of: int) -> str:
     if not of:
         return "none asked"
     low, high = wilson(right, of)
-    return f"{right:,} of {of:,} ({low:.0%} to {high:.0%})"
+    return f"{right:,} of {of:,} ({percent(low)} to {percent(high)})"
 
 
 def _changed(person: Person) -> str:
     if not person.shared:
         return "-"
     low, high = wilson(person.changed, person.shared)
-    between = f" ({low:.0%} to {high:.0%})" if person.shared >= FEW else ""
+    between = f" ({percent(low)} to {percent(high)})" if person.shared >= FEW else ""
     return f"{person.changed:,} of {person.shared:,}{between}"
 
 
 def _share(figure: Estimate, of: int) -> str:
     if not of:
         return "-"
-    return f"too few ({of:,})" if math.isnan(figure.value) else f"{figure.value:.0%} ({_between(figure)})"
+    return f"too few ({of:,})" if math.isnan(figure.value) else f"{percent(figure.value)} ({_between(figure)})"
 
 
 def _percent(figure: Estimate) -> str:
@@ -180,7 +180,7 @@ def _percent(figure: Estimate) -> str:
 
 
 def _between(figure: Estimate) -> str:
-    return "" if math.isnan(figure.value) else f"{figure.low:.0%} to {figure.high:.0%}"
+    return "" if math.isnan(figure.value) else f"{percent(figure.low)} to {percent(figure.high)}"
 
 
 def _as_table(measured: list[Person]) -> pd.DataFrame:

@@ -84,7 +84,7 @@ def _numbers(db: Database, status_: dict[str, Any]) -> None:
                 frame.link("review", "Settle what people disagree on", ":material/balance:", settle="1")
             if len(overview.annotators(db)) > 1:
                 frame.link("agreement", "How well do people agree?", ":material/groups:")
-    if frame.may(Right.ANSWER):
+    if frame.may(Right.ANSWER) and len(overview.annotators(db)) > 1:
         frame.link("people", "How do you answer?", ":material/badge:")
     st.progress(share, text=frame.escaped(f"{percent(done, status_['images'])} of the images are labeled"))
 
