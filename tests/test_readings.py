@@ -60,12 +60,36 @@ def test_an_image_is_asked_of_so_many_people_and_of_nobody_twice(db):
     assert readings.readings(db) == readings.Readings(24, 23, 2)
 
 
-def test_who_has_answered_any_of_it_before_is_not_asked(db):
-    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+def test_who_answers_some_of_it_elsewhere_is_not_asked(db):
     readings.choose(db, 2, 1.0)
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
     assert 1 not in asked(db, "Ann") and 1 in asked(db, "Ben")
     assert not decisions.decide(db, [Decision("v", "undo", "Ann", "click", undoes="u")]).refused
     assert 1 in asked(db, "Ann")
+
+
+def test_an_image_that_somebody_has_begun_is_not_chosen(db):
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+    assert not decisions.decide(db, [Decision("i", "label", "a file", "import", 2, 1, 1)]).refused
+    readings.choose(db, 2, 1.0)
+    assert 1 not in waiting(db) and 2 in waiting(db), "a file is not a person"
+    assert 1 in given(db, "Ben")
+
+
+def test_an_image_that_is_open_again_is_given_although_all_others_wait(db):
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+    assert not decisions.decide(db, [Decision("v", "clear", "Ann", "click", 1, 1)]).refused
+    readings.choose(db, 2, 1.0)
+    assert given(db, "Ben") == {1}
+
+
+def test_a_blind_answer_corrects_what_was_imported(db):
+    assert not decisions.decide(db, [Decision("i", "label", "a file", "import", 1, 1, 1)]).refused
+    readings.choose(db, 2, 1.0)
+    say(db, 1, "Ann", ())
+    say(db, 1, "Ben", (1,))
+    assert states(db, 1)[1] == (-1, "Ann") and annotator_disagreement.newest(db, 9).tolist() == [[1, 1]]
+    assert consistency.problems(db) == []
 
 
 def test_a_second_answer_changes_no_label_and_differing_ones_are_a_disagreement(db):

@@ -19,7 +19,7 @@ from annotator.store import image_lists, members, readings
 from annotator.store.database import Database, new_id
 
 FOLDER, IMAGES, CLASS = "folder", "images", "class"
-KEPT = 100  # people whose images are kept in memory, a byte for each image of the project
+KEPT = 64  # people whose images are kept in memory, a byte for each image of the project
 MOST = 10_000  # shares of a project
 
 
@@ -94,7 +94,7 @@ def aside(db: Database, annotator: str) -> Aside:
     )[0]
     has_shares = bool(stamp[1])
     key = (annotator if has_shares else "", *stamp)
-    return db.caches.get("set_aside", key, lambda: _aside(db, annotator, has_shares), KEPT)
+    return db.caches.get("set_aside", key, lambda: _aside(db, annotator, has_shares), KEPT if has_shares else 2)
 
 
 def classes_away(db: Database, annotator: str) -> set[int]:
@@ -217,7 +217,9 @@ def _aside(db: Database, annotator: str, has_shares: bool) -> Aside:
             mask = ~mine if own is not None else mask
         mask[readings.waiting(db)] = True
         overlap = readings.overlap(db)
-    return Aside(mask, own, holds_untouched=overlap is not None and overlap.share == 1)
+        # With a smaller share one would be found at once, and it does not pay to ask.
+        holds_untouched = overlap is not None and overlap.share == 1 and not readings.leaves_untouched(db)
+    return Aside(mask, own, holds_untouched=holds_untouched)
 
 
 def _all(db: Database) -> list[tuple[int, str, str, str]]:

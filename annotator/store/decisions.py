@@ -252,8 +252,8 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, i
 
 
 def _is_of_another(sql: sqlite_utils.Database, decision: Decision) -> bool:
-    """Whether the cell has a label that another person gave."""
-    statement = """SELECT annotator != ? FROM label l JOIN decision d ON d.id = l.decision_id
+    """Whether the cell has a label that another person gave; what was imported nobody did."""
+    statement = """SELECT annotator != ? AND source != 'import' FROM label l JOIN decision d ON d.id = l.decision_id
         WHERE l.image_id = ? AND l.class_id = ?"""
     row = sql.execute(statement, [decision.annotator, decision.image_id, decision.class_id]).fetchone()
     return bool(row and row[0])

@@ -145,11 +145,12 @@ def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, in
 
 @dataclass(frozen=True)
 class _Cell:
-    """is_merged: the answer was given to another class that was merged into this one."""
+    """giver: the person, "" for an import; is_merged: the answer was given to another class that was merged into this
+    one."""
 
     state: int
     decision_id: int
-    annotator: str
+    giver: str
     is_merged: bool = False
 
 
@@ -217,13 +218,18 @@ def _effect(archive: Archive, cells: dict[int, _Cell], row: dict[str, Any]) -> t
 
 
 def _apply(cells: dict[int, _Cell], row: dict[str, Any], target: Target, state: int | None) -> None:
-    if is_vote(row["source"]) and target.class_id in cells and cells[target.class_id].annotator != row["annotator"]:
+    if (
+        is_vote(row["source"])
+        and target.class_id in cells
+        and cells[target.class_id].giver not in ("", row["annotator"])
+    ):
         return
     if state is None:
         cells.pop(target.class_id, None)
     else:
         is_merged = target.is_other or row["source"] == "merge"
-        cells[target.class_id] = _Cell(state, row["id"], row["annotator"], is_merged)
+        giver = "" if row["source"] == "import" else row["annotator"]
+        cells[target.class_id] = _Cell(state, row["id"], giver, is_merged)
 
 
 def is_vote(source: str) -> bool:

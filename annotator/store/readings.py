@@ -1,8 +1,9 @@
 """Overlap: images that several people answer in every class, blind to each other.
 
-While an image waits for answers, no other queue gives it to anybody. A person never gets it twice, nor an image of
-which they have answered anything before. What the second and later people say is stored as decisions like any other
-and never changes a label that somebody else gave: where they differ, the cell is a disagreement.
+Only images of which nobody has answered anything are chosen. While one waits for answers, no other queue gives it to
+anybody. A person never gets it twice, nor one of which they have answered anything otherwise (in the Gallery, say).
+What the second and later people say is stored as decisions like any other and never changes a label that somebody else
+gave: where they differ, the cell is a disagreement.
 """
 
 from collections.abc import Collection
@@ -44,7 +45,8 @@ def overlap(db: Database) -> Overlap | None:
 
 
 def choose(db: Database, people: int, share: float) -> None:
-    """Have this share of the images, also of those that are added later, answered by so many people each.
+    """Have this share of the images without an answer, also of those that are added later, answered by so many people
+    each. An image that somebody has begun otherwise would wait for ever where all have.
 
     share    0 to 1; 0 or one person ends the overlap. Which images are chosen depends on their content alone, so a
              larger share keeps those of a smaller one
@@ -68,7 +70,9 @@ def choose(db: Database, people: int, share: float) -> None:
             SELECT id, coalesce(n, 0), max(0, ? - coalesce(n, 0)) FROM image LEFT JOIN (
                 SELECT image_id, count(DISTINCT annotator) AS n FROM decision d WHERE source = ? AND action = 'label'
                 AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) GROUP BY image_id
-            ) ON image_id = id WHERE substr(sha256, 9, 8) < ?""",
+            ) ON image_id = id WHERE substr(sha256, 9, 8) < ? AND (n > 0 OR NOT EXISTS (
+                SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action IN ('label', 'done')
+                AND d.source != 'import' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)))""",
             [people, SOURCE, below],
         )
 
@@ -105,6 +109,13 @@ def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> 
 def waiting(db: Database) -> np.ndarray:
     """The images kept for such answers, (n,) int64, which no other queue gives to anybody. Reads all of them."""
     return db.numbers("SELECT image_id FROM reading WHERE due > 0")[:, 0]
+
+
+def leaves_untouched(db: Database) -> bool:
+    """Whether some image without an answer does not wait. Looks at all of them where none is."""
+    statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
+        AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
+    return bool(db.value(statement))
 
 
 def waiting_among(db: Database, image_ids: Collection[int]) -> set[int]:

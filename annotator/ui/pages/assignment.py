@@ -33,9 +33,9 @@ def _overlap(db: Database) -> None:
     with st.container(border=True):
         st.markdown("#### Several people answer the same images")
         st.caption(
-            "Images drawn at random, blind: nobody sees what others or the model say. Autopilot asks for them; until "
-            "the last answer no other page gives such an image to anybody. A later answer never changes a label: what "
-            "people differ on waits in Review for somebody to settle."
+            "Images that nobody has answered yet, drawn at random, blind: nobody sees what others or the model say. "
+            "Autopilot asks for them; until the last answer no other page gives such an image to anybody. A later "
+            "answer never changes a label: what people differ on waits in Review for somebody to settle."
         )
         chosen, done = readings.overlap(db), readings.readings(db)
         with st.form("overlap_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
