@@ -8,6 +8,7 @@ functions of a Database:
     caches.py                                                      what an open project keeps in memory
     configuration.py versions.py consistency.py odd_rows.py        settings, cache keys, checks, rows to leave out
     health.py database_copy.py                                     what is wrong with a project; copies of project.db
+    upgrading.py                                                   bringing project.db up to date, step by step
     backup.py restoring.py pruning.py                              backups of a project, bringing one back, old ones
     decisions.py refusals.py history.py sources.py                 decisions and the labels that follow from them
     cells.py columns.py incomplete.py overview.py scored.py        labels and tallies as queues and pages ask for them

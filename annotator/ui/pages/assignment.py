@@ -51,6 +51,12 @@ def _overlap(db: Database) -> None:
                 st.rerun()
         if not chosen:
             return
+        able = _who_answer(db)
+        if able and len(able) < chosen.people:
+            frame.warning(
+                f"{counted(len(able), 'member')} may answer here, and {chosen.people} people are asked for: such "
+                "images wait for ever. Add members, or ask fewer."
+            )
         finished = done.images - done.waiting
         st.progress(
             finished / max(done.images, 1),
@@ -92,10 +98,14 @@ def _row(db: Database, share: assignment.Share) -> None:
 
 
 def _person(db: Database) -> str:
-    names = [member.name for member in members.members(db) if member.right >= Right.ANSWER]
-    if names:
+    if names := _who_answer(db):
         return st.selectbox("Person", names)
     return st.text_input("Person", placeholder="Ann", help="The name under which they work here.")
+
+
+def _who_answer(db: Database) -> list[str]:
+    """The members who may answer; [] where there are no members."""
+    return [member.name for member in members.members(db) if member.right >= Right.ANSWER]
 
 
 def _what(db: Database, kind: str) -> str:
