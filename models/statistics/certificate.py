@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.labels import ABSENT, PRESENT
+from models.statistics.bounds import CONFIDENCE, Bounds, beta, lower_end, ratio, upper_end
 from models.statistics.stratified_sampling import ACCEPTED_PRESENT, LOOK_ABSENT, LOOK_PRESENT, OUTSIDE
 
 DRAWS = 1000
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +77,17 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
-    """One quantity, (C + 1,) float64, the last one over all classes: estimate (nan: unknown), low, high."""
+class Sums:
+    """What the intervals are made of: draws of sums over the strata of each class and of all, (draws, C + 1) float64.
 
-    estimate: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    worst, best    correct ones among the auto-accepted
+    least, most    missing positives
+    """
+
+    worst: np.ndarray
+    best: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +95,15 @@ class Certified:
     """recall and precision in [0, 1]; missing: positives that are not labeled, in cells.
 
     in_strata    (H,) float64, missing positives of each stratum, estimated from its own audit
+    right        (C + 1,) float64, correct ones among the auto-accepted, estimated
     """
 
     recall: Bounds
     precision: Bounds
     missing: Bounds
     in_strata: np.ndarray
+    right: np.ndarray
+    sums: Sums
 
 
 def count(
@@ -152,25 +160,27 @@ def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -
         for cells in (labels.present, labels.accepted, labels.disagreed_present, labels.disagreed_absent)
     )
     sure = people - disputed
-    mistakes = _beta(rng, labels.mistaken, labels.looked - labels.mistaken + 1, (draws, 1))
-    more_mistakes = _beta(rng, labels.mistaken + 1, labels.looked - labels.mistaken, (draws, 1)) if labels.looked else 0
+    mistakes = beta(rng, labels.mistaken, labels.looked - labels.mistaken + 1, (draws, 1))
+    more_mistakes = beta(rng, labels.mistaken + 1, labels.looked - labels.mistaken, (draws, 1)) if labels.looked else 0
     in_strata, right = _estimates(strata, labels)
     missing, true = (np.append(sum_, sum_.sum()) for sum_ in (in_strata @ adders, right @ adders))
     missing = np.where(_known(strata, classes), missing, np.nan)
     share = labels.mistaken / max(labels.looked, 1)
     return Certified(
         recall=Bounds(
-            _ratio(people + true, people + true + missing, np.nan),
-            _low(_ratio(sure + sums.worst, sure + sums.worst + sums.most + denied, 1.0)),
-            _high(_ratio(people + sums.best, people + sums.best + sums.least, 1.0)),
+            ratio(people + true, people + true + missing, np.nan),
+            lower_end(ratio(sure + sums.worst, sure + sums.worst + sums.most + denied, 1.0)),
+            upper_end(ratio(people + sums.best, people + sums.best + sums.least, 1.0)),
         ),
         precision=Bounds(
-            _ratio(people * (1 - share) + true, people + accepted, np.nan),
-            _low(_ratio(sure * (1 - more_mistakes) + sums.worst, people + accepted, 0.0)),
-            _high(_ratio(people * (1 - mistakes) + sums.best, people + accepted, 1.0)),
+            ratio(people * (1 - share) + true, people + accepted, np.nan),
+            lower_end(ratio(sure * (1 - more_mistakes) + sums.worst, people + accepted, 0.0)),
+            upper_end(ratio(people * (1 - mistakes) + sums.best, people + accepted, 1.0)),
         ),
-        missing=Bounds(missing, np.floor(_low(sums.least)), np.ceil(_high(sums.most + denied))),
+        missing=Bounds(missing, np.floor(lower_end(sums.least)), np.ceil(upper_end(sums.most + denied))),
         in_strata=in_strata,
+        right=true,
+        sums=sums,
     )
 
 
@@ -178,17 +188,7 @@ Limits = tuple[np.ndarray, np.ndarray]
 """Lower and upper limits, (draws, H) each."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Correct ones among the accepted, at worst and at best, and missing positives: (draws, C + 1) float64 each."""
-
-    worst: np.ndarray
-    best: np.ndarray
-    least: np.ndarray
-    most: np.ndarray
-
-
-def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: np.random.Generator) -> _Sums:
+def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: np.random.Generator) -> Sums:
     """Sums over the strata of each class, and over all of them."""
     by_class, over_all = _totals(strata, adders.sum(1), draws, rng)
     # The guarantee counts for cells accepted after an audit. Those accepted before it have a sample of their own.
@@ -201,11 +201,11 @@ def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: n
     ]
     rest = _rest(strata) @ adders
     # What is known for certain bounds the sums, not their parts: parts cut off on one side would shift a sum.
-    return _Sums(*summed[:2], *(np.clip(missing, 0, np.append(rest, rest.sum())) for missing in summed[2:]))
+    return Sums(*summed[:2], *(np.clip(missing, 0, np.append(rest, rest.sum())) for missing in summed[2:]))
 
 
 def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.ndarray) -> list[np.ndarray]:
-    """From the positives of each stratum (draws, H) the four parts of _Sums, each (draws, H)."""
+    """From the positives of each stratum (draws, H) the four parts of Sums, each (draws, H)."""
     rest, own = _rest(strata), strata.code == ACCEPTED_PRESENT
     few, many = low - strata.present, high - strata.present  # positives that no person has labeled
     best = np.minimum(strata.accepted, np.maximum(many, 0))
@@ -240,7 +240,7 @@ def _at_most(
     n, rest = strata.drawn, strata.size - strata.drawn
 
     def drawn(more: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        share = _beta(rng, (counts + more)[rows], (n - counts + 1 - more)[rows], (draws, len(rows)))
+        share = beta(rng, (counts + more)[rows], (n - counts + 1 - more)[rows], (draws, len(rows)))
         return np.maximum(counts[rows] + rng.binomial(rest[rows], share), least[rows])
 
     pooled = (np.bincount(strata.code, counts)[strata.code] + 0.5) / (np.bincount(strata.code, n)[strata.code] + 1)
@@ -320,22 +320,3 @@ def _known(strata: Strata, classes: int) -> np.ndarray:
 def _rest(strata: Strata) -> np.ndarray:
     """(H,) cells that are neither decided nor auto-accepted as present."""
     return strata.size - strata.present - strata.absent - strata.accepted
-
-
-def _beta(rng: np.random.Generator, a: np.ndarray | int, b: np.ndarray | int, shape: tuple[int, int]) -> np.ndarray:
-    # numpy refuses zeros; with 1e-9 all draws are 0 or 1, as they should be.
-    return rng.beta(np.maximum(a, 1e-9), np.maximum(b, 1e-9), shape)
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray, otherwise: float) -> np.ndarray:
-    """part / whole, and `otherwise` where the whole is 0."""
-    empty = whole <= 0
-    return np.where(empty, otherwise, part / np.where(empty, 1, whole))
-
-
-def _low(drawn: np.ndarray) -> np.ndarray:
-    return np.quantile(drawn, (1 - CONFIDENCE) / 2, axis=0)
-
-
-def _high(drawn: np.ndarray) -> np.ndarray:
-    return np.quantile(drawn, (1 + CONFIDENCE) / 2, axis=0)

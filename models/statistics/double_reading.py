@@ -1,0 +1,165 @@
+"""Recall of labels, allowing for people's mistakes as cells show that several people answered independently.
+
+Of the present cells that somebody else calls present, a person calls a share s present, too (sensitivity), whatever the
+others find: the double-observer estimate of ecology (Lincoln 1930; Cook & Jacobson, Biometrics 35, 1979). So q^k / (1 -
+q^k) cells are missed for each that k people answered and one at least found, q = 1 - s: how many is a negative binomial
+number. Specificity t is found alike, and so is how many of the cells called present are not. What a mistake is, the label
+says, which a reviewer has settled where people differ; what nobody has settled counts either way.
+
+People's rates are averaged by how much each answers. The interval of such an average is the exact one (Clopper & Pearson
+1934) of as many answers as vary alike (Korn & Graubard, Survey Methodology 24, 1998; Kish's effective size). Rates come
+from a class's own cells, for all classes together from all of them: no class is taken for like another.
+
+Not seen: what everybody overlooks, because it is hard. People who overlook the same things agree more than they are
+right. Coverage is checked by simulation: `annotator bench certificate`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from models.statistics.bounds import Bounds, beta, lower_end, ratio, upper_end
+from models.statistics.certificate import Certified, Labels
+
+AS_LABELED, AS_PRESENT, AS_ABSENT = 0, 1, 2
+"""How cells are counted on which people differ and which nobody has settled."""
+WAYS = 3
+TINY = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class DoubleRead:
+    """What P people said of cells of C classes that at least two, and at most K of them, answered blind to each other.
+
+    share       (P,) float, what part of all the answers of this project is each person's
+    present     (WAYS, 2, P, C) int: present cells that somebody else called present, and of these those that this
+                person called present, too
+    absent      (WAYS, 2, P, C) int: the same for absent
+    found       (C, K + 1) int, cells labeled present, by the number of people who answered them
+    rejected    (C, K + 1) int, cells labeled absent
+    """
+
+    share: np.ndarray
+    present: np.ndarray
+    absent: np.ndarray
+    found: np.ndarray
+    rejected: np.ndarray
+
+    @property
+    def compared(self) -> np.ndarray:
+        """(C + 1,) int: answers to present cells that sensitivity is estimated from, the last one of all classes."""
+        return _with_all(self.present[AS_LABELED, 0].sum(0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rates:
+    """Sensitivity and specificity of people on average: draws (draws, C + 1), or the estimate (C + 1,), nan: unknown."""
+
+    sensitivity: np.ndarray
+    specificity: np.ndarray
+
+
+def allowing_for_mistakes(
+    certified: Certified, labels: Labels, absent: np.ndarray, open_: np.ndarray, read: DoubleRead, seed: int = 0
+) -> Bounds:
+    """The recall of `certified`, no longer taking people's answers for right.
+
+    labels    what `certified` was made from
+    absent    (C,) int, cells labeled absent
+    open_     (C,) int, cells that are neither labeled nor auto-accepted
+    read      cells that several people answered, of the same classes
+
+    Audits count as answered by one person each. Without evidence the interval reaches from 0 to 1.
+    """
+    rng = np.random.default_rng(seed)
+    draws = len(certified.sums.most)
+    disputed, denied, open_ = map(_with_all, (labels.disagreed_present, labels.disagreed_absent, open_))
+    found, rejected = _by_people(labels.present, read.found), _by_people(absent, read.rejected)
+
+    def right(rates: _Rates) -> np.ndarray:
+        """Cells labeled present that are, by the number of people who answered them: (..., C + 1, K + 1)."""
+        return np.maximum(found - rejected * _unnoticed(rates.specificity, rejected.shape[1]), 0)
+
+    usual = _Rates(_mean(read, read.present[AS_LABELED])[0], _mean(read, read.absent[AS_LABELED])[0])
+    worst = _Rates(
+        _drawn(read, read.present[AS_PRESENT], 0, draws, rng), _drawn(read, read.absent[AS_ABSENT], 0, draws, rng)
+    )
+    best = _Rates(
+        _drawn(read, read.present[AS_ABSENT], 1, draws, rng), _drawn(read, read.absent[AS_PRESENT], 1, draws, rng)
+    )
+    sums = certified.sums
+    labeled, fewest, most = right(usual), right(worst), right(best)
+    missing = (labeled * _unnoticed(usual.sensitivity, found.shape[1])).sum(-1)
+    missing = missing + _unseen(certified.missing.estimate, open_, usual)
+    at_most = _missed(fewest, worst, 1, rng) + sums.most / np.maximum(worst.sensitivity, TINY) + denied
+    # Some of what audits call present is not.
+    at_least = _missed(most, best, 0, rng) + np.maximum(sums.least - open_ * (1 - worst.specificity), 0)
+    labeled = labeled.sum(-1) + certified.right
+    fewest, most = np.maximum(fewest.sum(-1) - disputed, 0) + sums.worst, most.sum(-1) + sums.best
+    return Bounds(
+        ratio(labeled, labeled + missing, np.nan),
+        lower_end(ratio(fewest, fewest + at_most, 0.0)),
+        upper_end(ratio(most, most + at_least, 1.0)),
+    )
+
+
+def _by_people(labeled: np.ndarray, several: np.ndarray) -> np.ndarray:
+    """(C + 1, K + 1): cells by the number of people who answered them, given those that several did."""
+    by_people = several.copy()
+    by_people[:, 1] = np.maximum(labeled - several.sum(1), 0)
+    return np.concatenate([by_people, by_people.sum(0, keepdims=True)])
+
+
+def _unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
+    """(..., most): for each cell that k people answered and one at least noticed, how many nobody noticed."""
+    q = np.clip(1 - rate, 0, 1 - TINY)[..., None]
+    by_people = np.zeros((*rate.shape, most))
+    power = q ** np.arange(1, most)
+    by_people[..., 1:] = power / (1 - power)
+    return by_people
+
+
+def _missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Generator) -> np.ndarray:
+    """Draws (draws, C + 1) of how many present cells were called absent by all, for so many that were found.
+
+    more    1 for draws of an upper limit, 0 for those of a lower one
+    """
+    noticed = np.clip(1 / (1 + _unnoticed(rates.sensitivity, found.shape[-1])), TINY, 1)
+    # The pseudo-count goes to where it weighs most; twice of it would make the sum too wide.
+    added = np.zeros(found.shape)
+    added[..., 1] = more
+    drawn = rng.negative_binomial(np.maximum(found + added, TINY), noticed)
+    return np.where(found + added > 0, drawn, 0).sum(-1)
+
+
+def _unseen(missing: np.ndarray, open_: np.ndarray, usual: _Rates) -> np.ndarray:
+    """Positives among open cells, of which audits miss some, and call others present that are not (Rogan & Gladen,
+    American Journal of Epidemiology 107, 1978)."""
+    better_than_chance = usual.sensitivity + usual.specificity - 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (missing - open_ * (1 - usual.specificity)) / better_than_chance
+    return np.where(better_than_chance > 0, np.clip(found, 0, open_), np.nan)
+
+
+def _drawn(read: DoubleRead, counts: np.ndarray, more: int, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Draws (draws, C + 1) of the lower limit of a rate (more = 0), or the upper one (more = 1)."""
+    mean, size = _mean(read, counts)
+    right = np.nan_to_num(mean) * size
+    return beta(rng, right + more, size - right + 1 - more, (draws, len(size)))
+
+
+def _mean(read: DoubleRead, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Everybody's rate (C + 1,), nan without any answer, and the number of answers that it is worth.
+
+    counts    (2, P, C): answers, and how many of them were right
+    """
+    asked, right = (np.concatenate([part, part.sum(1, keepdims=True)], 1) for part in counts)
+    weight = read.share[:, None] * (asked > 0)
+    weight = ratio(weight, weight.sum(0), 0.0)
+    size = ratio(np.ones(asked.shape[1]), (weight**2 / np.maximum(asked, 1)).sum(0), 0.0)
+    mean = (weight * ratio(right, asked, 0.0)).sum(0)
+    return np.where(size > 0, mean, np.nan), size
+
+
+def _with_all(cells: np.ndarray) -> np.ndarray:
+    return np.append(cells, cells.sum())
