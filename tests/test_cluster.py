@@ -257,6 +257,6 @@ def test_two_machines_adapt_a_network_together_and_go_on_from_the_last_epoch(kil
     assert done.network == made and made.ap_after > 0.5
     assert not db.paths.adapting.exists()
     again = checkpoints(storage) - before
-    # One of each epoch and one of the end; a kill costs no epoch that was said to be done, and two were. A third may have
-    # been on its way and be there twice.
+    # One of each epoch and one of the end; a kill costs no epoch that was said to be done, and two were. A third may
+    # have been on its way, and be there twice.
     assert len(again) == epochs + 1 if killed == "nothing" else 0 < len(again) <= epochs, (before, again)

@@ -56,7 +56,9 @@ def test_what_people_call_present_and_is_not_does_not_count_as_found():
     alarms = read(asked=((90, 900), (90, 900)), said=((81, 891), (81, 891)))
     certified, labels = complete(50, 4000)
     found = allowing_for_mistakes(certified, labels, np.array([4000]), np.array([0]), alarms)
-    assert found.estimate[0] == pytest.approx(0.9) and found.low[0] < 0.8, "9 or 10 found leave less sure what is missed"
+    assert found.estimate[0] == pytest.approx(0.9) and found.low[0] < 0.8, (
+        "of 10 found, how many are missed is less sure"
+    )
 
 
 def test_what_nobody_has_settled_counts_either_way():

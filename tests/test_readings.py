@@ -7,6 +7,7 @@ import pytest
 from test_grid import publish
 
 from annotator.errors import AnnotatorError
+from annotator.quality.certificate import certificate
 from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
 from annotator.records import Batch, Decision, Filter, Wanted, WantedActions, WantedGrids
@@ -227,3 +228,50 @@ def test_only_complete_images_can_have_known_answers(db):
 
 def name_of(db: Database, image_id: int) -> str:
     return images.images(db, [image_id])[image_id].name
+
+
+def test_the_certificate_allows_for_what_people_missed_of_what_others_found(db):
+    readings.choose(db, 2, 1.0)
+    for image_id in range(1, 25):
+        truth = tuple(class_id for class_id in CLASSES if image_id >> (class_id - 1) & 1)
+        say(db, image_id, "Ann", truth)
+        # Ben misses class 1 on every fourth image that shows it, and sees class 2 on one that does not.
+        missed = (1,) if image_id % 8 == 1 else ()
+        say(db, image_id, "Ben", tuple(c for c in (*truth, *((2,) if image_id == 1 else ())) if c not in missed))
+    before = certificate(db)
+    assert before.overall.recall.estimate == 1.0, "everything is answered, and taken as right"
+    assert before.compared == 12 + 9 + 2 * 24 and before.unsettled == 4
+    for image_id in (1, 9, 17):
+        cell = Decision(f"settle {image_id}", "label", "Cid", "settlement", image_id, 1, 1)
+        assert not decisions.decide(db, [cell]).refused
+    assert not decisions.decide(db, [Decision("settle 2", "label", "Cid", "settlement", 1, 2, -1)]).refused
+    settled = certificate(db)
+    assert settled.unsettled == 0
+    one, _, three = (row.recall_allowing for row in settled.classes)
+    # Ann found 12 of 12, Ben 9 of 12: on average 7 of 8, and both miss 1 of 64, for 63 that one of them finds.
+    assert one.estimate == pytest.approx(63 / 64, abs=1e-4) and one.low < 0.97 and one.high == 1.0
+    assert three.estimate == 1.0
+    assert before.overall.recall_allowing.low < settled.overall.recall_allowing.low, "it counts either way"
+    assert "for 0 allowing for their mistakes" in settled.sentence(0.98)
+
+
+def test_mistakes_are_measured_on_first_answers_that_hold_and_on_no_other_source(db):
+    readings.choose(db, 2, 1.0)
+    taken_back = say(db, 1, "Ann", (1,))
+    assert not decisions.decide(db, [Decision("u", "undo", "Ann", "reading", undoes=taken_back)]).refused
+    say(db, 1, "Ann", (2,))
+    say(db, 1, "Ben", (2, 3))
+    say(db, 2, "Ann", (1,), "click")
+    say(db, 2, "Ben", (1,), "click")
+    rows = np.concatenate(list(readings.answers(db, ["Ann", "Ben"])))
+    assert sorted(map(tuple, rows.tolist())) == [
+        (1, 1, 0, -1, -1, 0),
+        (1, 1, 1, -1, -1, 0),
+        (1, 2, 0, 1, 1, 0),
+        (1, 2, 1, 1, 1, 0),
+        (1, 3, 0, -1, -1, 1),
+        (1, 3, 1, 1, -1, 1),
+    ]
+    assert not len(np.concatenate([np.zeros((0, 6)), *readings.answers(db, [])]))
+    readings.choose(db, 1, 0.0)
+    assert len(np.concatenate(list(readings.answers(db, ["Ann", "Ben"])))) == 6, "what was said stays known"

@@ -115,9 +115,9 @@ def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
 def coverage(condition: Condition, projects: int, seed: int = 0) -> dict:
     """Shares of projects in which the interval held the truth.
 
-    returns    classes, overall: of recall and of the missing ones (both must hold; of recall allowing for mistakes where
-               people err); precision, precision_overall: only where they do not; and width, of the classes' interval
-               of recall, on average
+    returns    classes, overall: of recall and of the missing ones (both must hold; where people err of recall that
+               allows for it); precision, precision_overall: only where they do not err; and width, of the classes'
+               interval of recall, on average
     """
     held, right, widths = [], [], []
     for number in range(projects):

@@ -21,20 +21,29 @@ def certificate(
 ) -> None:
     """Show how complete and how correct the labels are, with 95 % intervals, and how to improve confidence."""
     from annotator.quality.certificate import certificate as certify
+    from annotator.quality.certificate_records import in_words
     from annotator.quality.evidence import count_in_words, duration, share_in_words
     from annotator.store.database import Database
 
     certified = certify(Database(project), target)
     if as_json:
-        reached = {"target": target, "classes": certified.reached(target), "sentence": certified.sentence(target)}
+        reached = {
+            "target": target,
+            "classes": certified.reached(target),
+            "classes_allowing": certified.reached(target, allowing=True),
+            "sentence": certified.sentence(target),
+        }
         print(json.dumps(certified.as_json() | {"reached": reached}))
         return
-    titles = ("", "labeled", "recall", "precision", "missing", "audited", "time to find 95 %")
+    # A column without any figure would say nothing.
+    allowing = ["allowing for mistakes"] if certified.compared else []
+    titles = ("", "labeled", "recall", *allowing, "precision", "missing", "audited", "time to find 95 %")
     rows = [
         (
             row.name,
             f"{row.people + row.accepted:,}",
             brief(share_in_words(row.recall)),
+            *(brief(share_in_words(row.recall_allowing)) for _ in allowing),
             brief(share_in_words(row.precision)),
             brief(count_in_words(row.missing)),
             f"{row.audited:,}",
@@ -44,6 +53,8 @@ def certificate(
     ]
     print_table(titles, rows)
     print(f"\n{certified.sentence(target)}")
+    if certified.compared:
+        print(f"  {in_words(certified)}")
     for sentence in certified.lacks:
         print(f"  {sentence}")
 

@@ -14,7 +14,8 @@ from annotator.indexing import positions
 from annotator.quality import audit, guarantee
 from annotator.quality.audit import Sample
 from annotator.quality.certificate_records import CHANGED, TARGET, TILES, Certificate, Relabels, Row
-from annotator.quality.evidence import Interval, missing_reason, precision_reason, recall_reason
+from annotator.quality.double_reading import double_read
+from annotator.quality.evidence import Interval, allowing_reason, missing_reason, precision_reason, recall_reason
 from annotator.quality.shortfall import lacks
 from annotator.records import ABSENT, PRESENT, Class
 from annotator.snapshot.predictions import read_predictions
@@ -23,11 +24,14 @@ from annotator.store import audits, auto_accepted, classes, overview, runs, vers
 from annotator.store.audits import OPEN, AuditCells
 from annotator.store.database import Database, newest_decision
 from annotator.store.memory import give_back_freed
-from models.statistics.certificate import Bounds, Certified, Labels, Strata, certify, count
+from models.statistics.bounds import Bounds
+from models.statistics.certificate import Certified, Labels, Strata, certify, count
+from models.statistics.double_reading import allowing_for_mistakes
 from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE
 
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
 FOUND = 0.95  # share of the missing positives that the stated time finds
+UNKNOWN = Interval(None, 0.0, 1.0)
 SLACK = 0.02  # an audit that leaves this share of a class's cells more without a sample is used as well
 
 
@@ -36,7 +40,8 @@ def certificate(db: Database, target: float = TARGET) -> Certificate:
 
     target    the recall that `lacks` refers to
 
-    People's decisions are taken as true; relabels estimate how many are not, and lower precision. Cells on which
+    People's decisions are taken as true; relabels estimate how many are not, and lower precision. Where several people
+    answered the same images, recall is given allowing for their mistakes, too (double_reading.py). Cells on which
     annotators disagree count either way. Audits that leave out newer images or classes are used only where there is no
     other. Without any answer the interval of recall is what is certain: from "all unknown cells are present" to "none
     is".
@@ -57,13 +62,21 @@ def _certificate(db: Database, target: float) -> Certificate:
     samples = [sample for drawn_audit, cells in drawn for sample in audit.samples_of(db, drawn_audit, cells)]
     strata, parts, counts = _strata(samples, population)
     relabels = _relabels(samples)
-    certified = certify(strata, _labels(db, class_ids, counts, relabels))
+    labels = _labels(db, class_ids, counts, relabels)
+    certified = certify(strata, labels)
+    compared, allowing = np.zeros(len(class_ids) + 1, np.int64), None
+    if read := double_read(db, class_ids):
+        absent = len(image_ids) - counts.present - counts.open
+        compared = read.compared
+        allowing = allowing_for_mistakes(certified, labels, absent, counts.open - counts.accepted, read)
     waiting = {cell for _, cells in drawn for cell in _waiting(cells)}
     seconds_a_tile = seconds_per_tile(db)
     tiles = _tiles(population, strata, parts, certified)
     waiting_of_class = Counter(class_id for class_id, _ in waiting)
-    rows = _rows(all_classes, counts, strata, certified, waiting_of_class, tiles * seconds_a_tile)
-    *of_classes, overall = (_with_reasons(row, relabels) for row in rows)
+    rows = _rows(all_classes, counts, strata, certified, allowing, waiting_of_class, tiles * seconds_a_tile)
+    *of_classes, overall = (
+        _with_reasons(row, relabels, answers) for row, answers in zip(rows, compared.tolist(), strict=True)
+    )
     used = {part.sample.audit.id: part.sample.audit for part in parts if part.sample}
     result = Certificate(
         classes=of_classes,
@@ -74,6 +87,8 @@ def _certificate(db: Database, target: float) -> Certificate:
         seconds_a_tile=seconds_a_tile,
         last_decision_id=newest,
         uncovered=max((part.uncovered for part in parts if part.sample), default=0),
+        compared=int(compared[-1]),
+        unsettled=int(labels.disagreed_present.sum() + labels.disagreed_absent.sum()),
         lacks=[],
     )
     result.lacks.extend(lacks(result, target))
@@ -283,6 +298,7 @@ def _rows(
     counts: CellCounts,
     strata: Strata,
     certified: Certified,
+    allowing: Bounds | None,
     waiting: Counter[int],
     seconds: np.ndarray,
 ) -> list[Row]:
@@ -307,6 +323,7 @@ def _rows(
             audited=int(audited[place]),
             waiting=int(waits[place]),
             recall=_interval(certified.recall, place, 4),
+            recall_allowing=_interval(allowing, place, 4) if allowing else UNKNOWN,
             precision=_interval(certified.precision, place, 4),
             missing=_interval(certified.missing, place, 1),
             seconds=_number(seconds[place], 1),
@@ -315,14 +332,16 @@ def _rows(
     ]
 
 
-def _with_reasons(row: Row, relabels: Relabels) -> Row:
+def _with_reasons(row: Row, relabels: Relabels, compared: int) -> Row:
     labeled = row.people + row.accepted
     recall = recall_reason(row.recall, labeled, row.unknown, row.audited)
     precision = precision_reason(row.precision, row.people, row.accepted, row.audited, relabels.present)
     missing = missing_reason(row.missing, row.recall, labeled, row.unknown, row.audited)
+    allowing = recall or allowing_reason(row.recall_allowing, labeled, compared)
     return replace(
         row,
         recall=replace(row.recall, reason=recall),
+        recall_allowing=replace(row.recall_allowing, reason=allowing),
         precision=replace(row.precision, reason=precision),
         missing=replace(row.missing, reason=missing),
         seconds=None if missing else row.seconds,

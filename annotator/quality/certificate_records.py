@@ -19,7 +19,8 @@ class Row:
     people, accepted    cells labeled present by people, and auto-accepted as present
     unknown             cells that people have not decided
     audited, waiting    audit cells that count here, and those without an answer
-    recall, precision   of the labels as they stand, in [0, 1]
+    recall, precision   of the labels as they stand, in [0, 1]; recall: if people's answers are right
+    recall_allowing     recall that allows for people's mistakes, as overlap shows them
     missing             positives that are not labeled, in cells
     seconds             of grid work until 95 % of them are found, likeliest cells first; None where it is not measured
     """
@@ -32,13 +33,16 @@ class Row:
     audited: int
     waiting: int
     recall: Interval
+    recall_allowing: Interval
     precision: Interval
     missing: Interval
     seconds: float | None
 
     def as_json(self) -> dict[str, Any]:
         """Everything as plain values; what was not measured is None, with the reason."""
-        return asdict(self) | {name: getattr(self, name).as_json() for name in ("recall", "precision", "missing")}
+        return asdict(self) | {
+            name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)
+        }
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Certificate:
     seconds_a_tile     of a grid, by the time model
     last_decision_id   the newest decision it has seen
     uncovered          images that were added after the audits it rests on
+    compared           answers of people to positives that others, too, had found: what mistakes are measured on
+    unsettled          cells on which people differ
     lacks              what would make it better, in sentences
     """
 
@@ -75,15 +81,17 @@ class Certificate:
     seconds_a_tile: float
     last_decision_id: int
     uncovered: int
+    compared: int
+    unsettled: int
     lacks: list[str]
 
-    def reached(self, target: float = TARGET) -> list[int]:
-        """The classes whose recall is at least `target` with 95 % confidence (the low end of its interval)."""
-        return [
-            row.class_id
-            for row in self.classes
-            if row.class_id is not None and row.recall.low >= target and not row.recall.reason
-        ]
+    def reached(self, target: float = TARGET, allowing: bool = False) -> list[int]:
+        """The classes whose recall is at least `target` with 95 % confidence (the low end of its interval).
+
+        allowing    for people's mistakes; else if their answers are right
+        """
+        recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]
+        return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
     def sentence(self, target: float = TARGET) -> str:
         """The stopping rule in words, and what is known of precision. No full stop at the end."""
@@ -93,6 +101,9 @@ class Certificate:
         reached = f"{100 * target:g} % recall reached with 95 % confidence for {share}"
         if unmeasured:
             reached += f" (recall {'' if unmeasured == size else f'of {unmeasured} '}not measured)"
+        if self.compared:
+            allowing = len(self.reached(target, allowing=True))
+            reached += f" if people's answers are right, for {allowing} allowing for their mistakes"
         precision = self.overall.precision
         return f"{reached}. Precision: {precision.reason or ends(precision)}"
 
@@ -105,3 +116,11 @@ class Certificate:
         """Everything as plain values; what was not measured is None, with the reason."""
         rows = {"classes": [row.as_json() for row in self.classes], "overall": self.overall.as_json()}
         return asdict(self) | rows
+
+
+def in_words(certificate: Certificate) -> str:
+    """What "allowing for mistakes" rests on, and what it does not see. For certificates with compared answers."""
+    return (
+        f"Allowing for mistakes: {counted(certificate.compared, 'answer')} could be compared with what others found "
+        "on the same images, not knowing of each other. What everybody overlooks is not seen."
+    )

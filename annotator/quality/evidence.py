@@ -13,6 +13,7 @@ from annotator.shares import percent
 WIDE = 0.5
 NOT_MEASURED = "not measured"
 TAKEN_AS_RIGHT = f"{NOT_MEASURED} (people's labels assumed to be right)"
+NOT_COMPARED = f"{NOT_MEASURED} (nobody else has answered the same images)"
 NO_LABEL = f"{NOT_MEASURED} (no labels yet)"
 
 
@@ -44,6 +45,14 @@ def recall_reason(recall: Interval, labeled: int, unknown: int, audited: int) ->
     if not audited:
         return NOT_MEASURED
     return NO_LABEL if not labeled else _too_wide(recall, 1, audited)
+
+
+def allowing_reason(recall: Interval, labeled: int, compared: int) -> str:
+    """Why recall that allows for mistakes is not shown; labeled cells of the class, answers that others' were compared
+    with."""
+    if not labeled:
+        return NO_LABEL
+    return _too_wide(recall, 1, compared) if compared else NOT_COMPARED
 
 
 def missing_reason(missing: Interval, recall: Interval, labeled: int, unknown: int, audited: int) -> str:

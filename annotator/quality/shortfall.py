@@ -37,6 +37,10 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
             "Precision is not measured yet: people's labels are assumed to be right. Every audit also asks again about "
             "some of them."
         )
+    if certificate.compared and certificate.unsettled:
+        sentences.append(
+            f"Settle {counted(certificate.unsettled, 'pair')} on which people differ: until then they count either way."
+        )
     below = [row for row in certificate.classes if row.audited and row.recall.low < target]
     needed = [(row.name, _needed(row, target)) for row in below]
     enough = [f"{name} about {cells:,}" for name, cells in needed if cells]

@@ -6,7 +6,7 @@ What the second and later people say is stored as decisions like any other and n
 gave: where they differ, the cell is a disagreement.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from annotator.store.database import Database
 SOURCE = "reading"  # of such decisions
 MOST_PEOPLE = 20
 _DIGITS = 16**8
+_IMAGES = 2000  # whose answers are read at once
 
 
 @dataclass(frozen=True)
@@ -135,3 +136,29 @@ def readings(db: Database) -> Readings:
     """How far it is."""
     rows = db.tuples("SELECT count(*), coalesce(sum(due > 0), 0), coalesce(sum(had), 0) FROM reading")
     return Readings(*rows[0])
+
+
+def answers(db: Database, people: Sequence[str]) -> Iterator[np.ndarray]:
+    """What these people said, present or absent, of images chosen now or before: a few thousand images at a time.
+
+    yields    (n, 6) int64: image id, class id, place of the person in `people`, their first answer, the label as it is
+              now (0: none, or unsure), and whether people differ on the cell and nobody has settled it
+    """
+    found = db.numbers("SELECT DISTINCT image_id FROM decision WHERE source = ? ORDER BY image_id", [SOURCE])[:, 0]
+    names = ", ".join(["(?, ?)"] * len(people))
+    numbered = [value for number, name in enumerate(people) for value in (name, number)]
+    for first in range(0, len(found) if people else 0, _IMAGES):
+        some = found[first : first + _IMAGES]
+        # Of rows with the same min(id), SQLite takes the other columns from that row.
+        yield db.numbers(
+            f"""WITH person (name, number) AS (VALUES {names})
+            SELECT d.image_id, d.class_id, p.number, d.state, coalesce(l.state, 0), c.image_id IS NOT NULL FROM (
+                SELECT image_id, class_id, annotator, state, min(id) FROM decision d
+                WHERE image_id BETWEEN ? AND ? AND source = ? AND action = 'label' AND state != 0
+                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+                GROUP BY image_id, class_id, annotator
+            ) d JOIN person p ON p.name = d.annotator
+            LEFT JOIN label l ON l.image_id = d.image_id AND l.class_id = d.class_id
+            LEFT JOIN contradiction c ON c.image_id = d.image_id AND c.class_id = d.class_id""",
+            [*numbered, int(some[0]), int(some[-1]), SOURCE],
+        )

@@ -34,6 +34,8 @@ FILES_NAMED = 50  # in a card of a folder
 ASSUMED = (
     "Answers of people are assumed to be right. Where an audit asked about answered pairs again, the share of answers "
     "that changed lowers the precision of all classes equally.",
+    "Recall that allows for mistakes, where it is given, rests on images that several people answered without knowing "
+    "of each other. It does not see what everybody overlooks.",
     "Pairs on which two people disagree count as right or wrong, whichever makes the interval wider.",
     "People who answered an audit saw neither predictions nor earlier answers.",
 )
@@ -145,6 +147,7 @@ def card(
             "stopping_rule": certified.sentence(),
             "target": TARGET,
             "relabels": asdict(certified.relabels),
+            "compared": certified.compared,
             "lacks": certified.lacks,
             "last_decision": certified.last_decision_id,
         },
@@ -223,10 +226,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
         "",
         f"{certified['stopping_rule']}. Estimates with 95 % intervals:",
         "",
-        "| class | labeled | auto-accepted | recall | precision | missing | audited |",
-        "|---|---:|---:|---|---|---|---:|",
-        *(_line(text(class_["name"]), class_["certificate"]) for class_ in card["classes"]),
-        _line("**all classes**", certified["overall"]),
+        *_by_class(card, text),
         "",
         *(f"* {text(sentence)}" for sentence in certified["lacks"]),
         "",
@@ -363,14 +363,26 @@ def _safe(text: str) -> str:
 
 
 def _certified(row: Row) -> dict[str, Any]:
-    keys = ("people", "accepted", "unknown", "audited", "recall", "precision", "missing", "seconds")
+    keys = ("people", "accepted", "unknown", "audited", "recall", "recall_allowing", "precision", "missing", "seconds")
     return {name: value for name, value in row.as_json().items() if name in keys}
 
 
-def _line(name: str, row: dict[str, Any]) -> str:
-    recall, precision, missing = (_interval(row[kind]) for kind in ("recall", "precision", "missing"))
+def _by_class(card: dict[str, Any], text: Text) -> list[str]:
+    """The table of the certificate; a column without any figure would say nothing."""
+    kinds = ["recall", *(["recall_allowing"] if card["certificate"]["compared"] else []), "precision"]
+    titles = (kind.replace("recall_allowing", "allowing for mistakes") for kind in kinds)
+    return [
+        f"| class | labeled | auto-accepted | {' | '.join(titles)} | missing | audited |",
+        f"|---|---:|---:|{'---|' * len(kinds)}---|---:|",
+        *(_line(text(class_["name"]), class_["certificate"], kinds) for class_ in card["classes"]),
+        _line("**all classes**", card["certificate"]["overall"], kinds),
+    ]
+
+
+def _line(name: str, row: dict[str, Any], kinds: list[str]) -> str:
+    *shares, missing = (_interval(row[kind]) for kind in (*kinds, "missing"))
     people, accepted = f"{row['people']:,}", f"{row['accepted']:,}"
-    figures = (share_in_words(recall), share_in_words(precision), count_in_words(missing), f"{row['audited']:,}")
+    figures = (*map(share_in_words, shares), count_in_words(missing), f"{row['audited']:,}")
     return f"| {' | '.join((name, people, accepted, *figures))} |"
 
 

@@ -8,19 +8,22 @@ from annotator.ui.charts.theme import Palette
 
 AROUND = 56  # pixels that the axis above takes
 CLASSES_SHOWN = 200
+KINDS = ("recall", "recall, allowing for mistakes", "precision")
+SHAPES = ("circle", "square", "diamond")
 
 
 def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart | alt.FacetChart:
-    """Intervals of recall and precision, a class a row, in the order of the table; a dashed line at the target.
+    """Intervals of KINDS, a class a row, in the order of the table; a dashed line at the target.
 
-    table     class, kind ("recall" or "precision"), estimate, low, high; nan: not measured, nothing is drawn
+    table     class, kind (of KINDS), estimate, low, high; nan: not measured, nothing is drawn
     target    the recall that is asked for
 
-    Recall and precision differ in lightness, shape and place as well as in hue.
+    Kinds differ in lightness, shape and place as well as in hue. Those without any figure are not in the legend.
     """
     table = theme.drawable(table)
-    kinds, names = ["recall", "precision"], list(dict.fromkeys(table["class"]))
-    shades = [colours.states[0], colours.kinds[2]]
+    drawn, names = set(table.loc[table["low"].notna(), "kind"]), list(dict.fromkeys(table["class"]))
+    looks = zip(KINDS, (colours.states[0], colours.kinds[7], colours.kinds[2]), SHAPES, strict=True)
+    kinds, shades, shapes = map(list, zip(*(look for look in looks if look[0] in drawn), strict=True))
     shares = alt.Axis(format=".0%", values=[0, 0.25, 0.5, 0.75, 1], orient="top")
     rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=130)
     base = alt.Chart(table).encode(
@@ -42,7 +45,7 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
         .mark_point(size=55, filled=True, opacity=1)
         .encode(
             x="estimate:Q",
-            shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), legend=None),
+            shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=shapes), legend=None),
         )
     )
     line = alt.Chart(pd.DataFrame({"target": [target]})).mark_rule(

@@ -11,7 +11,16 @@ import streamlit as st
 from annotator.exchange.exports.export import card_of
 from annotator.quality import audit
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
-from annotator.quality.evidence import Interval, count_ends, count_in_words, duration, ends, share_in_words
+from annotator.quality.certificate_records import in_words
+from annotator.quality.evidence import (
+    NOT_COMPARED,
+    Interval,
+    count_ends,
+    count_in_words,
+    duration,
+    ends,
+    share_in_words,
+)
 from annotator.quality.shortfall import lacks
 from annotator.roles import Right
 from annotator.shares import counted, percent
@@ -99,6 +108,8 @@ def _overall(row: Row) -> None:
                 st.html(_bar(interval))
                 estimate = "nothing to find" if interval.estimate is None else percent(interval.estimate, digits=1)
                 st.caption(f"Best estimate: {estimate}")
+            if interval is row.recall and row.recall_allowing.reason not in (interval.reason, NOT_COMPARED):
+                st.caption(f"Allowing for people's mistakes: {share_in_words(row.recall_allowing)}")
     with columns[2], st.container(border=True, height="stretch"):
         if _metric("Still missing", row.missing, count_ends, "Labels that nobody has given yet."):
             st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}.")
@@ -179,7 +190,11 @@ def _by_class(certified: Certificate, target: float) -> None:
             [
                 {"class": row.name, "kind": kind} | value.as_json()
                 for row in _missing_first(certified)
-                for kind, value in (("recall", row.recall), ("precision", row.precision))
+                for kind, value in (
+                    (charts.KINDS[0], row.recall),
+                    (charts.KINDS[1], row.recall_allowing),
+                    (charts.KINDS[2], row.precision),
+                )
             ]
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
         names = table.loc[table["low"].notna(), "class"].unique()
@@ -210,21 +225,24 @@ def _numbers(certified: Certificate) -> None:
             "Estimates, with 95 % intervals in brackets. Times: answering grids, likeliest images first, until 95 % of "
             f"the missing labels are found, at {assumed}{certified.seconds_a_tile:.1f} s per image{why}."
         )
+        if certified.compared:
+            st.caption(frame.escaped(in_words(certified)))
         if certified.relabels.present:
             st.caption(
                 f"The precision of people's labels is measured on {counted(certified.relabels.present, 'label')} that "
                 "audits asked about again, for all classes together."
             )
-        rows = [_line(row) for row in [certified.overall, *_missing_first(certified)]]
+        rows = [_line(row, certified.compared > 0) for row in [certified.overall, *_missing_first(certified)]]
         tables.show(rows, "The certificate, class by class")
 
 
-def _line(row: Row) -> dict[str, str]:
+def _line(row: Row, compared: bool) -> dict[str, str]:
     accepted = f" ({row.accepted:,} auto-accepted)" if row.accepted else ""
     return {
         "class": row.name,
         "labeled": f"{row.people + row.accepted:,}{accepted}",
         "recall": share_in_words(row.recall),
+        **({"allowing for mistakes": share_in_words(row.recall_allowing)} if compared else {}),
         "precision": share_in_words(row.precision),
         "missing": count_in_words(row.missing),
         "time to find": duration(row.seconds),

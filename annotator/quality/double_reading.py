@@ -1,0 +1,60 @@
+"""What several people said of the same images, blind to each other, counted for models/statistics/double_reading.py."""
+
+import numpy as np
+
+from annotator.indexing import positions
+from annotator.records import ABSENT, PRESENT
+from annotator.store import annotator_disagreement, readings
+from annotator.store.database import Database
+from models.statistics.double_reading import AS_ABSENT, AS_LABELED, AS_PRESENT, WAYS, DoubleRead
+
+
+def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
+    """The answers to images that several people answer (store/readings.py); None where no two answered the same one.
+
+    class_ids    (C,) int64
+
+    Audits that several people answer are left out: they ask about as many cells of each class, of those open then.
+    """
+    volume = annotator_disagreement.counts_by_person(db)
+    counted = _Counted(len(volume), len(class_ids))
+    for rows in readings.answers(db, list(volume)):
+        columns, known = positions(rows[:, 1], class_ids)
+        counted.add(rows[known], columns[known])
+    if not counted.found.any() and not counted.rejected.any():
+        return None
+    share = np.array(list(volume.values()), np.float64)
+    share /= share.sum()
+    return DoubleRead(share, counted.present, counted.absent, counted.found, counted.rejected)
+
+
+class _Counted:
+    """The counts of DoubleRead, added up block by block."""
+
+    def __init__(self, people: int, classes: int):
+        self.present, self.absent = np.zeros((2, WAYS, 2, people, classes), np.int64)
+        self.found, self.rejected = np.zeros((2, classes, readings.MOST_PEOPLE + 1), np.int64)
+
+    def add(self, rows: np.ndarray, columns: np.ndarray) -> None:
+        """Answers to some images, as readings.answers has them, and the column of each one's class."""
+        cells = rows[:, 0] * self.found.shape[0] + columns
+        _, first, cell = np.unique(cells, return_index=True, return_inverse=True)
+        people = np.bincount(cell)
+        yes = np.bincount(cell, rows[:, 3] == PRESENT)
+        labels, differ = rows[:, 4], rows[:, 5] > 0
+        several = (people[cell] > 1) & (labels != 0)
+        for counts, state, others in (
+            (self.present, PRESENT, yes[cell] - (rows[:, 3] == PRESENT)),
+            (self.absent, ABSENT, (people - yes)[cell] - (rows[:, 3] == ABSENT)),
+        ):
+            for way, unsettled in ((AS_LABELED, None), (AS_PRESENT, PRESENT), (AS_ABSENT, ABSENT)):
+                is_ = labels if unsettled is None else np.where(differ, unsettled, labels)
+                asked = several & (is_ == state) & (others > 0)
+                np.add.at(counts[way, 0], (rows[asked, 2], columns[asked]), 1)
+                right = asked & (rows[:, 3] == state)
+                np.add.at(counts[way, 1], (rows[right, 2], columns[right]), 1)
+        first = first[several[first]]
+        many = np.minimum(people[cell[first]], self.found.shape[1] - 1)
+        for counts, state in ((self.found, PRESENT), (self.rejected, ABSENT)):
+            chosen = labels[first] == state
+            np.add.at(counts, (columns[first][chosen], many[chosen]), 1)
