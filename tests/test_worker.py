@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from served import until
 
 from annotator.exchange.setup import set_up
-from annotator.records import Decision
+from annotator.records import Batch, Decision
 from annotator.settings import BUSY_STATUS
 from annotator.settings import DEFAULT_BACKBONE as BACKBONE
 from annotator.snapshot.predictions import read_predictions
@@ -66,6 +66,20 @@ def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learni
     assert known.labels.tolist() == [[1, 0, 0], [1, 1, -1]]
     assert known.mask.tolist() == [[True, False, True], [True, True, True]]
     assert known.newest == 7
+
+
+def test_what_people_differ_on_teaches_nothing_until_it_is_settled(db):
+    say(db, 1, 1, 1)
+    say(db, 1, 2, 1)
+    blind = [(1, 1, -1, None), (1, 2, 1, None)]
+    assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ben", "reading", blind, None, 4000)]).refused
+    add_features(db, "x", np.array([1]), np.zeros((1, 4)), np.zeros((1, 9, 4)))
+    known = training_set(db, open_features(db, "x"))
+    assert (known.labels.tolist(), known.mask.tolist()) == ([[0, 1, 0]], [[False, True, True]])
+    settled = Decision("s", "label", "Cid", "settlement", image_id=1, class_id=1, state=-1)
+    assert not decisions.decide(db, [settled]).refused
+    known = training_set(db, open_features(db, "x"))
+    assert (known.labels.tolist(), known.mask.all()) == ([[-1, 1, 0]], True)
 
 
 def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_path):

@@ -13,7 +13,7 @@ import numpy as np
 import sqlite_utils
 
 from annotator.errors import AnnotatorError
-from annotator.records import OF_A_CELL, SOURCES, Batch, Decision, Label, Saved
+from annotator.records import OF_A_CELL, SOURCES, UNSURE, Batch, Decision, Label, Saved
 from annotator.roles import Right
 from annotator.store import acting, database, prediction_sources, readings, refusals
 from annotator.store.archived import Archive
@@ -143,6 +143,8 @@ def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
     """Every label as a training reads it, (n, 4) int64 of image_id, class_id, state and unbiased, without odd rows
     (odd_rows.py); how many rows are odd; and the newest decision among them, read as of one moment.
 
+    state       UNSURE also where people differ and nobody has settled it: in simulations that taught better than
+                taking the label for right (docs/learning-loop.md)
     unbiased    1 where the choice of the cell did not depend on its answer: the unbiased sources of records.SOURCES,
                 and every cell of an image that somebody has called complete
     """
@@ -155,6 +157,10 @@ def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
             [COMPLETE],
         )
         odd = sql.execute("SELECT count(*) FROM label").fetchone()[0] - len(cells)
+        differ = db.numbers("SELECT image_id, class_id FROM contradiction")
+    if len(differ):  # looked up here: they are few, and a join would look up every label
+        wide = 1 + max(int(cells[:, 1].max(initial=0)), int(differ[:, 1].max()))
+        cells[np.isin(cells[:, 0] * wide + cells[:, 1], differ[:, 0] * wide + differ[:, 1]), 2] = UNSURE
     return cells, odd, newest
 
 

@@ -17,8 +17,8 @@ class TrainingSet:
 
     rows       (n,) rows of the feature cache: images with at least one certain answer
     labels     (n, C) int8, 1 present, -1 absent, 0 unanswered
-    mask       (n, C) bool, False where somebody was unsure: such a cell is not trained on, not even as unknown; not to
-               be written to, as without such cells it takes no memory
+    mask       (n, C) bool, False where somebody was unsure or people differ: such a cell is not trained on, not even
+               as unknown; not to be written to, as without such cells it takes no memory
     class_ids  the classes of the columns
     unbiased   (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells)
     newest     the newest decision these labels include
