@@ -87,6 +87,7 @@ def _certificate(db: Database, target: float) -> Certificate:
         seconds_a_tile=seconds_a_tile,
         last_decision_id=newest,
         uncovered=max((part.uncovered for part in parts if part.sample), default=0),
+        people=len({*overview.annotators(db)} - {"import"}),
         compared=int(compared[-1]),
         unsettled=int(labels.disagreed_present.sum() + labels.disagreed_absent.sum()),
         lacks=[],

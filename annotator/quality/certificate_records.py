@@ -68,6 +68,7 @@ class Certificate:
     seconds_a_tile     of a grid, by the time model
     last_decision_id   the newest decision it has seen
     uncovered          images that were added after the audits it rests on
+    people             who have answered
     compared           answers of people to positives that others, too, had found: what mistakes are measured on
     unsettled          cells on which people differ
     lacks              what would make it better, in sentences
@@ -81,6 +82,7 @@ class Certificate:
     seconds_a_tile: float
     last_decision_id: int
     uncovered: int
+    people: int
     compared: int
     unsettled: int
     lacks: list[str]

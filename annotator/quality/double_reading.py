@@ -4,7 +4,7 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT
-from annotator.store import annotator_disagreement, readings
+from annotator.store import overview, readings
 from annotator.store.database import Database
 from models.statistics.double_reading import AS_ABSENT, AS_LABELED, AS_PRESENT, WAYS, DoubleRead
 
@@ -16,7 +16,7 @@ def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
 
     Audits that several people answer are left out: they ask about as many cells of each class, of those open then.
     """
-    volume = annotator_disagreement.counts_by_person(db)
+    volume = overview.decisions_by_person(db)
     counted = _Counted(len(volume), len(class_ids))
     for rows in readings.answers(db, list(volume)):
         columns, known = positions(rows[:, 1], class_ids)

@@ -37,6 +37,11 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
             "Precision is not measured yet: people's labels are assumed to be right. Every audit also asks again about "
             "some of them."
         )
+    if certificate.people > 1 and not certificate.compared:
+        sentences.append(
+            "How often people miss something is not measured yet: let several of them answer some images "
+            "(Assignment page)."
+        )
     if certificate.compared and certificate.unsettled:
         sentences.append(
             f"Settle {counted(certificate.unsettled, 'pair')} on which people differ: until then they count either way."

@@ -110,7 +110,12 @@ def decisions_newer_than(db: Database, decision_id: int) -> int:
 
 def annotators(db: Database) -> list[str]:
     """The names of all people with a decision that holds, sorted."""
-    return [row["one"] for row in db.rows("SELECT one FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one")]
+    return list(decisions_by_person(db))
+
+
+def decisions_by_person(db: Database) -> dict[str, int]:
+    """How many decisions of each person hold, sorted by name; of imports, too."""
+    return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one"))
 
 
 def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:

@@ -7,8 +7,9 @@ from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
 
 AROUND = 56  # pixels that the axis above takes
+ROW = 14  # ... and one kind of one class
 CLASSES_SHOWN = 200
-KINDS = ("recall", "recall, allowing for mistakes", "precision")
+KINDS = ("recall", "allowing for mistakes", "precision")
 SHAPES = ("circle", "square", "diamond")
 
 
@@ -54,4 +55,4 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
     layers = line.encode(x="target:Q") + intervals
     if bool(table["estimate"].notna().any()):  # to a screen reader an empty layer is a picture without a name
         layers += points
-    return layers.properties(height=AROUND + 28 * len(names))
+    return layers.properties(height=AROUND + ROW * len(kinds) * len(names))

@@ -94,7 +94,8 @@ def _overall(row: Row) -> None:
             columns[0],
             "Recall",
             row.recall,
-            "Of all image-class pairs where the image shows the class, the share labeled present.",
+            "Of all image-class pairs where the image shows the class, the share labeled present, if people's answers "
+            "are right.",
         ),
         (
             columns[1],
@@ -108,8 +109,10 @@ def _overall(row: Row) -> None:
                 st.html(_bar(interval))
                 estimate = "nothing to find" if interval.estimate is None else percent(interval.estimate, digits=1)
                 st.caption(f"Best estimate: {estimate}")
-            if interval is row.recall and row.recall_allowing.reason not in (interval.reason, NOT_COMPARED):
-                st.caption(f"Allowing for people's mistakes: {share_in_words(row.recall_allowing)}")
+                if interval is row.recall and row.recall_allowing.reason != NOT_COMPARED:
+                    st.caption(f"Allowing for people's mistakes: {share_in_words(row.recall_allowing)}.")
+                    if not row.recall_allowing.reason:
+                        st.html(_bar(row.recall_allowing))
     with columns[2], st.container(border=True, height="stretch"):
         if _metric("Still missing", row.missing, count_ends, "Labels that nobody has given yet."):
             st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}.")
