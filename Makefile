@@ -59,6 +59,7 @@ test-readers: $(VENV)/installed-for-tests .venv-readers/installed
 
 screenshots: $(VENV)/installed-for-tests
 	$(BIN)/python docs/screenshots.py
+	$(BIN)/python docs/screenshots_team.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

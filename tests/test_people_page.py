@@ -45,7 +45,7 @@ def look(browser, served: Served, name: str) -> Page:
 
 def test_an_annotator_sees_themselves_and_nobody_else(browser, team):
     page = look(browser, team, "Ben")
-    expect(page.get_by_text("77.8%")).to_be_visible()
+    expect(page.get_by_text("77.7 %")).to_be_visible()
     expect(page.get_by_text("0 of 36")).to_be_visible()  # they differ on 8, and nobody has settled it
     assert "Ann" not in page.locator("[data-testid=stMain]").inner_text()
     expect(page.get_by_role("button", name="Download as CSV")).to_have_count(0)

@@ -9,7 +9,7 @@ import typer
 
 from annotator.cli.options import AsJson, ListsByDefault, Project, examples
 from annotator.cli.printing import print_table, printable
-from annotator.shares import counted
+from annotator.shares import counted, percent
 
 Person = Annotated[str, typer.Argument(help="Name of the person.", show_default=False)]
 List = Annotated[Path, typer.Argument(help="Text file with the name of an image in each line.", show_default=False)]
@@ -53,12 +53,12 @@ def listed(project: Project, as_json: AsJson = False) -> None:
     if chosen:
         done = readings.readings(db)
         print(
-            f"\n{chosen.share:.1%} of the images are answered by {chosen.people} people each, blind to each other: "
+            f"\n{percent(chosen.share, digits=1)} of the images are answered by {chosen.people} people each, blind to each other: "
             f"{done.images - done.waiting:,} of {counted(done.images, 'image')} done, {done.answers:,} answers so far."
         )
     if part := known_answers.share(db):
         asked = counted(known_answers.count(db), "image")
-        print(f"\n{asked} with known answers: {part:.1%} of what a person is asked.")
+        print(f"\n{asked} with known answers: {percent(part, digits=1)} of what a person is asked.")
     if known:
         rows = [
             (

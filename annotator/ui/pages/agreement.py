@@ -8,7 +8,7 @@ import streamlit as st
 from annotator.exchange.files.text_cells import escaped
 from annotator.quality.agreement import Agreement, agreement
 from annotator.roles import Right
-from annotator.shares import counted
+from annotator.shares import counted, percent
 from annotator.store import annotator_disagreement, decisions, versions
 from annotator.store.database import Database
 from annotator.ui import context, frame, tables
@@ -41,7 +41,7 @@ def _agreement(db: Database) -> None:
     overall = measured.overall
     with st.container(horizontal=True, gap="medium"):
         st.metric("Answered by several", f"{overall.cells:,}", width="content")
-        st.metric("Same answer", _percent(overall.raw), width="content", help=_between(overall.raw, "{:.1%}"))
+        st.metric("Same answer", _percent(overall.raw), width="content", help=_shares(overall.raw))
         st.metric("They differ on", f"{overall.differ:,}", width="content")
         st.metric("Still to settle", f"{annotator_disagreement.count(db):,}", width="content")
     st.caption(
@@ -82,7 +82,7 @@ def _by_class(measured: Agreement, colours: theme.Palette) -> None:
                         "differ": f"{row.differ:,}",
                         "same answer": _percent(row.raw),
                         "alpha": "too few" if math.isnan(row.alpha.value) else f"{row.alpha.value:.2f}",
-                        "95 %": _between(row.alpha, "{:.2f}"),
+                        "95 %": _between(row.alpha),
                     }
                     for row in measured.classes
                 ],
@@ -118,7 +118,7 @@ def _by_pair(measured: Agreement, colours: theme.Palette) -> None:
                     "answered both": f"{pair.cells:,}",
                     "same answer": _percent(pair.raw),
                     "kappa": "too few" if math.isnan(pair.kappa.value) else f"{pair.kappa.value:.2f}",
-                    "95 %": _between(pair.kappa, "{:.2f}"),
+                    "95 %": _between(pair.kappa),
                 }
                 for pair in measured.pairs[:PAIRS_SHOWN]
             ],
@@ -160,8 +160,12 @@ def _as_table(measured: Agreement) -> pd.DataFrame:
 
 
 def _percent(figure: Estimate) -> str:
-    return "too few" if math.isnan(figure.value) else f"{figure.value:.1%}"
+    return "too few" if math.isnan(figure.value) else percent(figure.value, digits=1)
 
 
-def _between(figure: Estimate, form: str) -> str:
-    return "" if math.isnan(figure.value) else f"{form.format(figure.low)} to {form.format(figure.high)}"
+def _shares(figure: Estimate) -> str:
+    return "" if math.isnan(figure.value) else f"{percent(figure.low, digits=1)} to {percent(figure.high, digits=1)}"
+
+
+def _between(figure: Estimate) -> str:
+    return "" if math.isnan(figure.value) else f"{figure.low:.2f} to {figure.high:.2f}"

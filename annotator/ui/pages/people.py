@@ -176,7 +176,7 @@ def _share(figure: Estimate, of: int) -> str:
 
 
 def _percent(figure: Estimate) -> str:
-    return "-" if math.isnan(figure.value) else f"{figure.value:.1%}"
+    return "-" if math.isnan(figure.value) else percent(figure.value, digits=1)
 
 
 def _between(figure: Estimate) -> str:
