@@ -36,8 +36,8 @@ def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leas
 @pytest.mark.process
 def test_a_team_loses_and_doubles_nothing_and_meets_no_error():
     figures = measure(5, 0.2, 0.1, 0, 400)["figures"]
-    nothing = ("lost", "doubled", "moved", "in_parts")
-    assert [figures[f"decisions_{kind}"] for kind in nothing] == [0] * 4
+    nothing = ("lost", "doubled", "moved", "in_parts", "from_nobody")
+    assert [figures[f"decisions_{kind}"] for kind in nothing] == [0] * len(nothing)
     assert figures["in_two_hands"] == figures["tables_broken"] == 0
     assert figures["answers_with_an_error"] == figures["requests_unanswered"] == figures["refused"] == 0
     assert figures["images_handed_out"] >= 5 and figures["decisions_stored"] > 5
@@ -47,3 +47,10 @@ def test_a_team_loses_and_doubles_nothing_and_meets_no_error():
 def test_more_browsers_than_people_are_refused():
     with pytest.raises(AnnotatorError, match="too few people"):
         measure(1, 1.0, 0.1, 2, 50)
+
+
+@pytest.mark.browser
+def test_what_a_browser_sent_is_looked_for_too():
+    figures = measure(1, 0.5, 0.05, 1, 100)["figures"]
+    assert figures["decisions_stored"] >= 5 and figures["decisions_from_nobody"] == figures["decisions_lost"] == 0
+    assert figures["decisions_a_second"] > 0, "the page was heard to be told that they are saved"

@@ -12,6 +12,7 @@ Temporary projects and processes are gone when a measurement ends, however it en
     collections/                                         quality: `auto` against the best published method everywhere
     variants/ names.py                                   quality: packaged networks used otherwise, guesses from names
     certificate.py acceptance.py pace.py faults/         guarantees: intervals, auto-accept, times of people, kills
+    erring_people.py                                     people who err, in the projects of certificate.py
     team/                                                speed and guarantees: many people at once
     harness/                                             processes, browser, projects and floors for all of these
     datasets/ truth.py boxes.py naming.py                sets of the papers, or a folder with its truth; clicks

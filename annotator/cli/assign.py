@@ -53,8 +53,9 @@ def listed(project: Project, as_json: AsJson = False) -> None:
     if chosen:
         done = readings.readings(db)
         print(
-            f"\n{percent(chosen.share, digits=1)} of the images are answered by {chosen.people} people each, blind to each other: "
-            f"{done.images - done.waiting:,} of {counted(done.images, 'image')} done, {done.answers:,} answers so far."
+            f"\n{percent(chosen.share, digits=1)} of the images are answered by {chosen.people} people each, "
+            f"blind to each other: {done.images - done.waiting:,} of {counted(done.images, 'image')} done, "
+            f"{done.answers:,} answers so far."
         )
     if part := known_answers.share(db):
         asked = counted(known_answers.count(db), "image")

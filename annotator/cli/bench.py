@@ -338,7 +338,14 @@ def bench_team(
 
     result = run_benchmark(measure, people, every, minutes, browsers, images)
     print_bench(result, as_json)
-    broken = ("decisions_lost", "decisions_doubled", "decisions_moved", "in_two_hands", "tables_broken")
+    broken = (
+        "decisions_lost",
+        "decisions_doubled",
+        "decisions_moved",
+        "decisions_from_nobody",
+        "in_two_hands",
+        "tables_broken",
+    )
     if any(result["figures"][kind] for kind in broken):
         print("BROKEN", *result["said"], file=sys.stderr)
         raise typer.Exit(1)

@@ -1,25 +1,32 @@
-"""People in front of a real Chromium, one browser each: how long from a key to the next image."""
+"""People in front of a real Chromium, one browser each: how long from a key to the next image, and what was saved."""
 
 import random
+import re
 import threading
 import time
+from typing import TYPE_CHECKING
 
+from annotator.benchmark.faults.people import Sent
 from annotator.benchmark.harness.browser import chromium
 from annotator.benchmark.interface import presses
 from annotator.benchmark.interface.probe import PROBE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Response
 
 
 class Visitor(threading.Thread):
     """One person who presses a key of a class every so many seconds until told to end.
 
     cookie          name and value of their session
+    sent            takes what the page sends, and what it hears to be saved
     milliseconds    from each key to the frame with the next image
     """
 
-    def __init__(self, number: int, address: str, cookie: tuple[str, str], every: float):
+    def __init__(self, number: int, address: str, cookie: tuple[str, str], every: float, sent: Sent):
         super().__init__(name=f"visitor {number}", daemon=True)
         self._number, self._address, self._cookie, self._every = number, address, cookie, every
-        self._ending = threading.Event()
+        self._sent, self._ending = sent, threading.Event()
         self.ready = threading.Event()
         self.milliseconds: list[float] = []
         self.trouble: Exception | None = None
@@ -43,6 +50,7 @@ class Visitor(threading.Thread):
             context.add_init_script(PROBE)
             context.add_cookies([{"name": self._cookie[0], "value": self._cookie[1], "url": self._address}])
             page = context.new_page()
+            page.on("response", self._heard)
             page.goto(self._address)
             page.locator(".stage img[data-image]").first.wait_for(timeout=120_000)
             page.evaluate("what => { benchmark.watch = what; }", "picture")
@@ -55,3 +63,15 @@ class Visitor(threading.Thread):
                 pause = self._every * chance.uniform(0.5, 1.5)
                 self.milliseconds.append(presses.timed(page, presses.class_key, chance.randrange(8), pause))
                 self._ending.wait(max(0.0, began + pause - time.monotonic()))
+            page.get_by_text(re.compile(r"\b0 unsent")).wait_for(timeout=60_000)
+
+    def _heard(self, response: "Response") -> None:
+        """Note a request that stores decisions, and its answer."""
+        if not response.url.endswith("/api/decisions"):
+            return
+        for entry in response.request.post_data_json["decisions"]:
+            self._sent.entries[entry["uuid"]] = entry
+        if response.ok:
+            said = response.json()
+            self._sent.acknowledged.update(said["saved"])
+            self._sent.refused.update(said["refused"])
