@@ -124,7 +124,7 @@ class Person(threading.Thread):
     def _decide_grid(self) -> None:
         audit = self._chance.random() < 0.3
         wanted = {"class": self._chance.choice([None, *self._classes]), "size": 6, "want": 1, "audit": audit}
-        for grid in self._next("/api/grid", wanted, _cells_of):
+        for grid in self._next("/api/grid", wanted, cells_of):
             self._batch(grid, grid["run"], "audit" if audit else "grid")
 
     def _decide_action(self) -> None:
@@ -216,9 +216,10 @@ def ask(address: str, headers: dict[str, str], path: str, body: dict, patience: 
         return json.loads(answer.read())
 
 
-def _cells_of(grid: dict) -> list[Cell]:
+def cells_of(grid: dict) -> list[Cell]:
+    """What a grid puts into a page's hand."""
     return [(tile["id"], grid["class"]) for tile in grid["tiles"]]
 
 
 def _cells_of_action(action: dict) -> list[Cell]:
-    return _cells_of(action["grid"]) if action["grid"] else [(action["item"]["id"], WHOLE)] if action["item"] else []
+    return cells_of(action["grid"]) if action["grid"] else [(action["item"]["id"], WHOLE)] if action["item"] else []

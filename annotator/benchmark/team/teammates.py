@@ -1,7 +1,7 @@
 """People without a browser: a thread each, which asks the server for what a page asks for, at a person's pace.
 
-Like the Annotate page it holds images ahead, fetches their pictures, renews its leases every eight seconds, sends each
-decision at once and again until it is acknowledged, and sends a few a second time, as another tab may.
+Like the Annotate page a teammate holds images ahead, fetches their pictures, renews its leases every eight seconds,
+sends each decision at once and again until it is acknowledged, and sends a few a second time, as another tab may.
 """
 
 import http.client
@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotator.benchmark.faults.hands import WHOLE, Hands
-from annotator.benchmark.faults.people import Sent
+from annotator.benchmark.faults.people import Sent, cells_of
 
 AHEAD, LOW = 32, 16  # images that are held, and how few are left when more are asked for
 RENEW = 8.0  # seconds between two renewals of the leases (hand.js)
+TILES = 12  # of a grid
 AGAIN = 0.02  # share of the saved decisions that are sent once more
 PATIENCE = 60.0  # seconds until a request is given up
 
@@ -78,31 +79,28 @@ class Teammate(threading.Thread):
         try:
             at = time.monotonic() + self._chance.uniform(0, self._every)
             while not self._ending.wait(max(0.0, at - time.monotonic())):
-                self._step()
-                at = max(at + self._every * self._chance.uniform(0.5, 1.5), time.monotonic())
+                cells = self._step()
+                at = max(at + cells * self._every * self._chance.uniform(0.5, 1.5), time.monotonic())
             while self._waiting and not self._gone.is_set():
                 self._send()
         except Exception as error:  # of this benchmark itself: reported at the end
             self.trouble = error
 
-    def _step(self) -> None:
+    def _step(self) -> int:
+        """Decide; returns how many cells."""
         if len(self._hand) < LOW or time.monotonic() - self.asked_at > RENEW:
             self._fetch()
         if not self._hand:
             self.measured.without_work += 1
-            return
-        entry = {
-            "uuid": str(uuid.uuid4()),
-            "annotator": self.annotator,
-            "action": "label",
-            "image": self._hand.pop(0),
-            "class": self._chance.choice(self._classes),
-            "state": 1,
-            "source": "click",
-            "milliseconds": round(1000 * self._every),
-        }
-        self._waiting[entry["uuid"]] = entry
-        self._sent.entries[entry["uuid"]] = entry
+            return 1
+        image, class_id = self._hand.pop(0), self._chance.choice(self._classes)
+        self._decide(action="label", image=image, source="click", state=1, **{"class": class_id})
+        return 1
+
+    def _decide(self, **entry: Any) -> None:
+        milliseconds = round(1000 * self._every)
+        entry |= {"uuid": str(uuid.uuid4()), "annotator": self.annotator, "milliseconds": milliseconds}
+        self._waiting[entry["uuid"]] = self._sent.entries[entry["uuid"]] = entry
         self._send()
 
     def _fetch(self) -> None:
@@ -152,3 +150,28 @@ class Teammate(threading.Thread):
             return None
         self.measured.seconds[what].append(time.perf_counter() - began)
         return content
+
+
+class GridTeammate(Teammate):
+    """One who answers grids: looks at one for as long as its images would take singly, then decides it."""
+
+    _grid: dict[str, Any] | None = None
+
+    def _step(self) -> int:
+        if self._grid:
+            cells = [[*cell, self._chance.choice((1, -1)), tile["probability"]]
+                     for cell, tile in zip(cells_of(self._grid), self._grid["tiles"], strict=True)]  # fmt: skip
+            self._decide(action="batch", source="grid", cells=cells, run=self._grid["run"])
+        self.asked_at = time.monotonic()
+        self._hands.keep(self.holder, ())
+        body = {"holder": self.holder, "have": [], "class": None, "size": TILES, "want": 1}
+        answer = self._ask("work", "POST", "/api/grid", body)
+        grids = json.loads(answer)["items"] if answer else []
+        self._grid = grids[0] if grids else None
+        if self._grid is None:
+            self.measured.without_work += 1
+            return 1
+        self._hands.take(self.holder, cells_of(self._grid))
+        for tile in self._grid["tiles"]:
+            self._ask("picture", "GET", f"/api/image/{tile['id']}", None)
+        return len(self._grid["tiles"])
