@@ -21,11 +21,14 @@ def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
     for rows in readings.answers(db, list(volume)):
         columns, known = positions(rows[:, 1], class_ids)
         counted.add(rows[known], columns[known])
-    if not counted.found.any() and not counted.rejected.any():
+    by_people = np.flatnonzero((counted.found + counted.rejected).any(0))
+    if not len(by_people):
         return None
     share = np.array(list(volume.values()), np.float64)
     share /= share.sum()
-    return DoubleRead(share, counted.present, counted.absent, counted.found, counted.rejected)
+    # As many columns as there were people: each takes memory a thousand times, once a draw.
+    found, rejected = counted.found[:, : by_people[-1] + 1], counted.rejected[:, : by_people[-1] + 1]
+    return DoubleRead(share, counted.present, counted.absent, found, rejected)
 
 
 class _Counted:
