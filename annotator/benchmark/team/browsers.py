@@ -69,7 +69,8 @@ class Visitor(threading.Thread):
         """Note a request that stores decisions, and its answer."""
         if not response.url.endswith("/api/decisions"):
             return
-        for entry in response.request.post_data_json["decisions"]:
+        sent = response.request.post_data_json or {"decisions": []}
+        for entry in sent["decisions"]:
             self._sent.entries[entry["uuid"]] = entry
         if response.ok:
             said = response.json()
