@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotator.quality.double_reading import Counted
 from models.labels import ABSENT, PRESENT
-from models.statistics.double_reading import AS_ABSENT, AS_LABELED, AS_PRESENT, WAYS, DoubleRead
+from models.statistics.double_reading import DoubleRead
 
 OPEN = 2
 
@@ -71,7 +72,7 @@ def say(rng: np.random.Generator, truth: np.ndarray, people: People) -> Said:
 
 def read_twice(
     rng: np.random.Generator, said: Said, truth: np.ndarray, states: np.ndarray, people: People
-) -> tuple[DoubleRead, np.ndarray]:
+) -> tuple[DoubleRead | None, np.ndarray]:
     """Label the images that two people answered, in `states` (N, C), and settle some of what they differ on.
 
     returns    what can be compared, and the cells (N, C) bool on which they still differ
@@ -84,17 +85,11 @@ def read_twice(
     states[rows] = np.where(label, PRESENT, ABSENT)
     unsettled = np.zeros(states.shape, bool)
     unsettled[rows] = differ & ~settled
-    classes = states.shape[1]
-    counts = {kind: np.zeros((WAYS, 2, people.many, classes), np.int64) for kind in (True, False)}
-    for way in (AS_LABELED, AS_PRESENT, AS_ABSENT):
-        is_ = np.where(unsettled[rows] & (way != AS_LABELED), way == AS_PRESENT, label)
-        for who, mine, theirs in ((said.owner, first, second), (said.other, second, first)):
-            for kind in (True, False):
-                asked = (is_ == kind) & (theirs == kind)
-                np.add.at(counts[kind][way, 0], who[rows], asked)
-                np.add.at(counts[kind][way, 1], who[rows], asked & (mine == kind))
-    answers = np.concatenate([said.owner, said.other[rows]])
-    volume = np.bincount(answers, minlength=people.many) / len(answers)
-    found, rejected = np.zeros((2, classes, 3), np.int64)
-    found[:, 2], rejected[:, 2] = label.sum(0), (~label).sum(0)
-    return DoubleRead(volume, counts[True], counts[False], found, rejected), unsettled
+    counted, blocks = Counted(people.many, states.shape[1]), []
+    image, column = np.indices(label.shape).reshape(2, -1)
+    for who, answer in ((said.owner, first), (said.other, second)):
+        person, states_of = who[rows][image], [np.where(of, PRESENT, ABSENT).ravel() for of in (answer, label)]
+        blocks.append(np.stack([image, column, person, *states_of, unsettled[rows].ravel()], 1))
+    counted.add(np.concatenate(blocks), np.tile(column, 2))
+    everybody = np.concatenate([said.owner, said.other[rows]])
+    return counted.double_read(np.bincount(everybody, minlength=people.many)), unsettled

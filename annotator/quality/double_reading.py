@@ -16,23 +16,18 @@ def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
 
     Audits that several people answer are left out: they ask about as many cells of each class, of those open then.
     """
+    if readings.SOURCE not in overview.decisions_by_source(db):
+        return None  # without a look at every decision
     volume = overview.decisions_by_person(db)
-    counted = _Counted(len(volume), len(class_ids))
+    counted = Counted(len(volume), len(class_ids))
     for rows in readings.answers(db, list(volume)):
         columns, known = positions(rows[:, 1], class_ids)
         counted.add(rows[known], columns[known])
-    by_people = np.flatnonzero((counted.found + counted.rejected).any(0))
-    if not len(by_people):
-        return None
-    share = np.array(list(volume.values()), np.float64)
-    share /= share.sum()
-    # As many columns as there were people: each takes memory a thousand times, once a draw.
-    found, rejected = counted.found[:, : by_people[-1] + 1], counted.rejected[:, : by_people[-1] + 1]
-    return DoubleRead(share, counted.present, counted.absent, found, rejected)
+    return counted.double_read(np.array(list(volume.values()), np.float64))
 
 
-class _Counted:
-    """The counts of DoubleRead, added up block by block."""
+class Counted:
+    """The counts of DoubleRead, added up block by block; without a database, for simulations as well."""
 
     def __init__(self, people: int, classes: int):
         self.present, self.absent = np.zeros((2, WAYS, 2, people, classes), np.int64)
@@ -61,3 +56,15 @@ class _Counted:
         for counts, state in ((self.found, PRESENT), (self.rejected, ABSENT)):
             chosen = labels[first] == state
             np.add.at(counts, (columns[first][chosen], many[chosen]), 1)
+
+    def double_read(self, volume: np.ndarray) -> DoubleRead | None:
+        """What was added up; None where no two people answered the same cell.
+
+        volume    (P,) how many answers each person gave, of the same cells or not
+        """
+        by_people = np.flatnonzero((self.found + self.rejected).any(0))
+        if not len(by_people):
+            return None
+        # As many columns as there were people: each takes memory a thousand times, once a draw.
+        found, rejected = self.found[:, : by_people[-1] + 1], self.rejected[:, : by_people[-1] + 1]
+        return DoubleRead(volume / volume.sum(), self.present, self.absent, found, rejected)
