@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -59,6 +60,14 @@ class Provider:
 
     async def _keys(self, request: Request) -> JSONResponse:
         return JSONResponse(KeySet([self.published]).as_dict(private=False))
+
+
+def written(folder: Path, metadata: str) -> Path:
+    """The file that tells the app of the provider whose metadata are at this address."""
+    about = folder / "provider.toml"
+    about.write_text(f'client_id = "annotator"\nclient_secret = "s"\nserver_metadata_url = "{metadata}"\n')
+    about.chmod(0o600)
+    return about
 
 
 @contextmanager

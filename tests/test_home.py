@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import draw
-from get_caddy import get_caddy
+from get_caddy import proxy
 from served import until
 
 from annotator.benchmark.harness.processes import free_port
@@ -98,17 +98,11 @@ def team(folder, tmp_path) -> Iterator[tuple[str, list[projects.Place]]]:
     places = ready([folder], port)
     config = tmp_path / "Caddyfile"
     config.write_text("{\n\tadmin off\n}\n" + caddyfile(places, access("invitation", port, url=address)))
-    environment = os.environ | {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     words = ["--auth", "invitation", "--url", address, "--port", port, folder]
-    with at_home(*words), (tmp_path / "caddy.log").open("wb") as log:
-        caddy = subprocess.Popen([get_caddy(), "run", "--config", str(config)], stdout=log, stderr=log, env=environment)
-        try:
-            until(lambda: answers(front) and all(answers(place.port) for place in places))
-            until(lambda: all(members.owner(place.db) for place in places))
-            yield address, places
-        finally:
-            caddy.terminate()
-            caddy.wait()
+    with at_home(*words), proxy(config):
+        until(lambda: answers(front) and all(answers(place.port) for place in places))
+        until(lambda: all(members.owner(place.db) for place in places))
+        yield address, places
 
 
 def test_a_visitor_sees_the_projects_of_theirs_and_nothing_of_others(team):

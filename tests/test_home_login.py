@@ -1,19 +1,15 @@
 """Several projects behind one address with TLS, whose members sign in at a login provider."""
 
-import os
-import ssl
-import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 
 import httpx
 import pytest
 from conftest import draw
-from get_caddy import get_caddy
-from login_provider import providing
+from get_caddy import proxy
+from login_provider import providing, written
 from served import until
 from test_home import at_home
-from test_login import signed_in
+from test_login import is_up, signed_in
 
 from annotator.benchmark.harness.processes import free_port
 from annotator.exchange.setup import set_up
@@ -34,26 +30,16 @@ def home(tmp_path) -> Iterator[tuple[str, list[projects.Place]]]:
     for name in ("birds", "mammals"):
         set_up(tmp_path / "all" / name, images_folder=photos, class_file=classes)
     port, tls, plain = free_port(), free_port(), free_port()
-    address, about, config = f"https://localhost:{tls}", tmp_path / "provider.toml", tmp_path / "Caddyfile"
+    address, config = f"https://localhost:{tls}", tmp_path / "Caddyfile"
     options = f"{{\n\tadmin off\n\tskip_install_trust\n\thttp_port {plain}\n\thttps_port {tls}\n}}\n"
-    with providing() as provider, (tmp_path / "caddy.log").open("wb") as log:
-        metadata = f"{provider.address}/.well-known/openid-configuration"
-        about.write_text(f'client_id = "annotator"\nclient_secret = "s"\nserver_metadata_url = "{metadata}"\n')
-        about.chmod(0o600)
+    with providing() as provider:
+        about = written(tmp_path, f"{provider.address}/.well-known/openid-configuration")
         places = ready([tmp_path / "all"], port)
         config.write_text(options + caddyfile(places, access("oidc", port, url=address, provider=about)))
-        environment = {"XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path)}
         words = ["--auth", "oidc", "--oidc", about, "--url", address, "--port", port, tmp_path / "all"]
-        with at_home(*words):
-            caddy = subprocess.Popen(
-                [get_caddy(), "run", "--config", str(config)], stdout=log, stderr=log, env=os.environ | environment
-            )
-            try:
-                until(lambda: all(_is_up(f"{address}/{name}/_stcore/health") for name in ("birds", "mammals")), 90)
-                yield address, places
-            finally:
-                caddy.terminate()
-                caddy.wait()
+        with at_home(*words), proxy(config):
+            until(lambda: all(is_up(f"{address}/{name}/_stcore/health") for name in ("birds", "mammals")), 90)
+            yield address, places
 
 
 def test_one_login_at_the_provider_opens_each_project_in_which_the_person_has_a_role(home):
@@ -78,9 +64,3 @@ def test_one_login_at_the_provider_opens_each_project_in_which_the_person_has_a_
     cookies = [(one.name, one.path, one.secure) for one in client.cookies.jar]
     assert all(secure for _, _, secure in cookies)
     assert {path for name, path, _ in cookies if name.startswith("_streamlit_user")} == {"/birds", "/mammals"}
-
-
-def _is_up(address: str) -> bool:
-    with suppress(httpx.HTTPError, ssl.SSLError):
-        return httpx.get(address, verify=False, timeout=5).status_code == 200
-    return False

@@ -16,9 +16,9 @@ from pathlib import Path
 import httpx
 import itsdangerous
 import pytest
-from get_caddy import get_caddy
+from get_caddy import proxy
 from joserfc.jwk import RSAKey
-from login_provider import Provider, providing
+from login_provider import Provider, providing, written
 from person import on_screen, wait_for_another, wait_for_picture
 from playwright.sync_api import expect
 from served import free_port, until
@@ -70,39 +70,26 @@ def team(folder: Path, photos: Path, class_file: Path, metadata: str) -> Iterato
     """Serve a new project behind Caddy to whoever this provider vouches for."""
     project = folder / "project"
     set_up(project, images_folder=photos, class_file=class_file)
-    about = folder / "provider.toml"
-    about.write_text(f'client_id = "annotator"\nclient_secret = "s"\nserver_metadata_url = "{metadata}"\n')
-    about.chmod(0o600)
+    about = written(folder, metadata)
     port, tls, plain = _ports()
     config = folder / "Caddyfile"
     config.write_text(PROXY % (plain, tls, tls, port))
     address = f"https://localhost:{tls}{BASE}"
     options = ["--auth", "oidc", "--oidc", str(about), "--url", f"{address}/", "--behind", "127.0.0.1"]
     command = [sys.executable, "-P", "-m", "annotator", "serve", str(project), "--no-browser", "--port", str(port)]
-    environment = {
-        "XDG_DATA_HOME": str(folder / "data"),
-        "XDG_CONFIG_HOME": str(folder / "config"),
-        "HOME": str(folder),
-    }
-    with (folder / "serve.log").open("wb") as log, (folder / "caddy.log").open("wb") as proxy_log:
-        proxy = subprocess.Popen(
-            [get_caddy(), "run", "--config", str(config)], stdout=proxy_log, stderr=proxy_log, env=environment
-        )
+    with (folder / "serve.log").open("wb") as log, proxy(config) as caddy:
         served = subprocess.Popen([*command, *options], stdout=log, stderr=log, start_new_session=True)
         try:
 
             def answers() -> bool:
-                assert served.poll() is None and proxy.poll() is None, (folder / "serve.log").read_text()
-                with suppress(httpx.HTTPError, ssl.SSLError):
-                    return httpx.get(f"{address}/_stcore/health", verify=False, timeout=5).status_code == 200
-                return False
+                assert served.poll() is None and caddy.poll() is None, (folder / "serve.log").read_text()
+                return is_up(f"{address}/_stcore/health")
 
             until(answers, 90)
             yield Team(project, address, port, served)
         finally:
-            for process in (served, proxy):
-                process.terminate()
-                process.wait(30)
+            served.terminate()
+            served.wait(30)
 
 
 def _ports() -> list[int]:
@@ -156,7 +143,7 @@ def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos
         provider = subprocess.Popen(command, stdout=log, stderr=log)
     metadata = f"http://127.0.0.1:{port}/.well-known/openid-configuration"
     try:
-        until(lambda: _is_up(metadata), 60)
+        until(lambda: is_up(metadata), 60)
         with team(tmp_path, photos, class_file, metadata) as team_:
             page = browser.new_page(viewport={"width": 1200, "height": 800}, ignore_https_errors=True)
             page.goto(f"{team_.address}/grid")
@@ -192,9 +179,10 @@ def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos
         provider.wait()
 
 
-def _is_up(address: str) -> bool:
-    with suppress(httpx.HTTPError):
-        return httpx.get(address, timeout=5).status_code == 200
+def is_up(address: str) -> bool:
+    """Whether it answers; whoever has signed its certificate."""
+    with suppress(httpx.HTTPError, ssl.SSLError):
+        return httpx.get(address, verify=False, timeout=5).status_code == 200
     return False
 
 
@@ -293,7 +281,7 @@ def test_headers_of_a_proxy_are_believed_from_named_proxies_only(tmp_path, photo
             process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         try:
             address = f"http://127.0.0.1:{port}/_stcore/health"
-            until(lambda: _is_up(address), 90)
+            until(lambda: is_up(address), 90)
             with httpx.Client() as client:
                 headers = ({"x-forwarded-for": f"10.0.{number // 250}.{number % 250}"} for number in range(6000))
                 return {client.get(address, headers=one).status_code for one in headers}
