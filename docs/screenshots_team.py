@@ -10,16 +10,14 @@ import csv
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from screenshots import HEIGHT, SAMPLE, WIDTH, shoot
 
 from annotator.benchmark.harness.browser import chromium
-from annotator.benchmark.harness.processes import free_port, listens
+from annotator.benchmark.harness.processes import free_port, listens, wait_for
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.records import ABSENT, PRESENT, Batch
@@ -56,7 +54,7 @@ def main() -> None:
             subprocess.Popen([sys.executable, "-P", "-m", "annotator", "serve", str(project), *words]),
         ]
         try:
-            wait_until(lambda: listens(port) and listens(provider_port))
+            wait_for(lambda: listens(port) and listens(provider_port), "the app and the provider")
             with chromium() as browser:
                 for theme in ("light", "dark"):
                     session(browser, address, theme, Database(project))
@@ -78,19 +76,11 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     page.wait_for_url(f"{address}/**")
     members.set_role(db, "Dora", "reviewer", "the script")
     for place, name, there in SHOTS:
-        wait_until(lambda place=place: page.goto(f"{address}/{place}").status == 200)
+        wait_for(lambda place=place: page.goto(f"{address}/{place}").status == 200, f"the page {place}")
         page.locator(there).first.wait_for(timeout=60_000)
         page.wait_for_timeout(4000)
         shoot(page, f"{name}-{theme}")
     context.close()
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not is_so():
-        if time.monotonic() > end:
-            raise SystemExit("The app or the login provider has not answered within a minute.")
-        time.sleep(0.1)
 
 
 def answer(db: Database) -> None:
