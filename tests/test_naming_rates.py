@@ -48,9 +48,11 @@ def test_each_mark_is_predicted_as_if_its_image_had_been_left_out():
         left_out[row] = (units[row] - rest.mean) @ rest.solve(ridge) + intercept + level
     logs = log_naming_rates(moments, moments.solve(ridge), level, ridge, units, marked)
     rates = [left_out[marked[:, column], column].clamp(LEAST, 1).mean() for column in range(3)]
-    by_hand, marks = torch.stack(rates).clamp(LOWEST, HIGHEST).log(), marked.sum(0)
-    usual = (by_hand * marks).sum() / marks.sum()
-    assert logs.numpy() == pytest.approx(((by_hand - usual) * marks / (marks + FEW)).numpy(), abs=1e-9)
+    by_hand, marks = torch.stack(rates).clamp(LOWEST, HIGHEST), marked.sum(0)
+    stands_out = (1 - level / by_hand).clamp(0, 1)
+    usual = (by_hand.log() * marks * stands_out).sum() / (marks * stands_out).sum().clamp(min=LEAST)
+    expected = (by_hand.log() - usual) * stands_out * marks / (marks + FEW)
+    assert (expected != 0).any() and logs.numpy() == pytest.approx(expected.numpy(), abs=1e-9)
 
 
 def test_overlooked_classes_are_known_by_their_marks_and_their_positives_found_earlier():
@@ -85,6 +87,15 @@ def test_a_class_with_few_marks_is_taken_for_a_usual_one_and_one_without_any_is_
     labels[rare[1:], 5] = 0
     raised = trained(features, labels, 0.5)[0].raised
     assert raised[4] == 0 and abs(raised[5]) < 0.5 * abs(np.log(LOWEST)) / (1 + FEW) + 1e-6
+
+
+def test_a_class_that_the_model_cannot_see_is_not_raised_before_those_it_can():
+    features, truth = things(600, 0)
+    truth[:, 5] = np.random.default_rng(1).random(600) < 0.05  # nothing in the features says where it is
+    truth[~truth.any(1), 0] = True
+    labels = clicks(truth, 1.0, 0)
+    raised = trained(features, labels, 1.0)[0].raised
+    assert (labels[:, 5] == 1).sum() >= 10 and abs(raised[5]) < 0.3, raised
 
 
 def test_a_share_above_one_is_refused():

@@ -249,3 +249,13 @@ def test_of_many_labeled_images_the_rare_ones_and_those_put_first_are_learned_fr
 
     labels[30, 2], first[4990:] = 1, True  # what is answered later changes the rows by as much
     assert len(np.setxor1d(rows, learned_rows(labels, 600, first, order))) <= 24
+
+
+def test_constants_for_clicks_give_way_to_those_for_answers_unless_somebody_has_chosen_one(world):
+    features, truth = world
+    clicked, answered_too = (answered(truth, images) for images in (0, 80))
+    assert trained(features, *clicked).ensemble.head_share == Auto().head
+    beside = trained(features, *answered_too).method
+    assert {name: getattr(beside, name) for name in Auto.BESIDE_ANSWERS} == Auto.BESIDE_ANSWERS
+    assert beside.ridge == Auto().ridge
+    assert Auto(head=0.7).beside_answers().parameters == beside.parameters | {"head": 0.7}

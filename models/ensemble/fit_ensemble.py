@@ -58,7 +58,7 @@ class Ensemble:
     whole       a Head on the roots of pooled features
     weight      (D, C) of the ridge model, on centred roots of length 1
     centre      (D,) mean root of whole images
-    middle      (D,) mean of what the ridge model was fitted to
+    middle      (D,) mean of what the ridge model was fitted to, and level (C,) its prediction there
     marked      (C,) share of the labeled images on which each class was marked
     gains       two (C,): how much higher than the whole the best region scores on average; subtracted again
     head_share  weight of the first model in the average of their logits
@@ -70,7 +70,7 @@ class Ensemble:
         self.whole = Head(dimensions, classes)
         self.weight = torch.zeros(dimensions, classes)
         self.centre, self.middle = torch.zeros(dimensions), torch.zeros(dimensions)
-        self.marked = torch.zeros(classes)
+        self.marked, self.level = torch.zeros(classes), torch.zeros(classes)
         self.gains = [torch.zeros(classes), torch.zeros(classes)]
         self.head_share = method.head
         self.raised = torch.zeros(classes)
@@ -108,7 +108,7 @@ class Ensemble:
             of_head, of_ridge = best[:, :classes], best[:, classes : 2 * classes] - self.middle @ self.weight
             head = head + self.method.parts_of_head * (of_head - head - self.gains[0])
             ridge = ridge + self.method.parts_of_ridge * (of_ridge - ridge - self.gains[1])
-        logits = torch.logit((ridge + self.marked).clamp(SUREST, 1 - SUREST)).lerp(head, self.head_share)
+        logits = torch.logit((ridge + self.level).clamp(SUREST, 1 - SUREST)).lerp(head, self.head_share)
         return logits + self.raised
 
     def ridge_of_wholes(self, roots: Tensor) -> Tensor:
@@ -293,7 +293,7 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell) -
         moments = Moments.of_roots(learned.roots, ensemble.centre, answers - ensemble.marked)
     else:
         moments = learned.moments.filled().less(ensemble.marked)
-    ensemble.middle, ensemble.weight = moments.mean, moments.solve(method.ridge)
+    ensemble.middle, ensemble.level, ensemble.weight = moments.mean, ensemble.marked, moments.solve(method.ridge)
     tell()
     # Where few images have a label, rates are estimated badly, and most of what is hidden is on other images.
     believed = method.overlooked * labelled**0.5
@@ -307,11 +307,16 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell) -
         tell()
         guesses = ensemble.ridge_of_wholes(free)
         if region_codes is not None:
-            guesses = (guesses + ensemble.ridge_of_regions(region_codes)) / 2
-        guesses = (guesses + ensemble.marked).clamp(SUREST, 1 - SUREST)
+            # The best of nine regions is higher than the whole by chance alone: without that, each round would find
+            # every class on more images than the one before.
+            higher = ensemble.ridge_of_regions(region_codes) - guesses
+            guesses = guesses + (higher - higher.mean(0)) / 2
+        guesses = (guesses + ensemble.level).clamp(SUREST, 1 - SUREST)
         sharp = guesses**method.sharpness
         # Each class keeps its total: otherwise a class that is easy to see would take over. The total is not what
         # people mark, because who confirms suggestions marks the likely classes more often than they occur.
         soft = (sharp / sharp.mean(0).clamp(min=1e-12) * guesses.mean(0)).clamp(max=1)
         both = moments + of_free.towards(centred, soft - ensemble.marked, method.unlabelled)
         ensemble.middle, ensemble.weight = both.mean, both.solve(method.ridge)
+        # Who confirms suggestions marks a class on more of the labeled images than show it elsewhere.
+        ensemble.level = ensemble.marked + both.answers / both.count

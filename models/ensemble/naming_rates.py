@@ -7,8 +7,8 @@ positive and unlabeled data", KDD 2008, lemma 1); here e is a class's own (Bekke
 selected completely at random assumption for learning from positive and unlabeled data", ECML PKDD 2019).
 
 e is estimated as Elkan and Noto do: the mean prediction for marked cells of a model that has not seen them. That is too
-low for classes that are hard to see, which a rank over several classes needs as well: they, too, are marked more rarely
-than they score.
+low for a class that the model cannot see: its prediction is the same everywhere, and raising it would put cells at
+random before those of other classes. So a class is raised only as far as its marked cells stand out from the others.
 """
 
 from torch import Tensor
@@ -24,7 +24,8 @@ LEAST = 1e-3  # of a prediction, and of what an image leaves to the others
 def log_naming_rates(
     moments: Moments, weight: Tensor, level: Tensor, ridge: float, units: Tensor, marked: Tensor
 ) -> Tensor:
-    """(C,) the logarithm of how much more often than usual each class is marked where it is there; 0 without a mark.
+    """(C,) the logarithm of how much more often than usual each class is marked where it is there; 0 without a mark,
+    and for a class whose marked cells the model cannot tell from others.
 
     moments    of the images that the ridge model was fitted to, with answers less `level`
     weight     (D, C) of the ridge model
@@ -40,7 +41,8 @@ def log_naming_rates(
     missed = 1 - (rows @ weight + level)
     predicted = 1 - missed / (1 - moments.leverages(rows, ridge)).clamp(min=LEAST)[:, None]
     marks = marked.sum(0)
-    rates = (predicted.clamp(LEAST, 1) * marked).sum(0) / marks.clamp(min=1)
-    logs = rates.clamp(LOWEST, HIGHEST).log()
-    usual = (logs * marks).sum() / marks.sum().clamp(min=1)
-    return (logs - usual) * marks / (marks + FEW)
+    rates = ((predicted.clamp(LEAST, 1) * marked).sum(0) / marks.clamp(min=1)).clamp(LOWEST, HIGHEST)
+    stands_out = ((rates - level) / rates).clamp(0, 1)
+    logs, weights = rates.log(), marks * stands_out
+    usual = (logs * weights).sum() / weights.sum().clamp(min=LEAST)
+    return (logs - usual) * stands_out * marks / (marks + FEW)

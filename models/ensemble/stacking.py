@@ -116,13 +116,14 @@ class StackedModel:
         outside,
         scoring: Scoring,
     ):
-        self.method, self.features, self.region_codes = method, features, region_codes
+        self.features, self.region_codes = features, region_codes
         self.rows, self.warm_start, self.settings = np.asarray(rows), warm_start, settings
         self.seed, self.tell = settings["seed"], settings["tell"]
         self.labels, self.mask = np.asarray(labels), None if mask is None or mask.all() else mask
         mask = self.mask
         self.sure = self.labels != UNSEEN if mask is None else (self.labels != UNSEEN) & mask
         self.unbiased = unbiased & self.sure
+        self.method = method.beside_answers() if self.has_enough_answers else method
         self.probabilities: np.ndarray | None = None
         self.calibrated = False
         self.outside, self.outside_weights = tuple(outside), None

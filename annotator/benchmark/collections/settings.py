@@ -10,15 +10,15 @@ import numpy as np
 
 # What each constant is drawn from, its present value among others. `absent` matters only where people say "absent".
 SPACE: dict[str, tuple[float, ...]] = {
-    "head": (0.2, 0.3, 0.4, 0.5, 0.6),
-    "head_of_all": (0.5, 0.65, 0.8, 1.0),
+    "head": (0.1, 0.2, 0.3, 0.4, 0.6),
+    "head_of_all": (0.1, 0.3, 0.5, 0.65, 0.8),
     "parts_of_head": (0.15, 0.3, 0.45),
-    "parts_of_ridge": (0.2, 0.35, 0.5),
+    "parts_of_ridge": (0.2, 0.35, 0.5, 0.65),
     "evened_of_head": (0.25, 0.5, 0.75, 1.0),
     "ridge": (0.5, 1.0, 2.0),
     "unlabelled": (0.1, 0.2, 0.4),
     "sharpness": (2.0, 3.0, 4.0),
-    "overlooked": (0.25, 0.5, 0.75),
+    "overlooked": (0.25, 0.5, 0.75, 1.0),
 }
 STREAM = 20261123
 
