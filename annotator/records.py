@@ -272,6 +272,7 @@ class Wanted:
     only         review: which suggestions
     order        annotate: in which order; "" for the project's own
     after        of an order by name or time: the last image that this person has left; 0: begin anew, None: as before
+    blind        review: without images that this person is still to answer blind
     """
 
     mode: str
@@ -284,6 +285,7 @@ class Wanted:
     instead: str = ""
     order: str = ""
     after: int | None = None
+    blind: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Overlap: some images are answered by several people, blind to each other, and by nobody twice."""
 
 import uuid
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,16 @@ from annotator.quality.certificate import certificate
 from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
 from annotator.records import Batch, Decision, Filter, Wanted, WantedActions, WantedGrids
-from annotator.store import annotator_disagreement, classes, consistency, decisions, images, known_answers, readings
+from annotator.store import (
+    annotator_disagreement,
+    blindness,
+    classes,
+    consistency,
+    decisions,
+    images,
+    known_answers,
+    readings,
+)
 from annotator.store.database import Database
 
 CLASSES = (1, 2, 3)
@@ -215,6 +225,29 @@ def test_an_image_with_known_answers_is_asked_once_and_tells_about_the_person_on
         if one.source == "known"
     }
     assert kinds and kinds <= {("reading", "known", 1), ("reading", "known", 2)}
+
+
+def test_known_answers_are_hidden_from_whoever_is_still_to_be_asked_and_not_given_to_them_in_review(db):
+    for image_id in (1, 2):
+        say(db, image_id, "Olga", (1,), "suggestion")
+    publish(db, np.full((24, 3), 0.01), decisions.newest_decision(db))  # the model doubts that class 1 is there
+
+    def doubted(who: str, blind: bool) -> set[int]:
+        only = Filter(low=0.0, kind="likely_mistakes")
+        wanted = Wanted("review", f"{who} {blind}", who, (), 100, only, blind=blind)
+        shown = {item.image.id for item in annotate.next_work(db, wanted).items}
+        annotate.next_work(db, replace(wanted, want=0))
+        return shown
+
+    assert doubted("Ann", blind=True) == {1, 2} and blindness.hidden_from(db, "Ann", [1, 2, 3]) == set()
+    known_answers.choose(db, [name_of(db, 1), name_of(db, 2)], 0.5)
+    assert blindness.hidden_from(db, "Ann", [1, 2, 3]) == blindness.all_hidden_from(db, "Ann") == {1, 2}
+    assert blindness.hidden_from(db, "Olga", [1, 2, 3]) == set(), "she has answered them"
+    assert doubted("Ann", blind=True) == set() and doubted("Ann", blind=False) == {1, 2}
+    say(db, 1, "Ann", (1, 2), "known")
+    assert blindness.hidden_from(db, "Ann", [1, 2, 3]) == {2} and doubted("Ann", blind=True) == {1}
+    known_answers.set_share(db, 0)
+    assert blindness.hidden_from(db, "Ann", [1, 2, 3]) == set(), "nobody is asked any more"
 
 
 def test_only_complete_images_can_have_known_answers(db):

@@ -18,6 +18,7 @@ from annotator.snapshot.suggestions import (
 )
 from annotator.store import (
     assignment,
+    blindness,
     classes,
     decisions,
     heartbeat,
@@ -48,6 +49,7 @@ class WorkItem:
     note             the note of its flag, "" without one
     class_version    of the classes that `likely` is about (versions.class_version)
     comments         how many it has
+    hidden           whoever asks is still to answer it blind: nothing that is known of it is here
     """
 
     image: Image
@@ -57,6 +59,7 @@ class WorkItem:
     note: str = ""
     class_version: int = 0
     comments: int = 0
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -248,6 +251,15 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
     if assignment.is_limited(db, wanted.annotator):
         return f"Nothing left to label here. {NOT_ALL}", ("autopilot", "grid", "review")
     return "Nothing left to label here: the remaining files cannot be read.", ("progress", "autopilot", "review")
+
+
+def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
+    """The items; those that this person ("": nobody) is still to answer blind without anything that is known."""
+    ids = blindness.hidden_from(db, blind, [item.image.id for item in work_items]) if blind else ()
+    return [
+        WorkItem(item.image, [], [], class_version=item.class_version, hidden=True) if item.image.id in ids else item
+        for item in work_items
+    ]
 
 
 def neighbours(db: Database, image_id: int, sequence: str) -> tuple[WorkItem | None, WorkItem | None]:

@@ -19,7 +19,7 @@ from annotator.snapshot import suggestions
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.rankings import first_below
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
-from annotator.store import assignment, auto_accepted, cells, leases
+from annotator.store import assignment, auto_accepted, blindness, cells, leases
 from annotator.store.database import Database
 from annotator.store.prediction_sources import in_words
 
@@ -50,7 +50,9 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
         aside, away = assignment.aside(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
         blocks = (ids[~aside.among(ids)] for ids in blocks)
     for ids in _parts(_each_once(blocks, {*wanted.have, *wanted.passed}), SCAN):
-        taken = leases.take(db, wanted.holder, wanted.annotator, source.still(ids), wanted.want - len(chosen))
+        hidden = blindness.hidden_from(db, wanted.annotator, ids) if wanted.blind else set()
+        free = [image_id for image_id in source.still(ids) if image_id not in hidden]
+        taken = leases.take(db, wanted.holder, wanted.annotator, free, wanted.want - len(chosen))
         # Read after leasing: from now on nobody else can answer them.
         unreadable = cells.unreadable(db, taken)
         chips = source.chips([image_id for image_id in taken if image_id not in unreadable])

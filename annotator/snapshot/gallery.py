@@ -23,7 +23,7 @@ from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
-from annotator.store import classes, image_columns, runs, tiles
+from annotator.store import blindness, classes, image_columns, runs, tiles
 from annotator.store.class_states import OPEN
 from annotator.store.database import Database
 from annotator.store.image_columns import ImageColumns
@@ -49,6 +49,7 @@ class GalleryFilter:
     first, last         days (of this computer's clock) between which the newest decision was made, both included
     folder              it lies in this folder or one below it; "": any
     name                a part of its name, with its folder; capitals count as small letters
+    blind               this person is not to answer it blind any more (store/blindness.py); "": whoever it is
     """
 
     has: tuple[int, ...] = ()
@@ -62,6 +63,7 @@ class GalleryFilter:
     last: date | None = None
     folder: str = ""
     name: str = ""
+    blind: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str
     _refuse(db, filter_, sorting)
     columns = image_columns.kept(db)
     with columns.lock, db.reading():
-        now = current_version(db, sorting)
+        now = current_version(db, filter_, sorting)
         if kept := listings.get(filter_, sorting, now):
             return kept
         columns.refresh(db)
@@ -160,12 +162,14 @@ def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str
     return made
 
 
-def current_version(db: Database, sorting: Sorting) -> str:
-    """The version of a listing made now: decisions, changes of classes, images and their names, and, where it is sorted
-    by probability, the run and its version."""
-    parts = [*image_columns.stamp(db)]
+def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> str:
+    """The version of a listing made now: decisions, changes of classes, images and their names, where it is sorted by
+    probability, the run and its version, and where some images are hidden, which are asked about."""
+    parts: list[float] = [*image_columns.stamp(db)]
     if sorting.by == "probability" and (run := runs.current_run(db)):
         parts += [run.id, run.version]
+    if filter_.blind:
+        parts += blindness.stamp(db)
     return ".".join(map(str, parts))
 
 
@@ -180,7 +184,7 @@ def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, c
         len(shown.rows),
         start,
         shown.version,
-        shown.version != current_version(db, sorting),
+        shown.version != current_version(db, filter_, sorting),
         tiles.read(db, ids),
         _probabilities(db, ids, sorting.class_id) if sorting.by == "probability" else {},
     )
@@ -266,6 +270,8 @@ def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.nda
         masks.append(columns.names.in_folder(filter_.folder))
     if filter_.name:
         masks.append(columns.names.containing(filter_.name))
+    if filter_.blind and (hidden := blindness.all_hidden_from(db, filter_.blind)):
+        masks.append(~np.isin(columns.image_ids, list(hidden)))
     return reduce(np.logical_and, masks) if masks else None
 
 

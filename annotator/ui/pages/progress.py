@@ -18,7 +18,7 @@ from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.snapshot.status import embedding_in_words, status
 from annotator.snapshot.suggestions import first_run_in_words
 from annotator.snapshot.time_report import time_report
-from annotator.store import classes, comments, overview, runs
+from annotator.store import blindness, classes, comments, overview, runs
 from annotator.store.database import Database
 from annotator.ui import context, frame, note_list
 from annotator.ui.charts import progress as charts
@@ -246,6 +246,12 @@ def _times(db: Database, colours: Palette) -> None:
 def _notes(db: Database) -> None:
     """Flagged images first of all, since somebody waits for an answer; comments beside them."""
     flags, said = overview.flagged(db, NOTES_SHOWN), comments.comments(db, NOTES_SHOWN)
+    if not frame.may(Right.REVIEW):
+        own = frame.known_name()
+        hidden = blindness.hidden_from(db, own, [row["id"] for row in (*flags, *said)])
+        flags, said = (
+            [row for row in rows if row["id"] not in hidden or row["annotator"] == own] for rows in (flags, said)
+        )
     token = frame.token() if frame.known_name() else ""
     shown = [("Flagged images", flags, overview.count_flagged(db)), ("Comments", said, comments.count_comments(db))]
     shown = [part for part in shown if part[1]]

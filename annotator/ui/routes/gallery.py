@@ -10,11 +10,11 @@ from starlette.routing import Route
 from annotator.roles import Right
 from annotator.snapshot import gallery
 from annotator.snapshot.gallery import GalleryFilter, Sorting
-from annotator.store import versions
+from annotator.store import blindness, versions
 from annotator.store.tiles import Tile
 from annotator.ui import context
 from annotator.ui.routes import shapes
-from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import (
     FindRequest,
     GalleryIdsRequest,
@@ -26,6 +26,7 @@ from annotator.ui.routes.requests import (
 
 MOST_TILES = 500
 MOST_FOUND = 100
+TELLING_SORTS = ("labels", "probability")
 
 
 async def window(request: Request, annotator: str) -> Response:
@@ -38,23 +39,24 @@ async def window(request: Request, annotator: str) -> Response:
     version    of the answer before, for as long as the same listing is scrolled through
     changed    a listing made now might differ from this one
     images     at most MOST_TILES: {id, name, width, height, labels: [[class, state]], flag, comments, complete}, and
-               probability when sorted by it
+               probability when sorted by it; of one that this person is still to answer blind nothing but what it is,
+               and hidden: true
     """
-    asked = parsed(await body_of(request), GalleryWindowRequest)
-    return JSONResponse(await run_sync(_window, asked), headers=FRESH)
+    asked, blind = parsed(await body_of(request), GalleryWindowRequest), blind_as(request, annotator)
+    return JSONResponse(await run_sync(_window, asked, blind), headers=FRESH)
 
 
 async def place(request: Request, annotator: str) -> Response:
     """POST {filter?, sort?, class?, down?, version?, image} -> {place (null: not shown), total, version}."""
-    asked = parsed(await body_of(request), GalleryPlaceRequest)
-    return JSONResponse(await run_sync(_place, asked), headers=FRESH)
+    asked, blind = parsed(await body_of(request), GalleryPlaceRequest), blind_as(request, annotator)
+    return JSONResponse(await run_sync(_place, asked, blind), headers=FRESH)
 
 
 async def ids(request: Request, annotator: str) -> Response:
     """POST {filter?, sort?, class?, down?, version?, first, last} -> {ids}: those of the places from first to last,
     both included; more than gallery.MOST_IDS places are refused."""
-    asked = parsed(await body_of(request), GalleryIdsRequest)
-    return JSONResponse(await run_sync(_ids, asked), headers=FRESH)
+    asked, blind = parsed(await body_of(request), GalleryIdsRequest), blind_as(request, annotator)
+    return JSONResponse(await run_sync(_ids, asked, blind), headers=FRESH)
 
 
 async def find(request: Request, annotator: str) -> Response:
@@ -72,20 +74,24 @@ ROUTES = [
 ]
 
 
-def _window(asked: GalleryWindowRequest) -> dict[str, Any]:
-    count = min(asked.count, MOST_TILES)
-    part = gallery.window(context.db(), _filter(asked), _sorting(asked), asked.start, count, asked.version)
+def _window(asked: GalleryWindowRequest, blind: str) -> dict[str, Any]:
+    db, count = context.db(), min(asked.count, MOST_TILES)
+    part = gallery.window(db, _filter(asked, blind), _sorting(asked), asked.start, count, asked.version)
+    hidden = blindness.hidden_from(db, blind, [tile.image.id for tile in part.images]) if blind else set()
     return {
         "total": part.total,
         "start": part.start,
         "version": part.version,
         "changed": part.changed,
-        "class_version": versions.class_version(context.db()),
-        "images": [_tile(tile, part.probabilities) for tile in part.images],
+        "class_version": versions.class_version(db),
+        "images": [_tile(tile, part.probabilities, tile.image.id in hidden) for tile in part.images],
     }
 
 
-def _tile(tile: Tile, probabilities: dict[int, float]) -> dict[str, Any]:
+def _tile(tile: Tile, probabilities: dict[int, float], hidden: bool) -> dict[str, Any]:
+    if hidden:
+        nothing = {"labels": [], "flag": None, "comments": 0, "complete": False}
+        return shapes.image(tile.image) | nothing | {"hidden": True}
     shown = shapes.image(tile.image) | {
         "labels": tile.labels,
         "flag": tile.flag or None,
@@ -96,21 +102,23 @@ def _tile(tile: Tile, probabilities: dict[int, float]) -> dict[str, Any]:
     return shown if probability is None else shown | {"probability": probability}
 
 
-def _place(asked: GalleryPlaceRequest) -> dict[str, Any]:
-    shown = gallery.listing(context.db(), _filter(asked), _sorting(asked), asked.version)
+def _place(asked: GalleryPlaceRequest, blind: str) -> dict[str, Any]:
+    shown = gallery.listing(context.db(), _filter(asked, blind), _sorting(asked), asked.version)
     return {"place": shown.place(asked.image), "total": len(shown.rows), "version": shown.version}
 
 
-def _ids(asked: GalleryIdsRequest) -> dict[str, Any]:
+def _ids(asked: GalleryIdsRequest, blind: str) -> dict[str, Any]:
     return {
         "ids": gallery.ids_between(
-            context.db(), _filter(asked), _sorting(asked), asked.first, asked.last, asked.version
+            context.db(), _filter(asked, blind), _sorting(asked), asked.first, asked.last, asked.version
         )
     }
 
 
-def _filter(asked: GalleryRequest) -> GalleryFilter:
+def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
     only = asked.only
+    # Which images such a list holds, and where, tells what is known of them.
+    tells = bool(only.has or only.lacks or only.open) or only.flagged is not None or asked.sort in TELLING_SORTS
     return GalleryFilter(
         has=tuple(sorted(set(only.has))),
         lacks=tuple(sorted(set(only.lacks))),
@@ -123,6 +131,7 @@ def _filter(asked: GalleryRequest) -> GalleryFilter:
         last=only.last,
         folder=only.folder.strip("/"),
         name=only.name,
+        blind=blind if tells else "",
     )
 
 

@@ -9,9 +9,10 @@ from starlette.routing import Route
 
 from annotator.records import SOURCES
 from annotator.roles import Right
+from annotator.store import blindness
 from annotator.store.image_history import Event, history_of
 from annotator.ui import context
-from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import HistoryRequest, parsed
 
 
@@ -19,14 +20,24 @@ async def history(request: Request, annotator: str) -> Response:
     """POST {image} -> {decisions}: what was decided about it, oldest first, with who took what back.
 
     `about` says in words where an answer came from. A person's own comments that hold carry their uuid: whoever knows
-    the uuid of a decision can take it back.
+    the uuid of a decision can take it back. Of an image that this person is still to answer blind only their own flags
+    and comments come (`hidden`).
     """
     asked = parsed(await body_of(request), HistoryRequest)
-    events = await run_sync(history_of, context.db(), asked.image)
-    return JSONResponse({"decisions": [_shape(event, annotator) for event in events]}, headers=FRESH)
+    events, hidden = await run_sync(_history, asked.image, blind_as(request, annotator))
+    decisions = [_shape(event, annotator) for event in events]
+    return JSONResponse({"decisions": decisions, "hidden": hidden}, headers=FRESH)
 
 
 ROUTES = [Route("/api/history", guarded(history, Right.LOOK, "history"), methods=["POST"])]
+
+
+def _history(image_id: int, blind: str) -> tuple[list[Event], bool]:
+    db = context.db()
+    events, hidden = history_of(db, image_id), bool(blind and blindness.hidden_from(db, blind, [image_id]))
+    if hidden:
+        events = [event for event in events if event.annotator == blind and event.action in ("flag", "comment")]
+    return events, hidden
 
 
 def _shape(event: Event, annotator: str) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from starlette.routing import Route
 
 from annotator.roles import Right
 from annotator.snapshot import image_map
-from annotator.store import overview
+from annotator.store import blindness, overview
 from annotator.ui import context
-from annotator.ui.routes.guard import FRESH, body_of, guarded
+from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import ColorsRequest, SelectRequest, converted, parsed
 
 BINARY = "application/octet-stream"
@@ -27,9 +27,10 @@ async def points(request: Request, annotator: str) -> Response:
 
 async def colors(request: Request, annotator: str) -> Response:
     """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID -> one byte a point, in the order of the points
-    (see stage_bytes, state_bytes, probability_bytes); the header says of which map."""
+    (see stage_bytes, state_bytes, probability_bytes); the header says of which map. Images that this person is still to
+    answer blind have neither a state nor a probability."""
     asked = converted(dict(request.query_params), ColorsRequest)
-    stamp, content = await run_sync(_colors, asked.by, asked.class_id)
+    stamp, content = await run_sync(_colors, asked.by, asked.class_id, blind_as(request, annotator))
     return Response(content, media_type=BINARY, headers={**FRESH, STAMP: str(stamp)})
 
 
@@ -59,7 +60,7 @@ def _points() -> bytes:
     return b"".join(part.tobytes() for part in (head, ids, *places))
 
 
-def _colors(by: str, class_id: int) -> tuple[int, bytes]:
+def _colors(by: str, class_id: int, blind: str) -> tuple[int, bytes]:
     db = context.db()
     image_map_ = image_map.current_map(db)
     if image_map_ is None:
@@ -70,4 +71,9 @@ def _colors(by: str, class_id: int) -> tuple[int, bytes]:
         values = image_map.state_bytes(db, image_map_, class_id)
     else:
         values = image_map.probability_bytes(db, image_map_, class_id)
+    if blind and by != "stage":
+        ids = image_map_.image_ids[image_map_.drawn]
+        if hidden := blindness.hidden_from(db, blind, ids.tolist()):
+            nothing = 0 if by == "class" else image_map.NO_PROBABILITY
+            values = np.where(np.isin(ids, list(hidden)), np.uint8(nothing), values)
     return image_map_.stamp, values.tobytes()

@@ -40,6 +40,7 @@ def item(work_item: WorkItem) -> dict[str, Any]:
         "likely": base64.b64encode(work_item.likely).decode(),
         "class_version": work_item.class_version,
         "suggestions": [vars(chip) for chip in work_item.suggestions],
+        "hidden": work_item.hidden,
     }
 
 

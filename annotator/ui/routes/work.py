@@ -11,11 +11,11 @@ from starlette.routing import Route
 from annotator.queues import annotate, audit_grid, grid
 from annotator.records import Filter, Wanted, WantedGrids
 from annotator.roles import Right
-from annotator.store import cells, leases
+from annotator.store import blindness, cells, leases
 from annotator.store.classes import all_classes, in_order
 from annotator.ui import context
 from annotator.ui.routes import shapes
-from annotator.ui.routes.guard import FRESH, body_of, guarded, refuse_without
+from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded, refuse_without
 from annotator.ui.routes.requests import (
     MOST_NAMED,
     ExamplesRequest,
@@ -50,6 +50,7 @@ async def work(request: Request, annotator: str) -> Response:
         instead=asked.instead,
         order=asked.order,
         after=asked.after,
+        blind=bool(blind_as(request, annotator)),
     )
     return JSONResponse(await run_sync(_work, wanted), headers=FRESH)
 
@@ -79,19 +80,18 @@ async def grids(request: Request, annotator: str) -> Response:
 
 async def items(request: Request, annotator: str) -> Response:
     """POST {images} -> {items}: those images, with their labels as they are now and who else has them open (`with`).
+    Images that this person is still to answer blind come without anything that is known of them (`hidden`).
 
     No lease is taken or asked about first: a page may show any image, also one that is complete or unreadable.
     """
-    asked = parsed(await body_of(request), ItemsRequest)
-    return JSONResponse(await run_sync(_items, asked.images[:MOST_IMAGES], annotator), headers=FRESH)
+    asked, blind = parsed(await body_of(request), ItemsRequest), blind_as(request, annotator)
+    return JSONResponse(await run_sync(_items, asked.images[:MOST_IMAGES], annotator, blind), headers=FRESH)
 
 
 async def neighbours(request: Request, annotator: str) -> Response:
     """POST {image, by: name|time} -> {before, after}: the images beside this one in its folder, null at its ends."""
     asked = parsed(await body_of(request), NeighboursRequest)
-    beside = await run_sync(annotate.neighbours, context.db(), asked.image, asked.by)
-    before, after = (shapes.item(item) if item else None for item in beside)
-    return JSONResponse({"before": before, "after": after}, headers=FRESH)
+    return JSONResponse(await run_sync(_neighbours, asked, blind_as(request, annotator)), headers=FRESH)
 
 
 async def classes(request: Request, annotator: str) -> Response:
@@ -104,7 +104,8 @@ async def classes(request: Request, annotator: str) -> Response:
 async def examples(request: Request, annotator: str) -> Response:
     """POST {class} -> {images}: those chosen to show the class, then those on which people saw it, newest first."""
     asked = parsed(await body_of(request), ExamplesRequest)
-    return JSONResponse({"images": await run_sync(_examples, asked.class_id)}, headers=FRESH)
+    images = await run_sync(_examples, asked.class_id, blind_as(request, annotator))
+    return JSONResponse({"images": images}, headers=FRESH)
 
 
 ROUTES = [
@@ -121,11 +122,19 @@ def _work(wanted: Wanted) -> dict[str, Any]:
     return shapes.work(annotate.next_work(context.db(), wanted), shapes.item)
 
 
-def _items(image_ids: list[int], annotator: str) -> dict[str, Any]:
+def _items(image_ids: list[int], annotator: str, blind: str) -> dict[str, Any]:
     db = context.db()
     others = leases.opened_by_others(db, image_ids, annotator)
-    work_items = annotate.items(db, image_ids)
+    work_items = annotate.hiding(db, annotate.items(db, image_ids), blind)
     return {"items": [shapes.item(item) | {"with": others.get(item.image.id, "")} for item in work_items]}
+
+
+def _neighbours(asked: NeighboursRequest, blind: str) -> dict[str, Any]:
+    db = context.db()
+    beside = annotate.neighbours(db, asked.image, asked.by)
+    shown = {item.image.id: shapes.item(item) for item in annotate.hiding(db, [item for item in beside if item], blind)}
+    before, after = (shown[item.image.id] if item else None for item in beside)
+    return {"before": before, "after": after}
 
 
 def _grids(wanted: WantedGrids) -> dict[str, Any]:
@@ -133,10 +142,12 @@ def _grids(wanted: WantedGrids) -> dict[str, Any]:
     return shapes.work(next_grids(context.db(), wanted), shapes.grid)
 
 
-def _examples(class_id: int) -> list[int]:
+def _examples(class_id: int, blind: str) -> list[int]:
     db = context.db()
     chosen = next((class_.examples for class_ in all_classes(db) if class_.id == class_id), ())
-    return list(dict.fromkeys([*chosen, *cells.confirmed(db, class_id, EXAMPLES)]))[:EXAMPLES]
+    confirmed = cells.confirmed(db, class_id, EXAMPLES)
+    hidden = blindness.hidden_from(db, blind, confirmed) if blind else set()
+    return list(dict.fromkeys([*chosen, *(id_ for id_ in confirmed if id_ not in hidden)]))[:EXAMPLES]
 
 
 def _classes() -> dict[str, Any]:

@@ -6,7 +6,7 @@
 
 import { ClassCard } from "./classcard.js";
 import { ClassList, likelihoods } from "./classlist.js";
-import { STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
+import { HIDDEN_WORDS, STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "./flag.js";
 import { HINTS, KEYS } from "./words.js";
@@ -383,7 +383,8 @@ export default class AnnotatePage extends Page {
     this.list.mark(states);
     this.states.mark(states);
     const other = item?.with && `${item.with} has it open, too`;
-    this.caption.textContent = [item?.name, summary(labels, this.session.classes.length), commentsInWords(item), other].filter(Boolean).join(" · ");
+    const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summary(labels, this.session.classes.length);
+    this.caption.textContent = [item?.name, said, commentsInWords(item), other].filter(Boolean).join(" · ");
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")

@@ -16,7 +16,7 @@ import { Size } from "./size.js";
 import { View } from "./view.js";
 import { HINTS, KEYS, settingInWords } from "./words.js";
 import { Whereabouts } from "./whereabouts.js";
-import { afterPaint, capital, counted, el, keyButton } from "../shared/dom.js";
+import { HIDDEN_WORDS, afterPaint, capital, counted, el, keyButton } from "../shared/dom.js";
 import { fix } from "../shared/fix.js";
 import { typing } from "../shared/keys.js";
 
@@ -208,7 +208,8 @@ export default class GalleryPage extends Page {
   mark() {
     const { ids, current } = this.selection;
     this.view.mark();
-    const only = ids.size === 1 && current && ids.has(current.id) ? current.name : null;
+    const about = current?.hidden && !current.labels.length ? ` · ${HIDDEN_WORDS}` : "";
+    const only = ids.size === 1 && current && ids.has(current.id) ? current.name + about : null;
     this.panel.show(ids.size, only);
     if (ids.size) this.session.hints.used("select");
     this.session.hints.moved();

@@ -4,7 +4,7 @@
  * there are a few dozen elements.
  */
 
-import { STATE_WORDS, chance, counted, el } from "../shared/dom.js";
+import { HIDDEN_WORDS, STATE_WORDS, chance, counted, el } from "../shared/dom.js";
 
 export const GAP = 6; // CSS pixels between two tiles
 const SHAPE = 0.72; // height of a picture by its width
@@ -147,8 +147,9 @@ export class Tiles {
     tile.box.setAttribute("aria-label", this.#spoken(image));
     tile.box.setAttribute("aria-setsize", String(this.total));
     tile.name.replaceChildren(image.name.split("/").at(-1) ?? "");
-    tile.box.title = image.name;
-    tile.labels.replaceChildren(...this.#chips(image));
+    const isHidden = image.hidden && !image.labels.length;
+    tile.box.title = isHidden ? `${image.name}\n${HIDDEN_WORDS}` : image.name;
+    tile.labels.replaceChildren(...(isHidden ? [el("span", { class: "more" }, "answers hidden")] : this.#chips(image)));
     tile.marks.replaceChildren(...marksOf(image));
     if (!same || !tile.picture.querySelector("img")) this.#picture(tile);
   }
@@ -212,7 +213,7 @@ export class Tiles {
       image.probability != null && `probability ${chance(image.probability)}`,
     ];
     const parts = [said.join(", "), absent && `${absent} absent`, ...marks].filter(Boolean);
-    return `${image.name}: ${parts.join("; ") || "no label"}`;
+    return `${image.name}: ${parts.join("; ") || (image.hidden ? HIDDEN_WORDS : "no label")}`;
   }
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** What a point is: its image in small with its labels beside the pointer, and large when asked for. */
 
-import { STATE_WORDS, el, kbd } from "../shared/dom.js";
+import { HIDDEN_WORDS, STATE_WORDS, el, kbd } from "../shared/dom.js";
 import { fix, fixButton } from "../shared/fix.js";
 
 const FRESH = 20_000; // milliseconds for which labels that were read are shown again
@@ -74,7 +74,7 @@ export class MapCard {
     const item = await this.#item(id);
     if (!item) return "";
     const labels = item.labels.map((label) => `${this.className(label.class)} ${STATE_WORDS[label.state]}`);
-    return `${item.name}: ${labels.join(", ") || "no labels yet"}`;
+    return `${item.name}: ${labels.join(", ") || (item.hidden ? HIDDEN_WORDS : "no labels yet")}`;
   }
 
   /** @param {any} item @param {number} most */
@@ -85,7 +85,7 @@ export class MapCard {
       el("span", { class: "chip", "data-state": STATE_WORDS[label.state] }, this.className(label.class) + (label.state ? "" : " ?")));
     const more = positive.length - chips.length;
     const rest = [more ? `${more} more` : "", negative ? `${negative} absent` : ""].filter(Boolean).join(", ");
-    const note = rest || (item.labels.length ? "" : "No labels yet");
+    const note = rest || (item.labels.length ? "" : item.hidden ? HIDDEN_WORDS : "No labels yet");
     return el("div", { class: "chips" }, ...chips, ...(note ? [el("span", { class: "quiet" }, note)] : []));
   }
 

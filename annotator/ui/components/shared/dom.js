@@ -18,6 +18,9 @@ export function el(tag, props = {}, ...children) {
   return node;
 }
 
+/** Of an image that somebody is still to answer blind. */
+export const HIDDEN_WORDS = "Answers are hidden while this image waits for a blind answer";
+
 const HIDDEN = 100; // milliseconds after which something counts as drawn in a window that draws nothing
 
 const KEY_SIGNS = {

@@ -4,7 +4,7 @@
  * another comment. The page opens it with `;`, where no earlier answers are hidden.
  */
 
-import { STATE_WORDS, chance, counted, el, kbd, modelsInWords } from "./dom.js";
+import { HIDDEN_WORDS, STATE_WORDS, chance, counted, el, kbd, modelsInWords } from "./dom.js";
 
 export const HISTORY_KEY = ";";
 /** The row about it in the help of a page. @type {[string, string]} */
@@ -79,11 +79,11 @@ export class HistoryDialog {
     this.#say("Loading...");
     await this.session.outbox.flush();
     try {
-      const { decisions } = await this.session.api.post("/api/history", { image: item.id });
+      const { decisions, hidden } = await this.session.api.post("/api/history", { image: item.id });
       if (item !== this.item) return;
       this.list.replaceChildren(...decisions.map((/** @type {Event} */ event) => this.#line(event)));
       this.list.scrollTop = this.list.scrollHeight;
-      this.#say(decisions.length ? "" : "No decisions on this image yet.");
+      this.#say(hidden ? `${HIDDEN_WORDS}.` : decisions.length ? "" : "No decisions on this image yet.");
     } catch (error) {
       if (item === this.item) this.#say(`The history cannot be shown: ${error.message}.`);
     }
