@@ -4,9 +4,10 @@ import http.client
 import json
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 
-import numpy as np
 import pytest
 import websockets.sync.client
 from person import on_screen, open_page, served_photos, wait_for_another, wait_for_picture, wait_until_fetched
@@ -14,10 +15,8 @@ from playwright.sync_api import expect
 from served import Served, until
 from websockets.exceptions import InvalidStatus
 
-from annotator.records import Batch, Decision
 from annotator.roles import Role
-from annotator.snapshot import image_map
-from annotator.store import configuration, decisions, members, readings
+from annotator.store import decisions, members
 from annotator.store.database import Database
 from annotator.ui.keys import SERVED_TO_TEAM, cookie_name
 from annotator.ui.tokens import Tokens
@@ -29,15 +28,21 @@ NOBODY = "nobody"
 DECISION = {"uuid": "decision-0", "action": "label", "image": 1, "class": 1, "state": 1, "source": "click"}
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory) -> Iterator[Served]:
+@contextmanager
+def served_to_roles(folder: Path) -> Iterator[Served]:
     """A project served to its members, one of each role, called like it."""
-    with served_photos(tmp_path_factory.mktemp("roles"), 6, ("fox", "heron"), size=(96, 72), python=TEAM) as served:
+    with served_photos(folder, 6, ("fox", "heron"), size=(96, 72), python=TEAM) as served:
         until(lambda: "Open this address" in served.log.read_text())
         for role in Role:
             members.add(Database(served.project), role, role, "test")
         # Roles are looked up once a second.
         until(lambda: ask(served, "owner", "/api/items", {"images": [1]})[0] == 200, 10)
+        yield served
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Iterator[Served]:
+    with served_to_roles(tmp_path_factory.mktemp("roles")) as served:
         yield served
 
 
@@ -280,75 +285,6 @@ def test_what_owners_hide_is_closed_to_annotators_and_open_to_reviewers(shared):
     until(lambda: ask(shared, "annotator", "/api/history", {"image": 1})[0] == 200, 10)
 
 
-def shown_of(served: Served, name: str, image: int) -> dict[str, object]:
-    """What somebody is shown of an image, by the routes that show any image; it is a neighbour of two others."""
-
-    def answer(path: str, body: dict) -> dict:
-        status, _, text = ask(served, name, path, body)
-        assert status == 200, text
-        return json.loads(text)
-
-    listed = {"filter": {}, "sort": "name", "start": 0, "count": 9}
-    beside = [answer("/api/neighbours", {"image": other, "by": "name"}) for other in range(1, 7)]
-    items = answer("/api/items", {"images": [image]})["items"]
-    items += [item for pair in beside for item in pair.values() if item and item["id"] == image]
-    tiles = [tile for tile in answer("/api/gallery", listed)["images"] if tile["id"] == image]
-    present = listed | {"filter": {"has": [1]}}
-    points = np.frombuffer(ask(served, name, "/api/map")[2].encode("latin-1"), "<u4", 6, 16).tolist()
-    colors = ask(served, name, "/api/map/colors?by=class&class=1")[2]
-    return {
-        "labels": sorted({len(one["labels"]) for one in (*items, *tiles)}),
-        "flags": {one["flag"] for one in (*items, *tiles)},
-        "comments": {one["comments"] for one in (*items, *tiles)},
-        "history": len(answer("/api/history", {"image": image})["decisions"]),
-        "found": image in [tile["id"] for tile in answer("/api/gallery", present)["images"]],
-        "example": image in answer("/api/examples", {"class": 1})["images"],
-        "on the map": ord(colors[points.index(image)]),
-    }
-
-
-def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_before_and_all_after(shared):
-    db, image, cells = Database(shared.project), 3, [(3, 1, 1, None), (3, 2, -1, None)]
-    image_map.save_map(db.paths.map(configuration.backbone(db)), np.arange(1, 7), np.full((6, 2), 0.5))
-    readings.choose(db, 2, 1.0)
-    said = Batch("of-ann-1", "Ann", "reading", cells)
-    notes = [Decision(f"ann-{kind}", kind, "Ann", "click", image, note="a heron?") for kind in ("flag", "comment")]
-    assert not decisions.decide(db, [said, *notes]).refused
-    nothing = {"labels": [0], "flags": {None}, "comments": {0}, "history": 0}
-    nothing |= {"found": False, "example": False, "on the map": 0}
-    everything = {"labels": [2], "flags": {"a heron?"}, "comments": {1}, "history": 4}
-    everything |= {"found": True, "example": True, "on the map": 1}
-    assert shown_of(shared, "annotator", image) == nothing
-    assert shown_of(shared, "reviewer", image) == everything
-    assert not decisions.decide(db, [Batch("of-ben-1", "annotator", "reading", cells)]).refused
-    everything["history"] += 2
-    assert shown_of(shared, "annotator", image) == everything
-    assert not decisions.decide(db, [Decision("of-ben-2", "undo", "annotator", "reading", undoes="of-ben-1:0")]).refused
-    assert shown_of(shared, "annotator", image) == nothing, "asked again, so it is hidden again"
-    readings.choose(db, 1, 0)
-    everything["history"] = 6
-    assert shown_of(shared, "annotator", image) == everything, "nobody is asked any more"
-
-
-def test_pages_say_why_an_image_shows_nothing(browser, shared):
-    db, words = Database(shared.project), "Answers are hidden while this image waits for a blind answer"
-    readings.choose(db, 2, 1.0)
-    ((image, name),) = db.tuples("SELECT image_id, name FROM reading JOIN image ON id = image_id WHERE due > 0 LIMIT 1")
-    assert not decisions.decide(db, [Batch("of-ann-3", "Ann", "reading", [(image, 1, 1, None)])]).refused
-    page = open_page(browser, shared, "x", "/gallery")
-    page.context.add_cookies([browser_cookie(shared, "annotator")])
-    page.goto(f"{shared.address}/gallery")
-    tile = page.locator(f".thumb[data-image='{image}']")
-    expect(tile).to_have_attribute("aria-label", f"{name}: {words}", timeout=60_000)
-    tile.dblclick()
-    expect(page.locator(".caption")).to_have_text(f"{name} · {words}", timeout=60_000)
-    page.keyboard.press(";")
-    expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(f"{words}.")
-    expect(page.locator(".history li")).to_have_count(0)
-    assert page.troubles == []
-    readings.choose(db, 1, 0)
-
-
 def test_an_annotator_labels_under_the_name_of_their_session(browser, shared):
     page = open_page(browser, shared, "somebody else")
     page.context.add_cookies([browser_cookie(shared, "annotator")])
@@ -363,6 +299,52 @@ def test_an_annotator_labels_under_the_name_of_their_session(browser, shared):
     assert not decisions.undoable(db, "somebody else", 1, 1)
     page.get_by_role("link", name="Sign out").click()
     expect(page.get_by_text("You are signed out")).to_be_visible()
+
+
+def test_a_role_taken_away_ends_a_page_that_refreshes_itself_and_answers_wait_for_it(browser, shared):
+    db = Database(shared.project)
+    members.add(db, "Nora", "annotator", "test")
+    until(lambda: ask(shared, "Nora", "/api/items", {"images": [1]})[0] == 200, 10)
+    page = open_page(browser, shared, "x")
+    page.context.add_cookies([browser_cookie(shared, "Nora")])
+    page.goto(shared.address)
+    wait_for_picture(page)
+    progress = page.context.new_page()
+    progress.goto(f"{shared.address}/progress")
+    expect(progress.get_by_text("Labeled images")).to_be_visible(timeout=60_000)
+    image = on_screen(page)
+    members.set_role(db, "Nora", "none", "test")
+    expect(progress.get_by_text("an owner of the project has taken your role away")).to_be_visible(timeout=30_000)
+    expect(progress.get_by_text("Labeled images")).to_have_count(0)
+    page.keyboard.press("1")
+    expect(page.locator(".foot")).to_contain_text("1 unsent", timeout=30_000)
+    assert decisions.undoable(db, "Nora", 10, 10) == []
+    members.set_role(db, "Nora", "annotator", "test")
+    progress.goto(f"{shared.address}/?invitation={members.new_link(db, 'Nora', 'test')}")
+    until(lambda: [(d.image_id, d.class_id) for d in decisions.undoable(db, "Nora", 10, 10)] == [(image, 1)])
+    expect(page.locator(".foot")).to_contain_text("1 saved", timeout=30_000)
+
+
+def test_a_download_that_is_made_when_it_is_pressed_asks_for_the_role_once_more(browser, shared):
+    db = Database(shared.project)
+    members.add(db, "Olga", "owner", "test")
+    until(lambda: ask(shared, "Olga", "/api/items", {"images": [1]})[0] == 200, 10)
+    page = open_page(browser, shared, "x")
+    page.context.add_cookies([browser_cookie(shared, "Olga")])
+    page.goto(f"{shared.address}/members")
+    button = page.get_by_role("button", name="Download all as CSV")
+    button.wait_for(timeout=60_000)
+    with page.expect_download() as download:
+        button.click()
+    assert "Olga" in download.value.path().read_text()
+    members.set_role(db, "Olga", "guest", "test")
+    time.sleep(1.1)  # for which roles are not looked up again
+    downloads: list[object] = []
+    page.on("download", lambda download: downloads.append(download))
+    button.click()
+    expect(page.get_by_text("Members needs the role owner, and yours is guest.")).to_be_visible(timeout=30_000)
+    until(lambda: "Olga has the role guest (looks); this needs owner." in shared.log.read_text())
+    assert downloads == []
 
 
 def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(browser, shared):

@@ -20,7 +20,7 @@ def section(db: Database) -> None:
         "can go on meanwhile."
     )
     is_at_work = bool(adapting.running(db) or adapting.wanted(db) or adapted.next_backbone(db))
-    st.fragment(_now, run_every=REFRESH if is_at_work else None)(db, is_at_work)
+    frame.refreshed(_now, REFRESH if is_at_work else None)(db, is_at_work)
     _networks(db)
 
 

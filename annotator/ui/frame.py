@@ -1,26 +1,29 @@
 """What all pages share: the style around them, error boxes, text made safe for Markdown, and the annotator's name."""
 
+import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
-from typing import Any
+from typing import Any, ParamSpec
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from annotator.errors import AnnotatorError
-from annotator.roles import Right
+from annotator.errors import AnnotatorError, Forbidden
+from annotator.roles import Right, Role
 from annotator.store import acting, overview
 from annotator.store.members import Member
 from annotator.ui import context
 from annotator.ui.navigation import PAGES, Entry
-from annotator.ui.sessions import of_script
+from annotator.ui.sessions import Sessions, of_script
 
+P = ParamSpec("P")
 COOKIE = "annotator_name"
 LONGEST_NAME = 60
+_OPENED = "opened_page"  # its name, in the session state
 _PROBLEM = "change_refused"  # why, in the session state, until it is shown
 JOINER = "\u2060"
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
@@ -146,9 +149,62 @@ def ended() -> None:
 
 def may_open(entry: Entry) -> bool:
     """Whether whoever looks at this page may open that one."""
-    sessions, signed_in = context.sessions(), member()
-    hidden = sessions is not None and signed_in is not None and sessions.hides(entry.name, signed_in)
-    return may(entry.right) and not hidden
+    return _opens(context.sessions(), member(), entry)
+
+
+def opened(entry: Entry) -> bool:
+    """Whether whoever looks may open this page, which is drawn next: `refreshed` and `download` ask again."""
+    st.session_state[_OPENED] = entry.name
+    return may_open(entry)
+
+
+def refreshed(draw: Callable[P, None], every: float | None) -> Callable[P, None]:
+    """A part of the page as a fragment that is drawn again every so many seconds (None: only by what is pressed in it).
+    Before each time the role of whoever looks is asked again; without it the whole page runs, and says how that is."""
+
+    @functools.wraps(draw)
+    def checked(*given: P.args, **named: P.kwargs) -> None:
+        if not may_open(_entry()):
+            st.rerun()
+        draw(*given, **named)
+
+    return st.fragment(checked, run_every=every)
+
+
+def download(label: str, make: Callable[[], str | bytes], file_name: str, mime: str, key: str | None = None) -> None:
+    """A button that downloads what `make` returns. It is called when the button is pressed, long after the page was
+    drawn, and not for whoever may not open the page any more: for them the whole page runs, and says how that is."""
+    sessions = context.sessions()
+    data = make if sessions is None else _deferred(make, sessions)
+    # Where there are members the page runs: of a file that is refused the browser says nothing.
+    st.download_button(
+        label, data, file_name=file_name, mime=mime, key=key, on_click="ignore" if sessions is None else "rerun"
+    )
+
+
+def _deferred(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:
+    entry, cookies = _entry(), st.context.cookies.to_dict()
+
+    def checked() -> str | bytes:
+        sessions.look_up()
+        asking = sessions.member(cookies)
+        if not _opens(sessions, asking, entry):
+            name, role = (asking.name, asking.role) if asking else ("Whoever is not signed in", Role.NONE)
+            raise Forbidden(acting.refusal(name, role, entry.right))
+        return make()
+
+    return checked
+
+
+def _entry() -> Entry:
+    """The page that is open; the first one where a page runs without the app (in a test of it alone)."""
+    return next((entry for entry in PAGES if entry.name == st.session_state.get(_OPENED)), PAGES[0])
+
+
+def _opens(sessions: Sessions | None, signed_in: Member | None, entry: Entry) -> bool:
+    if sessions is None:
+        return True
+    return signed_in is not None and signed_in.right >= entry.right and not sessions.hides(entry.name, signed_in)
 
 
 def token() -> str:

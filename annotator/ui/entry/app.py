@@ -21,7 +21,7 @@ def _page(entry: Entry) -> st.Page:
     the first page after a start need not wait for."""
 
     def show() -> None:
-        if not frame.may_open(entry):
+        if not frame.opened(entry):
             frame.refused(entry)
             return
         import_module(f"annotator.ui.pages.{entry.name}").page()

@@ -77,12 +77,11 @@ def downloads_of(card: Callable[[], dict[str, Any]]) -> None:
             (f"{STEM}.card.md", "text/markdown", data_card.markdown),
             (f"{STEM}.card.json", "application/json", lambda facts: json.dumps(facts, indent=2, ensure_ascii=False)),
         ):
-            st.download_button(
+            frame.download(
                 f"Download {name}",
-                data=lambda written=written: written(card()).encode(),
+                lambda written=written: written(card()).encode(),
                 file_name=name,
                 mime=media_type,
-                on_click="ignore",
                 key=f"download_{name}",
             )
 

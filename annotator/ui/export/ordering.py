@@ -55,7 +55,7 @@ def section(db: Database, chosen: Chosen, summary: Summary | None, by: str) -> N
         st.caption("It can be exported once it is known what this format would lose.")
     elif found and not order.lossy:
         st.caption("Tick above what may be lost, or choose otherwise.")
-    st.fragment(_progress, run_every=REFRESH if work.is_at_work else None)(work)
+    frame.refreshed(_progress, REFRESH if work.is_at_work else None)(work)
     _outcomes(db, work)
     _command(db, chosen, order)
 

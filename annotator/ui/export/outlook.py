@@ -56,7 +56,7 @@ def wait_for(work: Work, what: str) -> None:
         words = f"{what}: {work.done:,} of {work.of:,} images" if work.of else f"{what}: waiting"
         st.progress(work.share, text=words)
 
-    st.fragment(waiting, run_every=REFRESH)()
+    frame.refreshed(waiting, REFRESH)()
 
 
 def counts(db: Database, work: Work, summary: Summary) -> None:

@@ -88,12 +88,11 @@ def _by_class(measured: Agreement, colours: theme.Palette) -> None:
                 ],
                 "Agreement by class",
             )
-        st.download_button(
+        frame.download(
             "Download as CSV",
             lambda: _as_table(measured).to_csv(index=False),
             file_name="agreement.csv",
             mime="text/csv",
-            on_click="ignore",
         )
 
 

@@ -36,7 +36,7 @@ def page() -> None:
         _add(db, known)
         _kept_out(db)
         _missing(db)
-        _log()
+        frame.refreshed(_log, LOG_REFRESH)()
 
 
 def _folders(db: Database) -> list[images.Folder]:
@@ -78,7 +78,7 @@ def _add(db: Database, known: Sequence[images.Folder]) -> None:
             st.session_state["was_adding"] = True
     except AnnotatorError as error:
         frame.error(error)
-    st.fragment(_progress, run_every=REFRESH if work.is_at_work else None)(work)
+    frame.refreshed(_progress, REFRESH if work.is_at_work else None)(work)
 
 
 def _place(folder: images.Folder) -> Path | str:
@@ -155,12 +155,11 @@ def _list(name: str, titles: tuple[str, str], read: Callable[[int | None], list[
     with st.expander(f"The first {EXAMPLES}", key=f"first_{name}"):
         rows = [{titles[0].capitalize(): bad.path, "Reason": bad.reason} for bad in read(EXAMPLES)]
         tables.show(rows, f"The first of them, with what is wrong: {name}")
-    st.download_button(
+    frame.download(
         "Download all as CSV",
-        data=lambda: _csv(titles, read(None)),
+        lambda: _csv(titles, read(None)),
         file_name=f"{name}.csv",
         mime="text/csv",
-        on_click="ignore",
         key=f"download_{name}",
     )
 
@@ -174,7 +173,6 @@ def _csv(titles: Sequence[str], rows: Sequence[BadFile]) -> bytes:
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-@st.fragment(run_every=LOG_REFRESH)
 def _log() -> None:
     st.subheader("The worker's log")
     db = context.db()
@@ -186,11 +184,10 @@ def _log() -> None:
     st.caption("The newest lines are at the end. The log begins anew when the worker is started.")
     with st.container(height=320):
         st.code("\n".join(lines), language=None)
-    st.download_button(
+    frame.download(
         "Download the log",
-        data=lambda: heartbeat.log_end(db, LOG_MOST),
+        lambda: heartbeat.log_end(db, LOG_MOST),
         file_name="worker.log",
         mime="text/plain",
-        on_click="ignore",
         key="download_log",
     )

@@ -70,7 +70,7 @@ def page() -> None:
         if not state.is_open:
             _choose(db, name, work)
         if state.is_at_work:
-            st.fragment(import_preview.progress, run_every=REFRESH)(work)
+            frame.refreshed(import_preview.progress, REFRESH)(work)
         else:
             import_preview.outcome(db, name, work, state)
         import_history.predictions(db)

@@ -182,12 +182,11 @@ def _log(db: Database) -> None:
         st.caption("Nothing yet.")
         return
     st.dataframe(_table(entries), hide_index=True, width="stretch")
-    st.download_button(
+    frame.download(
         "Download all as CSV",
         lambda: _table(members.log(db)).map(escaped).to_csv(index=False),
         file_name="access_log.csv",
         mime="text/csv",
-        on_click="ignore",
     )
 
 

@@ -60,12 +60,11 @@ def _overview(measured: list[Person]) -> None:
         ],
         "Everybody",
     )
-    st.download_button(
+    frame.download(
         "Download as CSV",
         lambda: _as_table(measured).to_csv(index=False),
         file_name="people.csv",
         mime="text/csv",
-        on_click="ignore",
     )
 
 

@@ -40,10 +40,9 @@ HELP = {
 def page() -> None:
     """The page, refreshed every few seconds."""
     with frame.errors_shown():
-        _live()
+        frame.refreshed(_live, REFRESH)()
 
 
-@st.fragment(run_every=REFRESH)
 def _live() -> None:
     with frame.errors_shown():
         db, colours = context.db(), _colours()

@@ -1,0 +1,93 @@
+"""What routes and pages show of an image that waits for somebody's blind answer."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from person import open_page
+from playwright.sync_api import expect
+from served import Served
+from test_roles import ask, browser_cookie, served_to_roles
+
+from annotator.records import Batch, Decision
+from annotator.snapshot import image_map
+from annotator.store import configuration, decisions, readings
+from annotator.store.database import Database
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Iterator[Served]:
+    with served_to_roles(tmp_path_factory.mktemp("blind")) as served:
+        yield served
+
+
+def shown_of(served: Served, name: str, image: int) -> dict[str, object]:
+    """What somebody is shown of an image, by the routes that show any image; it is a neighbour of two others."""
+
+    def answer(path: str, body: dict) -> dict:
+        status, _, text = ask(served, name, path, body)
+        assert status == 200, text
+        return json.loads(text)
+
+    listed = {"filter": {}, "sort": "name", "start": 0, "count": 9}
+    beside = [answer("/api/neighbours", {"image": other, "by": "name"}) for other in range(1, 7)]
+    items = answer("/api/items", {"images": [image]})["items"]
+    items += [item for pair in beside for item in pair.values() if item and item["id"] == image]
+    tiles = [tile for tile in answer("/api/gallery", listed)["images"] if tile["id"] == image]
+    present = listed | {"filter": {"has": [1]}}
+    points = np.frombuffer(ask(served, name, "/api/map")[2].encode("latin-1"), "<u4", 6, 16).tolist()
+    colors = ask(served, name, "/api/map/colors?by=class&class=1")[2]
+    return {
+        "labels": sorted({len(one["labels"]) for one in (*items, *tiles)}),
+        "flags": {one["flag"] for one in (*items, *tiles)},
+        "comments": {one["comments"] for one in (*items, *tiles)},
+        "history": len(answer("/api/history", {"image": image})["decisions"]),
+        "found": image in [tile["id"] for tile in answer("/api/gallery", present)["images"]],
+        "example": image in answer("/api/examples", {"class": 1})["images"],
+        "on the map": ord(colors[points.index(image)]),
+    }
+
+
+def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_before_and_all_after(shared):
+    db, image, cells = Database(shared.project), 3, [(3, 1, 1, None), (3, 2, -1, None)]
+    image_map.save_map(db.paths.map(configuration.backbone(db)), np.arange(1, 7), np.full((6, 2), 0.5))
+    readings.choose(db, 2, 1.0)
+    said = Batch("of-ann-1", "Ann", "reading", cells)
+    notes = [Decision(f"ann-{kind}", kind, "Ann", "click", image, note="a heron?") for kind in ("flag", "comment")]
+    assert not decisions.decide(db, [said, *notes]).refused
+    nothing = {"labels": [0], "flags": {None}, "comments": {0}, "history": 0}
+    nothing |= {"found": False, "example": False, "on the map": 0}
+    everything = {"labels": [2], "flags": {"a heron?"}, "comments": {1}, "history": 4}
+    everything |= {"found": True, "example": True, "on the map": 1}
+    assert shown_of(shared, "annotator", image) == nothing
+    assert shown_of(shared, "reviewer", image) == everything
+    assert not decisions.decide(db, [Batch("of-ben-1", "annotator", "reading", cells)]).refused
+    everything["history"] += 2
+    assert shown_of(shared, "annotator", image) == everything
+    assert not decisions.decide(db, [Decision("of-ben-2", "undo", "annotator", "reading", undoes="of-ben-1:0")]).refused
+    assert shown_of(shared, "annotator", image) == nothing, "asked again, so it is hidden again"
+    readings.choose(db, 1, 0)
+    everything["history"] = 6
+    assert shown_of(shared, "annotator", image) == everything, "nobody is asked any more"
+
+
+def test_pages_say_why_an_image_shows_nothing(browser, shared):
+    db, words = Database(shared.project), "Answers are hidden while this image waits for a blind answer"
+    readings.choose(db, 2, 1.0)
+    ((image, name),) = db.tuples("SELECT image_id, name FROM reading JOIN image ON id = image_id WHERE due > 0 LIMIT 1")
+    assert not decisions.decide(db, [Batch("of-ann-3", "Ann", "reading", [(image, 1, 1, None)])]).refused
+    page = open_page(browser, shared, "x", "/gallery")
+    page.context.add_cookies([browser_cookie(shared, "annotator")])
+    page.goto(f"{shared.address}/gallery")
+    tile = page.locator(f".thumb[data-image='{image}']")
+    expect(tile).to_have_attribute("aria-label", f"{name}: {words}", timeout=60_000)
+    tile.dblclick()
+    expect(page.locator(".caption")).to_have_text(f"{name} · {words}", timeout=60_000)
+    page.keyboard.press(";")
+    expect(page.get_by_role("dialog").get_by_role("status")).to_have_text(f"{words}.")
+    expect(page.locator(".history li")).to_have_count(0)
+    assert page.troubles == []
+    readings.choose(db, 1, 0)
