@@ -3,6 +3,9 @@
 A well-behaved one is oidc-provider-mock, as a process of its own. This one is for tokens that no sane provider issues.
 """
 
+import base64
+import hmac
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -21,12 +24,14 @@ from starlette.routing import Route
 
 
 class Provider:
-    """Says that everybody is subject "1", called Ann. `lies` replace claims; `key` signs, be it published or not."""
+    """Says that everybody is subject "1", called Ann. `lies` replace claims; `key` signs, be it published or not;
+    `alg` is RS256, or "none" for tokens without a signature, or HS256, with the public key as if it were a secret."""
 
     def __init__(self) -> None:
         self.address = f"http://127.0.0.1:{free_port()}"
         self.published = RSAKey.generate_key(2048, {"kid": "1"})
         self.key = self.published
+        self.alg = "RS256"
         self.lies: dict[str, Any] = {}
         self.nonce = ""
         routes = [
@@ -56,10 +61,19 @@ class Provider:
         claims = {"iss": self.address, "sub": "1", "name": "Ann", "aud": "annotator", "nonce": self.nonce}
         claims |= {"iat": now, "exp": now + 60} | self.lies
         token = jwt.encode({"alg": "RS256", "kid": "1"}, claims, self.key)
+        if self.alg != "RS256":
+            head = _encoded(json.dumps({"alg": self.alg, "typ": "JWT", "kid": "1"}).encode())
+            signed = f"{head}.{token.split('.')[1]}"
+            mac = hmac.digest(self.published.as_pem(private=False), signed.encode(), "sha256")
+            token = f"{signed}.{_encoded(mac) if self.alg == 'HS256' else ''}"
         return JSONResponse({"access_token": "x", "token_type": "Bearer", "id_token": token})
 
     async def _keys(self, request: Request) -> JSONResponse:
         return JSONResponse(KeySet([self.published]).as_dict(private=False))
+
+
+def _encoded(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
 def written(folder: Path, metadata: str) -> Path:

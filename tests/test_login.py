@@ -124,7 +124,7 @@ def shared(tmp_path_factory, drawn_photos, provider) -> Iterator[Team]:
 def honest(request) -> None:
     if "shared" in request.fixturenames:
         provider = request.getfixturevalue("provider")
-        provider.lies, provider.key = {}, provider.published
+        provider.lies, provider.key, provider.alg = {}, provider.published, "RS256"
 
 
 def signed_in(client: httpx.Client, address: str) -> str:
@@ -221,6 +221,16 @@ def test_a_token_that_the_provider_has_not_signed_signs_nobody_in(shared, provid
     provider.key = RSAKey.generate_key(2048, {"kid": "1"})
     with shared.client() as client:
         assert signed_in(client, shared.address) == ""
+
+
+@pytest.mark.parametrize("alg", ["none", "HS256"])
+def test_a_token_that_asks_for_another_way_to_check_it_signs_nobody_in(shared, provider, alg):
+    provider.alg = alg  # HS256: whoever takes the public key for a shared secret would believe it
+    with shared.client() as client:
+        assert signed_in(client, shared.address) == ""
+    provider.alg = "RS256"
+    with shared.client() as client:
+        assert signed_in(client, shared.address) == "Ann", "the same claims, signed"
 
 
 def test_a_login_cannot_be_repeated_from_its_address(shared):

@@ -8,7 +8,7 @@ from annotator.errors import AnnotatorError, Forbidden
 from annotator.quality import audit, auto_accept
 from annotator.records import Decision
 from annotator.roles import Right, Role
-from annotator.store import acting, classes, decisions, leases, members, overview
+from annotator.store import access_tokens, acting, classes, decisions, leases, members, overview
 from annotator.store.members import Member
 
 
@@ -149,8 +149,22 @@ def test_newcomers_get_the_role_that_an_owner_chose_and_never_owner(db):
     assert members.by_provider(db, CLAIMS).role == "guest"
     with pytest.raises(AnnotatorError, match="cannot be owners"):
         members.set_newcomer_role(db, "owner", "test")
+    with pytest.raises(AnnotatorError, match="Meanwhile somebody gave newcomers the role guest; you saw none"):
+        members.set_newcomer_role(db, "annotator", "test", expected="none")
+    assert members.newcomer_role(db) == "guest"
     db.set_setting(members.NEWCOMERS, "owner")  # an edited file
     assert members.by_provider(db, CLAIMS | {"sub": "2"}).role == "none"
+
+
+def test_the_log_says_who_made_and_revoked_a_token(db):
+    secret = access_tokens.make(db, "tagger", "predictions", "Olga")
+    access_tokens.revoke(db, "tagger", "Ann")
+    entries = [(entry.by, entry.what, entry.member, entry.detail) for entry in reversed(members.log(db))]
+    assert entries == [
+        ("Olga", "token made", "", "tagger, for predictions"),
+        ("Ann", "token revoked", "", "tagger"),
+    ]
+    assert secret not in str(entries)
 
 
 def test_the_log_says_what_changed_and_cannot_be_edited(db):

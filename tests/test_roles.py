@@ -363,6 +363,19 @@ def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(b
     box.press("Enter")
     expect(page.get_by_text("Meanwhile somebody gave Mona the role reviewer; you saw guest.")).to_be_visible()
     assert members.member_named(db, "Mona").role == "reviewer"
+    members.hide(db, ["map"], "another owner")
+    box = page.get_by_role("combobox", name="Guests and annotators do not see")
+    box.fill("Progress")
+    expect(page.get_by_role("option")).to_have_count(1)
+    box.press("Enter")
+    expect(page.get_by_text("Meanwhile somebody chose to hide map; you saw nothing.")).to_be_visible()
+    assert members.hidden(db) == ("map",)
+    wait_until_fetched(page)
+    box.fill("Progress")
+    expect(page.get_by_role("option")).to_have_count(1)
+    box.press("Enter")
+    until(lambda: members.hidden(db) == ("map", "progress"), 30)
+    members.hide(db, [], "test")
 
 
 def browser_cookie(served: Served, name: str) -> dict[str, str]:

@@ -228,10 +228,12 @@ def make(
 
 
 @tokens.command(epilog=examples("annotator tokens revoke birds tagger"))
-def revoke(project: Project, name: Annotated[str, typer.Argument(help="Of the token.", show_default=False)]) -> None:
+def revoke(
+    project: Project, name: Annotated[str, typer.Argument(help="Of the token.", show_default=False)], by: By = None
+) -> None:
     """Make a token useless, at once."""
     from annotator.store import access_tokens
     from annotator.store.database import Database
 
-    access_tokens.revoke(Database(project), name)
+    access_tokens.revoke(Database(project), name, by or login())
     print(f"The token {printable(name)} is not accepted any more.")

@@ -1,4 +1,5 @@
-"""Secrets by which programs may do one thing each. Only the sha256 of a secret is kept.
+"""Secrets by which programs may do one thing each. Only the sha256 of a secret is kept; the members' log says who made
+and revoked them.
 
 A secret has 256 random bits, so that a plain hash is enough: there is nothing to guess.
 """
@@ -10,6 +11,7 @@ import time
 from dataclasses import dataclass
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.store import members
 from annotator.store.database import Database
 
 PREDICTIONS, METRICS = "predictions", "metrics"
@@ -52,16 +54,18 @@ def make(db: Database, name: str, right_to: str, by: str) -> str:
             "INSERT INTO access_token (name, secret_sha256, right_to, annotator, made_at) VALUES (?, ?, ?, ?, ?)",
             [name, _digest(secret), right_to, by, time.time()],
         )
+        members.note(sql, by, "token made", "", f"{name}, for {right_to}")
     return secret
 
 
-def revoke(db: Database, name: str) -> None:
+def revoke(db: Database, name: str, by: str) -> None:
     """Accept a token no more. Raises AnnotatorError for an unknown name."""
     with db.writing() as sql:
         names = [row[0] for row in sql.execute("SELECT name FROM access_token WHERE revoked_at IS NULL").fetchall()]
         if name not in names:
             raise AnnotatorError(f"No valid token is called {name!r}. {did_you_mean(name, names)}")
         sql.execute("UPDATE access_token SET revoked_at = ? WHERE name = ?", [time.time(), name])
+        members.note(sql, by, "token revoked", "", name)
 
 
 def holder(db: Database, secret: str, right_to: str) -> str | None:

@@ -95,7 +95,7 @@ def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
         sql.execute(
             "INSERT INTO member (name, role, email, made_at) VALUES (?, ?, ?, ?)", [name, known, email, time.time()]
         )
-        _log(sql, by, "added", name, f"as {known}")
+        note(sql, by, "added", name, f"as {known}")
         return _named(sql, name)
 
 
@@ -120,7 +120,7 @@ def set_role(db: Database, name: str, role: str, by: str, expected: str | None =
         if member.role == Role.OWNER and owners == 1:
             raise AnnotatorError(f"{name} is the only owner. Make somebody else an owner first.")
         sql.execute("UPDATE member SET role = ? WHERE id = ?", [known, member.id])
-        _log(sql, by, "role", name, f"{member.role} to {known}")
+        note(sql, by, "role", name, f"{member.role} to {known}")
         if known == Role.NONE:
             _end_sessions(sql, member.id, unlink=True)
         return _named(sql, name)
@@ -135,7 +135,7 @@ def new_link(db: Database, name: str, by: str) -> str:
         if member.role == Role.NONE:
             raise AnnotatorError(f"{name} has no access. Give them a role first.")
         sql.execute("UPDATE member SET secret_sha256 = ? WHERE id = ?", [_digest(secret), member.id])
-        _log(sql, by, "link", name, "a new one; earlier ones are not accepted" if member.has_link else "the first one")
+        note(sql, by, "link", name, "a new one; earlier ones are not accepted" if member.has_link else "the first one")
     return secret
 
 
@@ -143,7 +143,7 @@ def sign_out_everywhere(db: Database, name: str, by: str) -> None:
     """End all sessions of a member, and make their link useless. Raises AnnotatorError for an unknown member."""
     with db.writing() as sql:
         _end_sessions(sql, _named(sql, name).id, unlink=True)
-        _log(sql, by, "signed out everywhere", name, "")
+        note(sql, by, "signed out everywhere", name, "")
 
 
 def by_link(db: Database, secret: str) -> Member | None:
@@ -190,14 +190,14 @@ def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
             row = sql.execute(statement, [email]).fetchone()
             if row is not None:
                 sql.execute("UPDATE member SET subject = ? WHERE id = ?", [subject, row[0]])
-                _log(sql, _member(row).name, "recognised", _member(row).name, f"by the address {email}, as {subject}")
+                note(sql, _member(row).name, "recognised", _member(row).name, f"by the address {email}, as {subject}")
         if row is None:
             name, role = _free_name(sql, _names(claims, email)), newcomer_role(db)
             sql.execute(
                 "INSERT INTO member (name, role, subject, email, made_at) VALUES (?, ?, ?, ?, ?)",
                 [name, role, subject, email, time.time()],
             )
-            _log(sql, name, "came", name, f"as {subject}, with the role {role}")
+            note(sql, name, "came", name, f"as {subject}, with the role {role}")
             row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE subject = ?", [subject]).fetchone()
         _signed_in(sql, _member(row), "at the login provider")
         return _member(row)
@@ -220,14 +220,19 @@ def newcomer_role(db: Database) -> Role:
     return Role(stored) if stored in list(Role) and stored != Role.OWNER else Role.NONE
 
 
-def set_newcomer_role(db: Database, role: str, by: str) -> None:
-    """Choose it. Raises AnnotatorError for an unknown role, or for owner: everybody at the provider would be one."""
+def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = None) -> None:
+    """Choose it; expected as in set_role. Raises AnnotatorError for an unknown role, or for owner: everybody at the
+    provider would be one."""
     known = role_named(role)
     if known == Role.OWNER:
         raise AnnotatorError("Newcomers cannot be owners: everybody whom the login provider knows would be one.")
     with db.writing() as sql:
+        if expected is not None and (now := newcomer_role(db)) != expected:
+            raise AnnotatorError(
+                f"Meanwhile somebody gave newcomers the role {now}; you saw {expected}. Look again, then decide."
+            )
         db.set_setting(NEWCOMERS, known)
-        _log(sql, by, "newcomers", "", f"have the role {known}")
+        note(sql, by, "newcomers", "", f"have the role {known}")
 
 
 def hidden(db: Database) -> tuple[str, ...]:
@@ -236,13 +241,18 @@ def hidden(db: Database) -> tuple[str, ...]:
     return tuple(part for part in KEPT_FROM_SIGHT if isinstance(stored, list) and part in stored)
 
 
-def hide(db: Database, parts: Sequence[str], by: str) -> None:
-    """Choose it. Raises AnnotatorError for a part that cannot be hidden."""
+def hide(db: Database, parts: Sequence[str], by: str, expected: Sequence[str] | None = None) -> None:
+    """Choose it; expected as in set_role. Raises AnnotatorError for a part that cannot be hidden."""
     if unknown := [part for part in parts if part not in KEPT_FROM_SIGHT]:
         raise AnnotatorError(f"{unknown[0]!r} cannot be hidden. {did_you_mean(unknown[0], KEPT_FROM_SIGHT)}")
     with db.writing() as sql:
+        if expected is not None and (now := hidden(db)) != tuple(expected):
+            raise AnnotatorError(
+                f"Meanwhile somebody chose to hide {', '.join(now) or 'nothing'}; you saw "
+                f"{', '.join(expected) or 'nothing'}. Look again, then decide."
+            )
         db.set_setting(HIDDEN, [part for part in KEPT_FROM_SIGHT if part in parts])
-        _log(sql, by, "hidden", "", ", ".join(hidden(db)) or "nothing")
+        note(sql, by, "hidden", "", ", ".join(hidden(db)) or "nothing")
 
 
 def log(db: Database, limit: int | None = None) -> list[LogEntry]:
@@ -309,10 +319,11 @@ def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:
 
 def _signed_in(sql: sqlite_utils.Database, member: Member, how: str) -> None:
     sql.execute("UPDATE member SET signed_in_at = ? WHERE id = ?", [time.time(), member.id])
-    _log(sql, member.name, "signed in", member.name, how)
+    note(sql, member.name, "signed in", member.name, how)
 
 
-def _log(sql: sqlite_utils.Database, by: str, what: str, member: str, detail: str) -> None:
+def note(sql: sqlite_utils.Database, by: str, what: str, member: str, detail: str) -> None:
+    """Write into the log, in the transaction that changes something."""
     sql.execute(
         "INSERT INTO access_log (at, by, what, member, detail) VALUES (?, ?, ?, ?, ?)",
         [time.time(), by, what, member, detail],

@@ -1,6 +1,8 @@
 """Members: who may do what here, invitation links, newcomers, and the log of what changed. For owners."""
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -82,7 +84,7 @@ def _row(db: Database, member: Member, by: str) -> None:
             key=key,
             width=300,
             on_change=_chosen,
-            args=[db, member.name, member.role, key, by],
+            args=[key, member.role, lambda role: _give_role(db, member, role, by)],
         )
         if member.role != Role.NONE and st.button(
             "New link" if member.has_link else "Invitation link",
@@ -98,17 +100,22 @@ def _row(db: Database, member: Member, by: str) -> None:
         st.caption(_seen(member))
 
 
-def _chosen(db: Database, name: str, seen: Role, key: str, by: str) -> None:
-    """A role was chosen in a box that showed `seen`. Runs before the page is drawn anew, which shows the error."""
-    role = Role(st.session_state[key])
+def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
+    """Something was chosen in a box that showed `seen`; `store` says what is so now. Runs before the page is drawn
+    anew, which shows the error, and what another owner has chosen meanwhile."""
     try:
-        members.set_role(db, name, role, by, expected=seen)
+        words = store(st.session_state[key])
     except AnnotatorError as problem:
         st.session_state["member_error"] = str(problem)
         st.session_state[key] = seen
         return
-    st.toast(frame.escaped(f"{name} is {role.value} now: {ABOUT[role]}."))
+    st.toast(frame.escaped(words))
     _look_up()
+
+
+def _give_role(db: Database, member: Member, role: Role, by: str) -> str:
+    members.set_role(db, member.name, role, by, expected=member.role)
+    return f"{member.name} is {role.value} now: {ABOUT[role]}."
 
 
 def _seen(member: Member) -> str:
@@ -147,31 +154,41 @@ def _make_link(db: Database, name: str, by: str) -> None:
 def _newcomers(db: Database, by: str) -> None:
     current = members.newcomer_role(db)
     roles = [role for role in Role if role != Role.OWNER]
-    chosen = st.selectbox(
+    key = f"newcomers_{current}"
+
+    def store(role: Role) -> str:
+        members.set_newcomer_role(db, role, by, expected=current)
+        return f"Newcomers have the role {role.value} now."
+
+    st.selectbox(
         "Whoever signs in at the login provider and is not listed here gets the role",
         roles,
         index=roles.index(current),
         format_func=lambda role: f"{role.value}: {ABOUT[role]}",
-        key=f"newcomers_{current}",
+        key=key,
+        on_change=_chosen,
+        args=[key, current, store],
     )
-    if chosen != current:
-        members.set_newcomer_role(db, chosen, by)
-        _changed(f"Newcomers have the role {chosen.value} now.")
 
 
 def _hidden(db: Database, by: str) -> None:
     current = list(members.hidden(db))
-    chosen = st.multiselect(
+    key = f"hidden_{'_'.join(current)}"
+
+    def store(parts: list[str]) -> str:
+        members.hide(db, parts, by, expected=current)
+        return f"Kept from guests and annotators: {', '.join(HIDEABLE[part] for part in parts) or 'nothing'}."
+
+    st.multiselect(
         "Guests and annotators do not see",
         KEPT_FROM_SIGHT,
         default=current,
         format_func=HIDEABLE.__getitem__,
-        key=f"hidden_{'_'.join(current)}",
+        key=key,
+        on_change=_chosen,
+        args=[key, current, store],
         help="So that nobody is led by what others have answered, or by how far they are.",
     )
-    if set(chosen) != set(current):
-        members.hide(db, chosen, by)
-        _changed("")
 
 
 def _log(db: Database) -> None:
