@@ -1,7 +1,7 @@
 """The records that the packages exchange, as frozen dataclasses, and the sources of decisions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from annotator.roles import Right
@@ -207,10 +207,14 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Saved:
-    """The result of storing decisions: every uuid is in exactly one of the two; refused: uuid -> reason."""
+    """The result of storing decisions: every uuid is in exactly one of the first two; refused: uuid -> reason.
+
+    opinions    those saved now that are one more opinion on what people still differ on
+    """
 
     saved: list[str]
     refused: dict[str, str]
+    opinions: list[str] = field(default_factory=list[str])
 
 
 class Voice(NamedTuple):
@@ -272,7 +276,8 @@ class Wanted:
     only         review: which suggestions
     order        annotate: in which order; "" for the project's own
     after        of an order by name or time: the last image that this person has left; 0: begin anew, None: as before
-    blind        review: without images that this person is still to answer blind
+    may_review   False: without images that this person is still to answer blind, and without likely mistakes on which
+                 people differ, which others settle
     """
 
     mode: str
@@ -285,7 +290,7 @@ class Wanted:
     instead: str = ""
     order: str = ""
     after: int | None = None
-    blind: bool = False
+    may_review: bool = True
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,15 @@
 
 import random
 import uuid
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import sqlite_utils
+from person import open_page, wait_for_picture
+from playwright.sync_api import expect
+from served import Served
+from test_roles import browser_cookie, served_to_roles
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import annotate, review
@@ -208,3 +213,29 @@ def publish(db, chances: np.ndarray) -> None:
     arrays.save_array(db.paths.run(run_id) / "image_ids.npy", np.arange(1, 25))
     arrays.save_array(db.paths.run(run_id) / "probabilities.npy", chances.astype(np.float16))
     runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
+
+
+@pytest.fixture
+def shared(tmp_path) -> Iterator[Served]:
+    with served_to_roles(tmp_path) as served:
+        yield served
+
+
+@pytest.mark.process
+def test_an_answer_that_does_not_settle_what_people_disagree_on_is_noted_and_the_page_says_so(browser, shared):
+    db = Database(shared.project)
+    for name, state in (("Pia", 1), ("Udo", -1)):
+        assert not decisions.decide(db, [Decision(f"of-{name}", "label", name, "click", 6, 2, state)]).refused
+    page = open_page(browser, shared, "x")
+    page.context.add_cookies([browser_cookie(shared, "annotator")])
+    page.goto(f"{shared.address}/?image=6")
+    wait_for_picture(page)
+    page.keyboard.press("Shift+2")
+    expect(page.get_by_text("Your answer is noted; a reviewer decides.")).to_be_visible()
+    assert annotator_disagreement.newest(db, 9).tolist() == [[6, 2]]
+    assert [label.state for label in decisions.labels(db, [6]) if label.class_id == 2] == [-1], "as it was"
+    page.keyboard.press(";")
+    expect(page.locator(".history li").last).to_contain_text("an opinion, given while people disagreed")
+    settled = Decision("of-reviewer-1", "label", "reviewer", "settlement", 6, 2, 1)
+    assert not decisions.decide(db, [settled]).refused
+    assert annotator_disagreement.count(db) == 0

@@ -1,5 +1,6 @@
 """Members of a project: what their roles allow, in the store itself, and the log that only grows."""
 
+import random
 import threading
 
 import pytest
@@ -8,7 +9,18 @@ from annotator.errors import AnnotatorError, Forbidden
 from annotator.quality import audit, auto_accept
 from annotator.records import Decision
 from annotator.roles import Right, Role
-from annotator.store import access_tokens, acting, classes, decisions, leases, members, overview
+from annotator.store import (
+    access_tokens,
+    acting,
+    annotator_disagreement,
+    classes,
+    consistency,
+    decisions,
+    leases,
+    members,
+    overview,
+)
+from annotator.store.database import Database
 from annotator.store.members import Member
 
 
@@ -213,6 +225,69 @@ def test_what_people_disagree_on_is_settled_by_reviewers(db, acts):
     assert decisions.decide(db, [settled]).saved == ["settles-it"]
     acts(ann)
     assert decisions.decide(db, [settled]).saved == ["settles-it"], "it is stored: sending it again changes nothing"
+
+
+STATES = {"+": 1, "-": -1, "?": 0, "x": None}
+PEOPLE = {"A": "Ann", "B": "Ben", "C": "Cid", "R": "Rita"}
+
+
+def said(db: Database, acts, people: dict[str, Member], word: str, name: str) -> None:
+    """ "A+" is Ann with present, "B-" Ben with absent, "C?" Cid with unsure, "Rx" Rita, who clears; "Bu" is Ben's undo,
+    "I+" a file."""
+    if word[0] == "I":
+        acts(None)
+        assert not decisions.decide(db, [Decision(name, "label", "Rita", "import", 1, 1, STATES[word[1]])]).refused
+        return
+    who = people[word[0]]
+    acts(who)
+    if word[1] == "u":
+        one = Decision(name, "undo", who.name, "click")
+    else:
+        state = STATES[word[1]]
+        one = Decision(name, "clear" if state is None else "label", who.name, "click", 1, class_id=1, state=state)
+    assert not decisions.decide(db, [one]).refused
+    acts(None)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_open", "state"),
+    [
+        ("A+ B- C+", True, -1),
+        ("A+ B- A+", True, -1),  # one's own answer again
+        ("A+ B- C?", True, -1),
+        ("A+ B- Cx", True, -1),
+        ("A+ B- B+", False, 1),  # now they agree
+        ("A+ B- A-", False, -1),
+        ("A+ B- C+ C-", True, -1),
+        ("A+ B- C- Bu", True, 1),  # Ann and Cid differ, and Ann was first
+        ("A+ B- C+ R+", False, 1),
+        ("A+ B- R? C+", False, 1),
+        ("A+ B- C+ R+ Ru", True, -1),
+        ("A+ B- R+ C-", True, -1),  # what was settled is disputed anew
+        ("A+ B- R+ C- A+", True, -1),
+        ("A+ B- I+ C-", True, 1),  # an owner's file stands, too
+    ],
+)
+def test_an_answer_of_somebody_who_may_not_settle_is_one_more_opinion(db, acts, words, is_open, state):
+    roles = {"A": "annotator", "B": "annotator", "C": "annotator", "R": "reviewer"}
+    people = {letter: members.add(db, PEOPLE[letter], role, "test") for letter, role in roles.items()}
+    for number, word in enumerate(words.split()):
+        said(db, acts, people, word, f"word-{number}")
+    assert annotator_disagreement.count(db) == is_open
+    assert [label.state for label in decisions.labels(db, [1])] == [state]
+    assert consistency.problems(db) == []
+
+
+def test_whatever_people_of_all_roles_say_labels_follow_from_what_is_stored(db, acts):
+    roles = {"A": "annotator", "B": "annotator", "C": "annotator", "R": "reviewer"}
+    people = {letter: members.add(db, PEOPLE[letter], role, "test") for letter, role in roles.items()}
+    chance = random.Random(3)
+    for number in range(400):
+        word = chance.choice("AABBCCR") + chance.choice("++--?xu")
+        said(db, acts, people, "I+" if number % 17 == 0 else word, f"word-{number}")
+        if number % 20 == 0:
+            assert consistency.problems(db) == []
+    assert db.value("SELECT count(*) FROM opinion") > 20
 
 
 def test_a_name_that_a_spreadsheet_would_run_is_escaped_in_the_log_that_is_downloaded(db, tmp_path, annotator):

@@ -234,7 +234,7 @@ def test_known_answers_are_hidden_from_whoever_is_still_to_be_asked_and_not_give
 
     def doubted(who: str, blind: bool) -> set[int]:
         only = Filter(low=0.0, kind="likely_mistakes")
-        wanted = Wanted("review", f"{who} {blind}", who, (), 100, only, blind=blind)
+        wanted = Wanted("review", f"{who} {blind}", who, (), 100, only, may_review=not blind)
         shown = {item.image.id for item in annotate.next_work(db, wanted).items}
         annotate.next_work(db, replace(wanted, want=0))
         return shown

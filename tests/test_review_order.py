@@ -86,6 +86,17 @@ def test_disagreements_are_shown_with_what_was_said_and_are_gone_once_answered(d
     assert [image_id for image_id, _ in shown(db, kind="likely_mistakes")] == [1, 6]
 
 
+def test_whoever_may_not_settle_is_not_asked_about_likely_mistakes_on_which_people_differ(db, chances):
+    assert not decisions.decide(db, [Decision("of-bob-1", "label", "Bob", "reading", 3, 1, 1)]).refused
+
+    def given(may_review: bool) -> list[int]:
+        only = Filter(kind="likely_mistakes")
+        wanted = Wanted("review", "tab", "Ann", (), 24, only, may_review=may_review)
+        return [image_id for image_id, _ in review.next_to_review(db, wanted, 0.5)]
+
+    assert given(may_review=True) == [3, 1, 6] and given(may_review=False) == [1, 6]
+
+
 def test_an_unknown_kind_lists_the_known_ones(db, chances):
     with pytest.raises(AnnotatorError, match="missing"):
         shown(db, kind="mising")

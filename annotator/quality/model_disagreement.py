@@ -7,19 +7,29 @@ import numpy as np
 from annotator.records import ABSENT, PRESENT, Filter, Suggestion
 from annotator.snapshot.predictions import Predictions
 from annotator.snapshot.rankings import DOUBTFUL, Rankings
-from annotator.store import cells
+from annotator.store import annotator_disagreement, cells
 from annotator.store.database import Database
 
 
 class LikelyMistakes:
     """Cells on which people and the current run still differ, those first on which they differ most.
 
-    only    which of them
-    low     the lowest probability, as the filter or the page says
+    only       which of them
+    low        the lowest probability, as the filter or the page says
+    settled    without those on which people differ
     """
 
-    def __init__(self, db: Database, predictions: Predictions, rankings: Rankings, only: Filter, low: float):
-        self.db, self.predictions, self.only = db, predictions, only
+    def __init__(
+        self,
+        db: Database,
+        predictions: Predictions,
+        rankings: Rankings,
+        only: Filter,
+        low: float,
+        *,
+        settled: bool = False,
+    ):
+        self.db, self.predictions, self.only, self.settled = db, predictions, only, settled
         rows, columns = rankings.disagreements.T
         keep = np.ones(len(rows), bool)
         if only.class_id is not None:
@@ -46,11 +56,12 @@ class LikelyMistakes:
         mistakes = list(zip(cell_images.tolist(), cell_classes.tolist(), strict=True))
         probabilities = self.predictions.probabilities[rows, columns].astype(float).tolist()
         answers = cells.labels_with_annotators(self.db, mistakes)
+        differ = annotator_disagreement.among(self.db, image_ids) if self.settled else set()
         chips: dict[int, list[Suggestion]] = {image_id: [] for image_id in image_ids}
         for (image_id, class_id), probability in zip(mistakes, probabilities, strict=True):
             state, by = answers.get((image_id, class_id), (None, ""))
             differs = state in (PRESENT, ABSENT) and abs(probability - (state == PRESENT)) >= DOUBTFUL
-            if differs and self.only.by in ("", by):
+            if differs and self.only.by in ("", by) and (image_id, class_id) not in differ:
                 run_id = self.predictions.run.id
                 chips[image_id].append(Suggestion(image_id, class_id, round(probability, 4), run_id, state))
         return chips

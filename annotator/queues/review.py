@@ -40,7 +40,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
     if only.kind not in KINDS:
         raise AnnotatorError(f"There is no kind of suggestions {only.kind!r}. {did_you_mean(only.kind, KINDS)}")
     leases.hold(db, wanted.holder, wanted.annotator, wanted.have)
-    source = _source(db, only, threshold)
+    source = _source(db, wanted, threshold)
     if source is None:
         return []
     chosen: list[tuple[int, list[Suggestion]]] = []
@@ -50,7 +50,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
         aside, away = assignment.aside(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
         blocks = (ids[~aside.among(ids)] for ids in blocks)
     for ids in _parts(_each_once(blocks, {*wanted.have, *wanted.passed}), SCAN):
-        hidden = blindness.hidden_from(db, wanted.annotator, ids) if wanted.blind else set()
+        hidden = set() if wanted.may_review else blindness.hidden_from(db, wanted.annotator, ids)
         free = [image_id for image_id in source.still(ids) if image_id not in hidden]
         taken = leases.take(db, wanted.holder, wanted.annotator, free, wanted.want - len(chosen))
         # Read after leasing: from now on nobody else can answer them.
@@ -67,7 +67,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
 def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
     """How many images that other pages have leased would be shown here if they were free."""
     only = wanted.only
-    source = _source(db, only, threshold)
+    source = _source(db, wanted, threshold)
     image_ids = np.unique([image_id for image_id, _ in leases.held(db, wanted.holder)]).astype(np.int64)
     if source is None or not len(image_ids):
         return 0
@@ -78,8 +78,11 @@ def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
     return sum(bool(suggested) for suggested in chips.values())
 
 
-def _source(db: Database, only: Filter, threshold: float) -> "Missing | LikelyMistakes | AnnotatorDisagreements | None":
+def _source(
+    db: Database, wanted: Wanted, threshold: float
+) -> "Missing | LikelyMistakes | AnnotatorDisagreements | None":
     """The source of a filter's images; None where it needs a run and there is none."""
+    only = wanted.only
     low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
     low = float(np.float16(low))  # as probabilities are stored: 0.7 must include what is shown as 0.7
     if only.kind == "annotator_disagreements":
@@ -88,7 +91,7 @@ def _source(db: Database, only: Filter, threshold: float) -> "Missing | LikelyMi
     if snapshot is None:
         return None
     if only.kind == "likely_mistakes":
-        return LikelyMistakes(db, snapshot.predictions, snapshot.rankings, only, low)
+        return LikelyMistakes(db, snapshot.predictions, snapshot.rankings, only, low, settled=not wanted.may_review)
     return Missing(db, snapshot, only, low)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from annotator.records import UNSURE, Voice
 from annotator.store.database import Database
-from annotator.store.history import answers_of_people, disagreements, is_vote
+from annotator.store.history import answers_of_people, disagreements
 from annotator.store.sources import in_sql
 
 
@@ -28,6 +28,12 @@ def newest(db: Database, limit: int) -> np.ndarray:
     """The cells that people came to disagree on most lately, newest first: (n, 2) int64, image id and class id."""
     rows = db.tuples("SELECT image_id, class_id FROM contradiction ORDER BY decision_id DESC LIMIT ?", [limit])
     return np.array(rows, np.int64).reshape(-1, 2)
+
+
+def among(db: Database, image_ids: Sequence[int]) -> set[tuple[int, int]]:
+    """The cells (image id, class id) of these images that people disagree on."""
+    marks = ",".join("?" * len(image_ids))
+    return set(db.tuples(f"SELECT image_id, class_id FROM contradiction WHERE image_id IN ({marks})", list(image_ids)))
 
 
 def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[Voice]]]:
@@ -69,8 +75,8 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
         with db.reading() as sql:
             statement = "SELECT id, decided_at FROM decision WHERE image_id = ? AND source != 'settlement'"
             when = dict(sql.execute(statement, [image_id]).fetchall())
-            for id_, class_id, state, person, source in answers_of_people(sql, image_id):
-                if state is None and is_vote(source):
+            for id_, class_id, state, person, _, is_vote in answers_of_people(sql, image_id):
+                if state is None and is_vote:
                     said.get(class_id, {}).pop(person, None)
                 elif state is None:
                     said.pop(class_id, None)

@@ -53,6 +53,7 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
     with db.writing(right=Right.ANSWER) as sql:
         answered: list[tuple[int, int, int]] = []
         read: list[Decision] = []
+        before = database.newest_decision(sql)
         for decision in decisions:
             parts = _parts(decision) if isinstance(decision, Batch) else [decision]
             known, problem = refusals.stored(sql, decision.uuid, parts)
@@ -66,7 +67,17 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
         for image_id in {part.image_id for part in read if part.image_id is not None}:
             readings.count(sql, image_id)
         prediction_sources.log(sql, db, answered)
-    return Saved([uuid for uuid in saved if uuid not in refused], refused)
+        opinions = sql.execute(
+            """SELECT uuid FROM opinion o JOIN decision d ON d.id = o.decision_id
+            JOIN contradiction c ON c.image_id = d.image_id AND c.class_id = d.class_id WHERE o.decision_id > ?""",
+            [before],
+        ).fetchall()
+    return Saved([uuid for uuid in saved if uuid not in refused], refused, _given(opinions))
+
+
+def _given(rows: Sequence[tuple[str]]) -> list[str]:
+    """The uuids under which decisions were given, a batch as one; only the uuids of its parts have a colon."""
+    return list(dict.fromkeys(uuid_.partition(":")[0] for (uuid_,) in rows))
 
 
 def _problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
@@ -239,11 +250,13 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, i
         image_id, class_id, state, _ = _cell(decision)
         archive = Archive(sql)
         answered = None if state is None else (decision_id, image_id, class_id)
+        target = archive.target(class_id, decision_id)
+        is_opinion = target is not None and _is_opinion(sql, decision, decision_id, target.class_id)
         if class_id in archive:  # a page still shows a class that was archived or merged meanwhile
-            if archive.target(class_id, decision_id):
+            if target:
                 rebuild(sql, image_id, decision_id)
             return answered
-        if is_vote(decision.source) and _is_of_another(sql, decision):
+        if (is_opinion or is_vote(decision.source)) and _is_of_another(sql, decision, imported=is_opinion):
             before = True
         elif state is None:
             before = clear_label(sql, image_id, class_id)
@@ -257,10 +270,22 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, i
     return answered
 
 
-def _is_of_another(sql: sqlite_utils.Database, decision: Decision) -> bool:
-    """Whether the cell has a label that another person gave; what was imported nobody did."""
-    statement = """SELECT annotator != ? AND source != 'import' FROM label l JOIN decision d ON d.id = l.decision_id
-        WHERE l.image_id = ? AND l.class_id = ?"""
+def _is_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:
+    """Whether this answer is one more opinion: people differ on the cell, and whoever gives it sees that and may not
+    settle it. It is noted, since the labels are derived from what is stored."""
+    differ = "SELECT 1 FROM contradiction WHERE image_id = ? AND class_id = ?"
+    if SOURCES[decision.source].blind or not sql.execute(differ, [decision.image_id, class_id]).fetchone():
+        return False
+    if acting.problem(sql, Right.REVIEW) is None:
+        return False
+    sql.execute("INSERT INTO opinion (decision_id) VALUES (?)", [decision_id])
+    return True
+
+
+def _is_of_another(sql: sqlite_utils.Database, decision: Decision, *, imported: bool) -> bool:
+    """Whether the cell has a label that another person gave; what was imported nobody did, and counts if `imported`."""
+    statement = f"""SELECT CASE WHEN source = 'import' THEN {imported:d} ELSE annotator != ? END
+        FROM label l JOIN decision d ON d.id = l.decision_id WHERE l.image_id = ? AND l.class_id = ?"""
     row = sql.execute(statement, [decision.annotator, decision.image_id, decision.class_id]).fetchone()
     return bool(row and row[0])
 

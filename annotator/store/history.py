@@ -89,9 +89,10 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
     or absent, and the decision that gave it.
 
     A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
-    person's. The next answer of somebody who could see it settles it, whoever gives it and whatever it is: only that
-    answer and later ones count from then on. A blind answer settles nothing; it is one more answer. Unsure disagrees
-    with nobody, after a cell was cleared its former answers do not count, and imported labels are nobody's answers.
+    person's. The next answer of somebody who could see it settles it, whatever it is: only that answer and later ones
+    count from then on. A blind answer settles nothing, nor does an opinion (decisions.py: given by a member who may not
+    settle); it is one more answer. Unsure disagrees with nobody, after a cell was cleared its former answers do not
+    count, and imported labels are nobody's answers.
     """
     standing: dict[int, dict[str, tuple[int, int]]] = {}
     caused_by: dict[int, int] = {}
@@ -101,11 +102,11 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
             continue
         class_id = answer.class_id
         is_blind = answer.decision_id > blind_since and answer.source in SOURCES and SOURCES[answer.source].blind
-        if caused_by.pop(class_id, None) is not None and not is_blind:
+        if caused_by.pop(class_id, None) is not None and not (is_blind or answer.is_vote):
             standing[class_id] = {}
         states = standing.setdefault(class_id, {})
         states.pop(answer.annotator, None)
-        if answer.state is None and not is_vote(answer.source):
+        if answer.state is None and not answer.is_vote:
             states.clear()
         elif answer.state not in (None, UNSURE):
             states[answer.annotator] = answer.state, answer.decision_id
@@ -115,13 +116,15 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
 
 
 class Answer(NamedTuple):
-    """What a decision says of one class of an image; state None: cleared."""
+    """What a decision says of one class of an image; state None: cleared; is_vote: it leaves a label alone that another
+    person gave."""
 
     decision_id: int
     class_id: int
     state: int | None
     annotator: str
     source: str
+    is_vote: bool
 
 
 def answers_of_people(sql: sqlite_utils.Database, image_id: int) -> Iterator[Answer]:
@@ -132,7 +135,7 @@ def answers_of_people(sql: sqlite_utils.Database, image_id: int) -> Iterator[Ans
         return
     for row, class_id, state in _Replay(sql, history).answers():
         if row["source"] != "import":
-            yield Answer(row["id"], class_id, state, row["annotator"], row["source"])
+            yield Answer(row["id"], class_id, state, row["annotator"], row["source"], _is_vote(row))
 
 
 def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
@@ -218,11 +221,8 @@ def _effect(archive: Archive, cells: dict[int, _Cell], row: dict[str, Any]) -> t
 
 
 def _apply(cells: dict[int, _Cell], row: dict[str, Any], target: Target, state: int | None) -> None:
-    if (
-        is_vote(row["source"])
-        and target.class_id in cells
-        and cells[target.class_id].giver not in ("", row["annotator"])
-    ):
+    cell = cells.get(target.class_id)
+    if cell is not None and cell.giver != row["annotator"] and (row["is_opinion"] or (cell.giver and _is_vote(row))):
         return
     if state is None:
         cells.pop(target.class_id, None)
@@ -230,6 +230,10 @@ def _apply(cells: dict[int, _Cell], row: dict[str, Any], target: Target, state: 
         is_merged = target.is_other or row["source"] == "merge"
         giver = "" if row["source"] == "import" else row["annotator"]
         cells[target.class_id] = _Cell(state, row["id"], giver, is_merged)
+
+
+def _is_vote(row: dict[str, Any]) -> bool:
+    return is_vote(row["source"]) or bool(row["is_opinion"])
 
 
 def is_vote(source: str) -> bool:
@@ -256,8 +260,9 @@ def covered(sql: sqlite_utils.Database, image_id: int) -> dict[int, list[int]]:
 def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict[str, Any]]:
     return list(
         sql.query(
-            """SELECT d.id, d.action, d.class_id, d.state, d.source, d.annotator, u.id AS undone_by FROM decision d
-            LEFT JOIN decision u ON u.undoes = d.id
+            """SELECT d.id, d.action, d.class_id, d.state, d.source, d.annotator, u.id AS undone_by,
+            o.decision_id IS NOT NULL AS is_opinion FROM decision d
+            LEFT JOIN decision u ON u.undoes = d.id LEFT JOIN opinion o ON o.decision_id = d.id
             WHERE d.image_id = ? AND d.action IN ('label', 'clear', 'done', 'skip') ORDER BY d.id""",
             [image_id],
         )

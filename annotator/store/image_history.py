@@ -19,6 +19,7 @@ class Event:
     origin         of an imported decision: who decided it where it comes from ("": not known), how ("") and when (None)
     models         what models from elsewhere said of the cell then: (name, score)
     undone_by      who took it back, and when; None while it holds
+    is_opinion     people differed, and whoever gave it could not settle that
     """
 
     id: int
@@ -36,6 +37,7 @@ class Event:
     covered: tuple[str, ...]
     undone_by: str | None
     undone_at: float | None
+    is_opinion: bool
     models: tuple[tuple[str, float], ...] = ()
     origin: tuple[str, str, float | None] | None = None
 
@@ -47,8 +49,9 @@ def history_of(db: Database, image_id: int) -> list[Event]:
             """SELECT d.id, d.uuid, d.decided_at AS at, d.annotator, d.action, d.class_id, d.state, d.note, d.source,
             d.score, coalesce(c.name, '') AS class_name,
             coalesce((SELECT name FROM class WHERE id = c.merged_into AND c.archived), '') AS merged_into,
-            u.annotator AS undone_by, u.decided_at AS undone_at
+            u.annotator AS undone_by, u.decided_at AS undone_at, o.decision_id IS NOT NULL AS is_opinion
             FROM decision d LEFT JOIN decision u ON u.undoes = d.id LEFT JOIN class c ON c.id = d.class_id
+            LEFT JOIN opinion o ON o.decision_id = d.id
             WHERE d.image_id = ? AND d.action != 'undo' ORDER BY d.id""",
             [image_id],
         )

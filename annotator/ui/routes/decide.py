@@ -47,17 +47,20 @@ async def recent(request: Request, annotator: str) -> Response:
 
 
 async def decide(request: Request, annotator: str) -> Response:
-    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}, today}; sent again, they change nothing.
+    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}, opinions: [uuid], today}; sent again, they
+    change nothing.
 
-    Every decision is judged alone: what cannot be stored is refused with its reason, and the rest is saved. today: what
-    this person has done today, these decisions included (store/today.py).
+    Every decision is judged alone: what cannot be stored is refused with its reason, and the rest is saved. opinions:
+    those on what people still differ on and this person may not settle. today: what this person has done today, these
+    decisions included (store/today.py).
     """
     given, refused = parsed_decisions(await body_of(request))
     result, more = await run_sync(_decide, given, annotator)
     refused |= more | result.refused
     saved = [uuid for uuid in result.saved if uuid not in refused]  # one uuid with two contents is told as refused
     day = await run_sync(today, context.db(), annotator)
-    return JSONResponse({"saved": saved, "refused": refused, "today": asdict(day)}, headers=FRESH)
+    answer = {"saved": saved, "refused": refused, "opinions": result.opinions, "today": asdict(day)}
+    return JSONResponse(answer, headers=FRESH)
 
 
 ROUTES = [

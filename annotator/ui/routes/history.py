@@ -52,7 +52,7 @@ def _shape(event: Event, annotator: str) -> dict[str, Any]:
         "state": event.state,
         "note": event.note,
         "source": event.source,
-        "about": _about(event.source),
+        "about": _about(event.source) + ("; an opinion, given while people disagreed" if event.is_opinion else ""),
         "score": event.score,
         "models": event.models,
         "origin": event.origin and [event.origin[0], _about(event.origin[1]), event.origin[2]],

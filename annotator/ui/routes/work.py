@@ -50,7 +50,7 @@ async def work(request: Request, annotator: str) -> Response:
         instead=asked.instead,
         order=asked.order,
         after=asked.after,
-        blind=bool(blind_as(request, annotator)),
+        may_review=not blind_as(request, annotator),
     )
     return JSONResponse(await run_sync(_work, wanted), headers=FRESH)
 

@@ -23,14 +23,15 @@ const PATIENCE = 5000; // milliseconds after which a decision of another tab is 
 export class Outbox {
   /**
    * @param {{api: import("./api.js").Api, project: string, annotator: string, onChange: () => void,
-   *          onExpired: () => void}} options
+   *          onExpired: () => void, onOpinion: () => void}} options
    */
-  constructor({ api, project, annotator, onChange, onExpired }) {
+  constructor({ api, project, annotator, onChange, onExpired, onOpinion }) {
     this.api = api;
     this.prefix = `annotator:${project}:unsaved:`;
     this.annotator = annotator;
     this.onChange = onChange;
     this.onExpired = onExpired;
+    this.onOpinion = onOpinion;
     this.saved = 0;
     this.aside = new Aside(project, onChange);
     this.today = new Today();
@@ -107,6 +108,7 @@ export class Outbox {
         });
         this.pause = FIRST_PAUSE;
         this.onChange();
+        if (answer.opinions?.length) this.onOpinion();
       }
     } catch (error) {
       this.trouble = error.message;
@@ -119,7 +121,7 @@ export class Outbox {
 
   /**
    * Send a batch. If the server cannot read it, the next one has half the size, until the unreadable decision is alone.
-   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null, today?: import("./today.js").Count}>}
+   * @param {any[]} batch @returns {Promise<{saved: string[], refused: Record<string, string> | null, opinions?: string[], today?: import("./today.js").Count}>}
    */
   async #post(batch) {
     try {

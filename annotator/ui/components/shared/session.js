@@ -16,6 +16,7 @@ import { ImageFinder } from "./imagefinder.js";
 import { listen, typing } from "./keys.js";
 import { Outbox } from "./outbox.js";
 
+const OPINION = "People disagree on that. Your answer is noted; a reviewer decides.";
 const REMEMBERED = 500; // decisions that can be taken back
 const ACTIONS = ["keydown", "pointerdown", "wheel"]; // events of a person who is present
 const ADOPT = 3000; // milliseconds between two checks for decisions that closed tabs have left
@@ -67,6 +68,7 @@ export class Session {
       annotator: data.annotator,
       onChange: () => this.changed(),
       onExpired: () => this.renew(),
+      onOpinion: () => this.say(OPINION),
     });
     this.aside = new AsideDialog(this.outbox.aside, { names: () => this.names, onRetry: () => this.outbox.retry() });
     this.foot.aside.addEventListener("click", () => this.aside.open());
