@@ -105,13 +105,16 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
-def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(db, monkeypatch):
+@pytest.mark.parametrize(("many", "whole"), [(9, 2), (8, 1)], ids=["few images a class", "many images a class"])
+def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(db, monkeypatch, many, whole):
+    monkeypatch.setattr(planner, "MANY", many)  # times three classes; there are 24 images
+    monkeypatch.setattr(planner, "EXPLORED_OF_MANY", 3)
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.05, 0, 200))  # of 24 images, rounded up: two
     monkeypatch.setattr(planner, "EXPLORED", 4)  # with those that came first
     answer_whole(db, range(1, 3))
     publish(db, np.full((24, 3), 0.6))
-    for kind in ("click", "click", "image", "image"):
+    for kind in ("click", "click", *["image"] * whole):
         action = planner.next_actions(db, wanted()).items[0]
         image_id = action.item.image.id
         assert action.kind == kind and "for the model to learn from" in action.line

@@ -37,7 +37,8 @@ from annotator.store.history import LABELED, UNTOUCHED
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
-EXPLORED = 20  # and so many more without a known positive are answered in every class,
+EXPLORED = 20  # and so many more without a known positive are answered in every class, fewer where there are MANY images
+MANY, EXPLORED_OF_MANY = 50, 8  # a class: first grids then teach as much of what is absent, in fewer seconds,
 SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
 LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
@@ -69,6 +70,7 @@ class _Planner:
     def __init__(self, db: Database, wanted: WantedActions, all_classes: list[Class], image_count: int):
         self.db, self.image_count = db, image_count
         self.class_count, self.tiles = len(all_classes), wanted.tiles
+        self.to_explore = EXPLORED if image_count < MANY * self.class_count else min(EXPLORED, EXPLORED_OF_MANY)
         self.snapshot: Snapshot | None = read_snapshot(db)
         self.time_model: TimeModel = time_model_of(db, wanted.annotator)
         names = {class_.id: class_.name for class_ in all_classes}
@@ -135,7 +137,7 @@ class _Planner:
         share, least, most = EXPLORATION_CLICKS
         if self.clicked < (least if sharp else min(max(share * self.image_count, least), most)):
             return "click"
-        if self.snapshot is None or sharp or self.explored >= EXPLORED:
+        if self.snapshot is None or sharp or self.explored >= self.to_explore:
             return ""
         long = self.time_model.image(self.class_count, EXPECTED_POSITIVES) > LONGEST
         return "" if long else "image"
