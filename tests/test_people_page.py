@@ -1,5 +1,6 @@
 """The People page: everybody sees themselves, and only reviewers and owners see the others."""
 
+import csv
 from collections.abc import Iterator
 
 import pytest
@@ -46,7 +47,7 @@ def look(browser, served: Served, name: str) -> Page:
 def test_an_annotator_sees_themselves_and_nobody_else(browser, team):
     page = look(browser, team, "Ben")
     expect(page.get_by_text("77.7 %")).to_be_visible()
-    expect(page.get_by_text("0 of 36")).to_be_visible()  # they differ on 8, and nobody has settled it
+    expect(page.get_by_text("0 of 36", exact=True)).to_be_visible()  # they differ on 8, and nobody has settled it
     assert "Ann" not in page.locator("[data-testid=stMain]").inner_text()
     expect(page.get_by_role("button", name="Download as CSV")).to_have_count(0)
     assert page.troubles == []
@@ -61,5 +62,15 @@ def test_a_reviewer_sees_everybody_and_may_choose_one(browser, team):
     box = page.get_by_role("combobox", name="Person")
     box.fill("Ben")
     box.press("Enter")
-    expect(page.get_by_role("region", name="Estimates by class")).to_contain_text("fox")
+    of_class = page.get_by_role("region", name="Estimates by class")
+    expect(of_class).to_contain_text("fox")
+    titles = ["class", "finds", "rejects", "same", "changed", "seconds"]
+    expect(of_class.get_by_role("columnheader")).to_contain_text(titles)
+    week = page.get_by_role("region", name="By week").get_by_role("row").nth(1)
+    expect(week).to_contain_text("77 % (61 % to 88 %)")
+    expect(week).to_contain_text("0 of 36 (0 % to 9 %)")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV").click()
+    rows = list(csv.DictReader(download.value.path().open()))
+    assert [row["of"] for row in rows if row["person"] == "Ann" and row["by"] == "class"] == ["fox", "boar", "deer"]
     assert page.troubles == []

@@ -3,10 +3,17 @@
 import csv
 import json
 import math
+import uuid
+from datetime import UTC, datetime
 
+import numpy as np
+import pytest
 from test_annotator_disagreement import say
 
 from annotator.quality.people import people
+from annotator.records import Batch, Decision
+from annotator.store import decisions
+from models.statistics import intervals
 
 
 def test_a_careless_person_is_told_apart_and_changes_by_others_are_counted(db, project, annotator, tmp_path):
@@ -23,7 +30,8 @@ def test_a_careless_person_is_told_apart_and_changes_by_others_are_counted(db, p
     found = json.loads(annotator("people", project, "--json", "--csv", tmp_path / "p.csv").stdout)
     assert [row["name"] for row in found] == ["Ann", "Bob", "Cid"]
     rows = list(csv.DictReader((tmp_path / "p.csv").open()))
-    assert len(rows) == 6 and float(rows[4]["sensitivity_low"]) < 0.6
+    assert [row["by"] for row in rows] == ["all", "class", "class", "week"] * 3
+    assert float(rows[9]["sensitivity_low"]) < 0.6 and rows[9]["same"] == "0.5"
 
 
 def test_without_evidence_there_is_no_figure(db, project, annotator):
@@ -31,3 +39,65 @@ def test_without_evidence_there_is_no_figure(db, project, annotator):
     (ann,) = people(db)  # a file is not a person
     assert ann.answers == 1 and ann.compared == 0 and ann.classes == []
     assert annotator("people", project).stdout.count("nothing says how often") == 1
+
+
+def test_pace_agreement_and_what_others_changed_are_those_of_the_class_and_of_the_week_of_the_answer(
+    db, monkeypatch, annotator, project, tmp_path
+):
+    monday = datetime(2026, 3, 2, 0, 30, tzinfo=UTC).timestamp()
+
+    def at(seconds: float) -> None:
+        monkeypatch.setattr(decisions.time, "time", lambda: monday + seconds)
+
+    def click(image_id: int, milliseconds: int) -> None:
+        one = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id, 1, 1, milliseconds=milliseconds)
+        assert not decisions.decide(db, [one]).refused
+
+    at(0)
+    for image_id, milliseconds in enumerate((1000, 2000, 3000, 4000, 5000, 60_000, 6000), 1):
+        click(image_id, milliseconds)
+    at(7 * 86400)
+    click(8, 9000)
+    cells = [(image_id, 2, -1, None) for image_id in (9, 10, 11, 12)]
+    assert not decisions.decide(db, [Batch("a-grid", "Ann", "grid", cells, None, 6000)]).refused
+    at(8 * 86400)
+    for image_id in (1, 2, 8):
+        say(db, "B-", image_id=image_id)  # in the week after, knowing what Ann said
+    say(db, "B-", image_id=9, class_id=2)
+    ann = people(db)[0]
+    first, second = ann.weeks
+    assert (first.monday, first.timed, first.seconds.value, first.seconds.low) == ("2026-03-02", 7, 4.0, 1.0)
+    assert (second.timed, second.seconds.value, math.isnan(second.seconds.low)) == (1, 9.0, True)
+    assert [(week.compared, week.same.value, week.shared, week.changed) for week in ann.weeks] == [
+        (2, 0.0, 2, 2),
+        (2, 0.5, 2, 1),
+    ]
+    fox, heron = ann.classes
+    assert (fox.compared, fox.same.value, fox.changed, fox.timed) == (3, 0.0, 3, 0)
+    assert (heron.same.value, heron.changed, heron.timed, heron.seconds.value) == (1.0, 0, 1, 1.5)
+    assert heron.same.low < 0.5 and fox.changed_share.low < fox.changed_share.value == 1.0
+    assert (ann.timed, ann.compared, ann.changed) == (8, first.compared + second.compared, 3)
+    shown = annotator("people", project, "--csv", tmp_path / "p.csv").stdout
+    assert "2026-03-09" in shown and "3 of 3" in shown
+    rows = [row for row in csv.DictReader((tmp_path / "p.csv").open()) if row["person"] == "Ann"]
+    assert [(row["by"], row["of"], row["seconds_of"], row["seconds"]) for row in rows] == [
+        ("all", "", "click", "4.5"),
+        ("class", "fox", "grid cell", ""),
+        ("class", "heron", "grid cell", "1.5"),
+        ("week", "2026-03-02", "click", "4.0"),
+        ("week", "2026-03-09", "click", "9.0"),
+    ]
+
+
+@pytest.mark.parametrize("count", [6, 15, 60])
+def test_the_interval_of_a_median_holds_it_as_often_as_it_says_whatever_the_shape_of_times(count):
+    """1,000 samples of a skewed distribution whose median is 1: at least 95 %, less 2.5 sigma."""
+    rng = np.random.default_rng(0)
+    found = [intervals.median(rng.lognormal(0, 1, count).tolist()) for _ in range(1000)]
+    assert sum(one.low <= 1 <= one.high for one in found) >= 933
+    assert math.isnan(intervals.median([1.0] * 5).low) and math.isnan(intervals.median([]).value)
+
+
+def test_a_person_of_many_at_one_cell_is_compared_with_each_of_the_others(db):
+    say(db, "A+", "B+", "C-")
+    assert [(person.compared, person.same.value) for person in people(db)] == [(2, 0.5), (2, 0.5), (2, 0.0)]

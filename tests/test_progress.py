@@ -15,6 +15,7 @@ from annotator.store.database import Database
 from annotator.ui import context
 from annotator.ui.charts import progress as charts
 from annotator.ui.charts import theme
+from models.statistics.intervals import wilson
 
 SCRIPT = """
 from annotator.ui.pages import progress
@@ -139,8 +140,8 @@ def test_wilsons_interval_is_that_of_the_tables_and_stays_within_0_and_1():
         (0, 20): (0.0, 0.1611),
         (1, 29): (0.0061, 0.1718),
     }.items():
-        assert charts.wilson(successes, of) == pytest.approx((low, high), abs=2e-4)
-    assert charts.wilson(7, 7)[1] == 1.0
+        assert wilson(successes, of) == pytest.approx((low, high), abs=2e-4)
+    assert wilson(7, 7)[1] == 1.0
 
 
 def test_unsure_answers_count_for_no_share_and_empty_bins_are_left_out():

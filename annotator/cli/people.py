@@ -12,79 +12,103 @@ from annotator.cli.printing import print_table, printable, progress
 from models.statistics.agreement import Estimate
 
 if TYPE_CHECKING:
-    from annotator.quality.people import Person
+    from annotator.quality.people import Figures, Person
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
-@commands.command(epilog=examples("annotator people birds", "annotator people birds --json"))
+@commands.command(epilog=examples("annotator people birds", "annotator people birds --csv people.csv --json"))
 def people(
     project: Project,
     to: Annotated[
-        Path | None, typer.Option("--csv", help="Write a row for each person and class to this file.")
+        Path | None,
+        typer.Option("--csv", help="Write all figures of each person to this file: in all, by class and by week."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show each person's answers, pace, agreement, and estimated error rates by class, with 95 % intervals."""
+    """Show each person's answers, pace, agreement, and what others changed, by class and by week, with 95 % intervals.
+
+    By class it also estimates how often they err.
+    """
+    from annotator.exchange.files.text_cells import as_csv
+    from annotator.quality.people import as_rows
     from annotator.quality.people import people as measure
     from annotator.store.database import Database
 
     with progress("comparing answers") as note:
         measured = measure(Database(project), note)
     if to is not None:
-        _write(measured, to)
+        to.write_text(as_csv(as_rows(measured)), encoding="utf-8", newline="")
     if as_json:
         print(json.dumps([person.as_json() for person in measured]))
         return
     if not measured:
         print("Nobody has answered yet.")
         return
+    rows = [(printable(person.name), f"{person.answers:,}", *_figures(person)) for person in measured]
+    print_table(("person", "answers", "seconds a click", "same answer", "changed by others"), rows)
+    _by_week(measured)
+    if not any(of.compared for person in measured for of in person.classes):
+        print("\nNo class of any image was answered by two people yet, so nothing says how often anybody errs.")
+    _by_class(measured)
+
+
+def _by_week(measured: "list[Person]") -> None:
+    rows = [
+        (printable(person.name), week.monday, *_figures(week))
+        for person in measured
+        for week in person.weeks
+        if len(person.weeks) > 1
+    ]
+    if rows:
+        print()
+        print_table(("person", "week of", "seconds a click", "same answer", "changed by others"), rows)
+
+
+def _by_class(measured: "list[Person]") -> None:
     rows = [
         (
             printable(person.name),
-            f"{person.answers:,}",
-            "-" if person.seconds is None else f"{person.seconds:.1f}",
-            f"{person.compared:,}",
-            _percent(person.same) if person.compared else "-",
-            f"{person.changed:,} of {person.shared:,}",
+            printable(of.name),
+            *_figures(of),
+            _percent(of.sensitivity) if of.compared else "-",
+            _percent(of.specificity) if of.compared else "-",
         )
-        for person in measured
-    ]
-    print_table(("person", "answers", "seconds a click", "compared", "same answer", "changed by others"), rows)
-    if not any(person.classes for person in measured):
-        print("\nNo class of any image was answered by two people yet, so nothing says how often anybody errs.")
-        return
-    print()
-    rows = [
-        (printable(person.name), printable(of.name), _percent(of.sensitivity), _percent(of.specificity))
         for person in measured
         for of in person.classes
     ]
-    print_table(("person", "class", "sensitivity", "specificity"), rows)
-    print(
-        "\nEstimates from first answers to what others answered, too, with 95 % intervals. Sensitivity: of what is"
-        "\nthere, how much the person finds; specificity: of what is not there, how much the person rejects. They"
-        "\nassume that people err independently and are careful on the whole: for careless people, and for what"
-        "\neverybody overlooks, they are too high and too sure. Between two people alone, the answers cannot tell"
-        "\nwhich of them errs."
+    if not rows:
+        return
+    print()
+    print_table(
+        ("person", "class", "seconds a grid cell", "same answer", "changed by others", "sensitivity", "specificity"),
+        rows,
     )
+    print(
+        "\nEstimates from first answers to what others answered, too, with 95 % intervals. Seconds are medians. A"
+        "\ndifference is not an error: of two who differ either may be right. Sensitivity: of what is there, how much"
+        "\nthe person finds; specificity: of what is not there, how much the person rejects. They assume that people"
+        "\nerr independently and are careful on the whole: for careless people, and for what everybody overlooks,"
+        "\nthey are too high and too sure. Between two people alone, the answers cannot tell which of them errs."
+    )
+
+
+def _figures(of: "Figures") -> tuple[str, str, str]:
+    """Seconds, the share of the same answers, and what others changed."""
+    seconds = "too few answers" if math.isnan(of.seconds.low) else _number(of.seconds)
+    changed = f"{of.changed:,} of {of.shared:,}"
+    return (
+        seconds if of.timed else "-",
+        f"{_percent(of.same)} of {of.compared:,}" if of.compared else "-",
+        f"{changed}, {_percent(of.changed_share)}" if of.shared else "-",
+    )
+
+
+def _number(figure: Estimate) -> str:
+    return f"{figure.value:.1f} ({figure.low:.1f} to {figure.high:.1f})"
 
 
 def _percent(figure: Estimate) -> str:
     if math.isnan(figure.value):
         return "too few answers"
     return f"{100 * figure.value:.1f} % ({100 * figure.low:.1f} to {100 * figure.high:.1f})"
-
-
-def _write(measured: "list[Person]", to: Path) -> None:
-    from annotator.exchange.files.text_cells import Rows
-
-    with to.open("w", encoding="utf-8", newline="") as file:
-        rows = Rows(file)
-        ends = [f"{rate}{end}" for rate in ("sensitivity", "specificity") for end in ("", "_low", "_high")]
-        rows.row(["person", "class", "present", "absent", *ends])
-        for person in measured:
-            for of in person.classes:
-                figures = [(rate.value, rate.low, rate.high) for rate in (of.sensitivity, of.specificity)]
-                cells = ["" if math.isnan(value) else value for rate in figures for value in rate]
-                rows.row([person.name, of.name, of.present, of.absent, *cells])

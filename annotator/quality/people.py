@@ -1,14 +1,14 @@
 """People: how each answers, as far as the answers of others to the same questions say.
 
-What counts is each person's first answer to a cell (store/annotator_disagreement.py). Sensitivity and specificity are
-estimates of models/statistics/error_rates.py; with fewer than ENOUGH cells behind them they are not given.
+What counts is each person's first answer to a cell (store/annotator_disagreement.py). Shares have Wilson's interval, as
+if the answers of others were given; pairs with several people at one cell hang together, and make it a little too
+short. Sensitivity and specificity are estimates of models/statistics/error_rates.py; with fewer than ENOUGH cells
+behind them they are not given. Times are those of a person's newest answers (answer_times.LOOKED_AT).
 """
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from itertools import combinations
-from statistics import median
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,39 @@ from annotator.quality.agreement import monday, plain
 from annotator.records import PRESENT
 from annotator.store import annotator_disagreement, answer_times, classes
 from annotator.store.database import Database
-from models.statistics.agreement import Estimate, raw_agreement
-from models.statistics.error_rates import Pattern, error_rates
+from models.statistics import intervals
+from models.statistics.agreement import Estimate
+from models.statistics.error_rates import ErrorRates, Pattern, error_rates
 
 ENOUGH = 10  # present (absent) cells, in expectation, below which a rate says more of the prior than of the person
 NONE = Estimate(np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True)
-class Rates:
+class Figures:
+    """What is said of a person in all, in a class or in a week: that of their first answers.
+
+    compared    pairs of a first answer of theirs and one of somebody else to the same cell
+    same        the share of these that are the same
+    shared      cells that somebody else answered, too
+    changed     those of them that somebody has answered the opposite way later, knowing what was said, and whose label
+                that is now
+    changed_share    the share of these
+    timed       how many times `seconds` is the median of; its ends are nan with fewer than six
+    seconds     a click; in a class: a cell of a grid of this class
+    """
+
+    compared: int
+    same: Estimate
+    shared: int
+    changed: int
+    changed_share: Estimate
+    timed: int
+    seconds: Estimate
+
+
+@dataclass(frozen=True)
+class OfClass(Figures):
     """One class: sensitivity is the share of present cells that the person calls present, specificity that of
     absent cells called absent; nan with fewer than ENOUGH expected present (absent) cells that others answered, too."""
 
@@ -37,35 +61,23 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Week:
-    """From its Monday (YYYY-MM-DD, UTC) on: pairs of this person's first answer and another's to the same cell."""
+class Week(Figures):
+    """What they answered from a Monday (YYYY-MM-DD, UTC) on for a week."""
 
     monday: str
-    compared: int
-    same: Estimate
 
 
 @dataclass(frozen=True)
-class Person:
+class Person(Figures):
     """One person.
 
     answers     decisions with an answer, also those taken back
-    seconds     the median time of a timed click, None without any
-    compared    pairs of a first answer of theirs and one of somebody else to the same cell
-    same        the share of these that are the same
-    shared      cells that somebody else answered, too
-    changed     those of them that somebody has answered the opposite way later, knowing what was said, and whose label
-                that is now
+    classes     those that others answered, too, or of which they answered a grid
     """
 
     name: str
     answers: int
-    seconds: float | None
-    compared: int
-    same: Estimate
-    shared: int
-    changed: int
-    classes: list[Rates]
+    classes: list[OfClass]
     weeks: list[Week]
 
     def as_json(self) -> dict[str, Any]:
@@ -77,16 +89,41 @@ class Person:
         return {**plain({k: v for k, v in asdict(self).items() if k not in rows}), **rows}
 
 
+@dataclass
+class Sums:
+    """What `Figures` are made of."""
+
+    same: int = 0
+    compared: int = 0
+    shared: int = 0
+    changed: int = 0
+    seconds: list[float] = field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        """The arguments of `Figures`."""
+        return {
+            "compared": self.compared,
+            "same": intervals.share(self.same, self.compared),
+            "shared": self.shared,
+            "changed": self.changed,
+            "changed_share": intervals.share(self.changed, self.shared),
+            "timed": len(self.seconds),
+            "seconds": intervals.median(self.seconds),
+        }
+
+
 class Tally:
-    """What the first answers of all images add up to."""
+    """What the first answers of all images add up to.
+
+    weeks, classes    name -> Monday, or class id -> the sums
+    """
 
     def __init__(self, names: list[str], class_ids: list[int]):
         self.number = {name: index for index, name in enumerate(names)}
         self.column = {class_id: index for index, class_id in enumerate(class_ids)}
         self.patterns: Counter[Pattern] = Counter()
-        self.weeks: dict[str, dict[str, Counter[bool]]] = {name: {} for name in names}
-        self.shared: Counter[str] = Counter()
-        self.changed: Counter[str] = Counter()
+        self.weeks: dict[str, dict[str, Sums]] = {name: defaultdict(Sums) for name in names}
+        self.classes: dict[str, dict[int, Sums]] = {name: defaultdict(Sums) for name in names}
 
     def add(
         self,
@@ -96,17 +133,26 @@ class Tally:
     ) -> None:
         """A cell: who answered it what first, and its label with who gave it, and when knowing what was said."""
         state, holder, at = holds
+        said = Counter(answer.state for answer in answers.values())
         for name, answer in answers.items():
-            if len(answers) > 1 or holder not in (name, "import"):
-                self.shared[name] += 1
-                is_later = holder not in (name, "import") and at > answer.at
-                self.changed[name] += is_later and state == -answer.state
-        for pair in combinations(answers, 2):
-            for name in pair:
-                week = self.weeks[name].setdefault(monday(answers[name].at), Counter())
-                week[answers[pair[0]].state == answers[pair[1]].state] += 1
+            is_changeable = holder not in (name, "import")
+            if len(answers) == 1 and not is_changeable:
+                continue
+            is_changed = is_changeable and at > answer.at and state == -answer.state
+            for sums in (self.weeks[name][monday(answer.at)], self.classes[name][class_id]):
+                sums.shared += 1
+                sums.changed += is_changed
+                sums.compared += len(answers) - 1
+                sums.same += said[answer.state] - 1
         if pattern := self.pattern(class_id, answers):
             self.patterns[pattern] += 1
+
+    def time(self, name: str, answer: answer_times.Answer) -> None:
+        """How long an answer of a person took: clicks count by week, grids of one class by class."""
+        if answer.kind == "click":
+            self.weeks[name][monday(answer.at)].seconds.append(answer.seconds)
+        elif answer.kind == "grid" and answer.class_id is not None:
+            self.classes[name][answer.class_id].seconds.append(answer.seconds / answer.cells)
 
     def pattern(self, class_id: int, answers: dict[str, annotator_disagreement.FirstAnswer]) -> Pattern | None:
         """Who said what of a cell, as `patterns` counts it; None for an archived class, or fewer than two people."""
@@ -135,43 +181,69 @@ def people(db: Database, note: Callable[[int, int], None] = lambda done, of: Non
     """Everybody who answered, sorted by name; note(done, of) is called from time to time, in images."""
     counts, known = annotator_disagreement.counts_by_person(db), classes.all_classes(db)
     compared = tally(db, note)
-    names = list(compared.number)
-    rates = error_rates(compared.patterns, len(names), len(known))
+    rates = error_rates(compared.patterns, len(compared.number), len(known))
     found = []
-    for index, name in enumerate(names):
-        clicks = [a.seconds for a in answer_times.newest_answers(db, name, answer_times.LOOKED_AT) if a.kind == "click"]
-        weeks = compared.weeks[name]
-        total: Counter[bool] = sum(weeks.values(), Counter())
-        shown, empty = rates.present[index], rates.absent[index]
+    for name, index in compared.number.items():
+        for answer in answer_times.newest_answers(db, name, answer_times.LOOKED_AT):
+            compared.time(name, answer)
+        weeks, total = compared.weeks[name], Sums()
+        for week in weeks.values():
+            total = Sums(
+                total.same + week.same,
+                total.compared + week.compared,
+                total.shared + week.shared,
+                total.changed + week.changed,
+                total.seconds,
+            )
+            total.seconds += week.seconds
         found.append(
             Person(
-                name,
-                counts[name],
-                median(clicks) if clicks else None,
-                total.total(),
-                _same(total),
-                compared.shared[name],
-                compared.changed[name],
-                [
-                    _rates(class_.name, shown[c], empty[c], rates.sensitivity[index, c], rates.specificity[index, c])
-                    for c, class_ in enumerate(known)
-                    if shown[c] + empty[c] > 0
+                **total.figures(),
+                name=name,
+                answers=counts[name],
+                classes=[
+                    _of_class(class_.name, sums, rates, index, compared.column[class_.id])
+                    for class_ in known
+                    if (sums := compared.classes[name].get(class_.id))
                 ],
-                [Week(start, week.total(), _same(week)) for start, week in sorted(weeks.items())],
+                weeks=[Week(**week.figures(), monday=start) for start, week in sorted(weeks.items())],
             )
         )
     return found
 
 
-def _same(pairs: Counter[bool]) -> Estimate:
-    return raw_agreement({(2, 0): pairs[True], (1, 1): pairs[False]})
-
-
-def _rates(name: str, present: float, absent: float, sensitivity: np.ndarray, specificity: np.ndarray) -> Rates:
-    return Rates(
-        name,
-        round(float(present), 1),
-        round(float(absent), 1),
-        Estimate(*sensitivity.tolist()) if present >= ENOUGH else NONE,
-        Estimate(*specificity.tolist()) if absent >= ENOUGH else NONE,
+def _of_class(name: str, sums: Sums, rates: ErrorRates, person: int, column: int) -> OfClass:
+    present, absent = float(rates.present[person, column]), float(rates.absent[person, column])
+    return OfClass(
+        **sums.figures(),
+        name=name,
+        present=round(present, 1),
+        absent=round(absent, 1),
+        sensitivity=Estimate(*rates.sensitivity[person, column].tolist()) if present >= ENOUGH else NONE,
+        specificity=Estimate(*rates.specificity[person, column].tolist()) if absent >= ENOUGH else NONE,
     )
+
+
+def as_rows(measured: list[Person]) -> Iterator[list[object]]:
+    """All figures as rows of a table, the headings first: of each person in all, by class and by week; "" where a
+    figure is not measured."""
+    shares = ("same", "changed_share", "sensitivity", "specificity")
+    of_shares = [f"{name}{end}" for name in shares for end in ("", "_low", "_high")]
+    counts = ("compared", "shared", "changed", "present", "absent", "timed")
+    yield ["person", "by", "of", "answers", *counts, "seconds_of", "seconds", "seconds_low", "seconds_high", *of_shares]
+    for person in measured:
+        yield _row(person.name, "all", "", person, counts, shares)
+        for of_class in person.classes:
+            yield _row(person.name, "class", of_class.name, of_class, counts, shares)
+        for week in person.weeks:
+            yield _row(person.name, "week", week.monday, week, counts, shares)
+
+
+def _row(
+    name: str, by: str, of: str, figures: Figures, counts: tuple[str, ...], shares: tuple[str, ...]
+) -> list[object]:
+    numbers = [getattr(figures, count, "") for count in counts]
+    estimates = [figures.seconds, *(getattr(figures, share, NONE) for share in shares)]
+    ends = ["" if np.isnan(end) else end for one in estimates for end in (one.value, one.low, one.high)]
+    time_of = "grid cell" if by == "class" else "click"
+    return [name, by, of, getattr(figures, "answers", ""), *numbers, time_of, *ends]

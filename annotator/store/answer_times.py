@@ -1,6 +1,6 @@
 """Times of answers and how answers turned out: the measurements behind the time model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from annotator.records import SOURCES
 from annotator.store.database import Database
@@ -18,12 +18,16 @@ class Answer:
     cells      how many cells it decided
     changes    presses besides the one that saved it, as far as they can be told from what was decided
     seconds    from being on screen to the answer
+    at         when it was given, unix seconds
+    class_id   the class that all its cells are of, None where they are of several
     """
 
     kind: str
     cells: int
     changes: int
     seconds: float
+    at: float = field(default=0.0, compare=False)
+    class_id: int | None = field(default=None, compare=False)
 
 
 # What a cell started as is known where the model's probability was logged: a grid starts as most of its tiles are
@@ -46,8 +50,10 @@ def newest_answers(db: Database, annotator: str, decisions: int, answers: int = 
     """
     rows = db.tuples(
         # Older versions stored any number; the largest of them are out of reach of a sum.
-        f"""SELECT source, count(*), {_CHANGES}, sum(milliseconds) AS taken FROM (
-            SELECT id, source, batch, uuid, state, score, action, max(0, min(milliseconds, ?)) AS milliseconds
+        f"""SELECT source, count(*), {_CHANGES}, sum(milliseconds) AS taken, max(decided_at),
+            CASE WHEN min(class_id) = max(class_id) THEN max(class_id) END FROM (
+            SELECT id, source, batch, uuid, state, score, action, class_id, decided_at,
+                max(0, min(milliseconds, ?)) AS milliseconds
             FROM decision WHERE {"annotator = ?" if annotator else "? = ''"} ORDER BY id DESC LIMIT ?)
         WHERE action = 'label' AND milliseconds IS NOT NULL AND source NOT IN {in_sql(timed="")}
             AND (batch IS NOT NULL OR source IN {in_sql(timed="click")}) -- a single suggestion of Review is neither
@@ -55,7 +61,10 @@ def newest_answers(db: Database, annotator: str, decisions: int, answers: int = 
         ORDER BY max(id) DESC LIMIT ?""",
         [LONGEST + 1, annotator, decisions, LONGEST, answers],
     )
-    return [Answer(SOURCES[source].timed, cells, changes, taken / 1000) for source, cells, changes, taken in rows]
+    return [
+        Answer(SOURCES[source].timed, cells, changes, taken / 1000, at, class_id)
+        for source, cells, changes, taken, at, class_id in rows
+    ]
 
 
 def newest_of(db: Database, annotator: str) -> int:

@@ -171,15 +171,21 @@ def refreshed(draw: Callable[P, None], every: float | None) -> Callable[P, None]
     return st.fragment(checked, run_every=every)
 
 
-def download(label: str, make: Callable[[], str | bytes], file_name: str, mime: str, key: str | None = None) -> None:
+def download(
+    label: str,
+    make: Callable[[], str | bytes],
+    file_name: str,
+    mime: str,
+    key: str | None = None,
+    help: str | None = None,
+) -> None:
     """A button that downloads what `make` returns. It is called when the button is pressed, long after the page was
     drawn, and not for whoever may not open the page any more: for them the whole page runs, and says how that is."""
     sessions = context.sessions()
     data = make if sessions is None else _deferred(make, sessions)
     # Where there are members the page runs: of a file that is refused the browser says nothing.
-    st.download_button(
-        label, data, file_name=file_name, mime=mime, key=key, on_click="ignore" if sessions is None else "rerun"
-    )
+    on_click = "ignore" if sessions is None else "rerun"
+    st.download_button(label, data, file_name=file_name, mime=mime, key=key, on_click=on_click, help=help)
 
 
 def _deferred(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:

@@ -5,6 +5,7 @@ value that begins with apostrophes before such a character gets one more, so tha
 """
 
 import csv
+import io
 import re
 from collections.abc import Collection, Iterable
 from typing import TextIO
@@ -72,3 +73,12 @@ class Rows:
     def write(self, line: str) -> None:
         """Called by the csv module with one whole line."""
         self._file.write(line.removesuffix("\r\n") + "\n")
+
+
+def as_csv(rows: Iterable[Iterable[object]]) -> str:
+    """Rows, the headings among them, as the text of a CSV."""
+    text = io.StringIO()
+    writer = Rows(text)
+    for row in rows:
+        writer.row(row)
+    return text.getvalue()

@@ -1,6 +1,5 @@
 """The charts of the Progress page."""
 
-import math
 from datetime import datetime
 
 import altair as alt
@@ -10,6 +9,7 @@ import pandas as pd
 from annotator.shares import percent
 from annotator.ui.charts import theme
 from annotator.ui.charts.theme import HEIGHT, STATES, Palette
+from models.statistics.intervals import wilson
 
 AROUND = 86  # pixels of HEIGHT which axes and legend take where they lie above and below the rows
 LEAST_BARS = 20  # room for so many: the first minute of a project is not as wide as the page
@@ -19,7 +19,6 @@ RUNS_SHOWN = 60
 BIN_WIDTH = 0.1
 BELOW = -0.16  # room under the curve for the counts, on its own scale
 WORDS_IN_CELLS = 12  # classes up to which a cell of the matrix has room for its number
-Z = 1.96  # standard deviations on both sides that hold 95 %
 
 KINDS = {
     "click": "Annotate",
@@ -139,14 +138,6 @@ def reliability_table(bins: list[dict]) -> pd.DataFrame:
             edges = {"shown from": round(place * BIN_WIDTH, 2), "shown to": round((place + 1) * BIN_WIDTH, 2)}
             table.append({**edges, **row, "share": row["present"] / answers, "from": low, "to": high})
     return pd.DataFrame(table, columns=["shown from", "shown to", *STATES, "share", "from", "to"])
-
-
-def wilson(successes: int, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share, Wilson 1927, eq. 4; `of` is at least 1."""
-    share = successes / of
-    middle = (share + Z**2 / (2 * of)) / (1 + Z**2 / of)
-    half = Z / (1 + Z**2 / of) * math.sqrt(share * (1 - share) / of + Z**2 / (4 * of**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.FacetChart:

@@ -9,7 +9,7 @@ from annotator.store import assignment, classes, known_answers, members, overvie
 from annotator.store.assignment import CLASS, FOLDER, IMAGES
 from annotator.store.database import Database
 from annotator.ui import context, frame
-from annotator.ui.charts.progress import wilson
+from models.statistics.intervals import wilson
 
 KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images", CLASS: "a class"}
 

@@ -6,8 +6,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from annotator.exchange.files.text_cells import escaped
-from annotator.quality.people import Person, people
+from annotator.exchange.files.text_cells import as_csv
+from annotator.quality.people import Figures, Person, as_rows, people
 from annotator.roles import Right
 from annotator.shares import counted, percent
 from annotator.store import decisions, known_answers, versions
@@ -15,10 +15,8 @@ from annotator.store.database import Database
 from annotator.ui import context, frame, tables
 from annotator.ui.charts import agreement as charts
 from annotator.ui.charts import theme
-from annotator.ui.charts.progress import wilson
 from models.statistics.agreement import Estimate
-
-FEW = 10  # cells below which a share says little
+from models.statistics.intervals import wilson
 
 
 def page() -> None:
@@ -38,7 +36,7 @@ def page() -> None:
         st.caption(
             "Estimates, not judgements. Each person's first answer counts. A difference is not an error: of two people "
             "who differ either may be right, and whoever gets the hard images differs more often. The 95 % intervals "
-            "say how far the figures can be off by chance."
+            "say how far the figures can be off by chance; seconds are medians."
         )
         if sees_all:
             _overview(shown)
@@ -48,23 +46,15 @@ def page() -> None:
 
 def _overview(measured: list[Person]) -> None:
     tables.show(
-        [
-            {
-                "person": person.name,
-                "answers": f"{person.answers:,}",
-                "seconds a click": "-" if person.seconds is None else f"{person.seconds:.1f}",
-                "same answer as others": _share(person.same, person.compared),
-                "changed by others": _changed(person),
-            }
-            for person in measured
-        ],
+        [{"person": person.name, "answers": f"{person.answers:,}", **_figures(person)} for person in measured],
         "Everybody",
     )
     frame.download(
         "Download as CSV",
-        lambda: _as_table(measured).to_csv(index=False),
+        lambda: as_csv(as_rows(measured)),
         file_name="people.csv",
         mime="text/csv",
+        help="All figures of everybody, by class and by week.",
     )
 
 
@@ -84,9 +74,11 @@ def _chosen(measured: list[Person], own: str) -> Person:
 def _of(db: Database, person: Person) -> None:
     with st.container(horizontal=True, gap="medium"):
         st.metric("Answers", f"{person.answers:,}", width="content")
-        st.metric("Seconds a click", "-" if person.seconds is None else f"{person.seconds:.1f}", width="content")
+        seconds = f"{person.seconds.value:.1f}" if person.timed else "-"
+        st.metric("Seconds a click", seconds, width="content", help=_seconds(person))
         st.metric("Same answer as others", _percent(person.same), width="content", help=_between(person.same))
-        st.metric("Changed by others", f"{person.changed:,} of {person.shared:,}", width="content")
+        changed = f"{person.changed:,} of {person.shared:,}"
+        st.metric("Changed by others", changed, width="content", help=_between(person.changed_share))
     if not person.compared:
         st.info(
             "Nobody else has answered the same questions, so there is nothing to compare. Let several people answer "
@@ -94,33 +86,33 @@ def _of(db: Database, person: Person) -> None:
         )
         if frame.may(Right.OWN):
             frame.link("assignment", "Go to Assignment", ":material/assignment_ind:")
-    else:
-        colours = theme.palette(st.context.theme.type)
-        _by_week(person, colours)
-        _by_class(person)
+    _by_week(person, theme.palette(st.context.theme.type))
+    _by_class(person)
     _known(db, person.name)
 
 
 def _by_week(person: Person, colours: theme.Palette) -> None:
+    if not person.weeks:
+        return
     with st.container(border=True):
-        st.markdown("#### Same answer as others, by week")
+        st.markdown("#### By week")
         weeks = [week for week in person.weeks if not math.isnan(week.same.value)]
-        if len(weeks) < 2:
-            st.caption("One week so far. From the second on its course is drawn here.")
-            return
-        table = pd.DataFrame(
-            [(week.monday, week.same.value, week.same.low, week.same.high, week.compared) for week in weeks],
-            columns=["week", "same", "low", "high", "cells"],
-        )
-        table["week"] = pd.to_datetime(table["week"])
-        st.altair_chart(theme.legible(charts.by_week(table, colours), colours), width="stretch")
+        if len(weeks) > 1:
+            st.caption("Same answer as others")
+            table = pd.DataFrame(
+                [(week.monday, week.same.value, week.same.low, week.same.high, week.compared) for week in weeks],
+                columns=["week", "same", "low", "high", "cells"],
+            )
+            table["week"] = pd.to_datetime(table["week"])
+            st.altair_chart(theme.legible(charts.by_week(table, colours), colours), width="stretch")
+        tables.show([{"week of": week.monday, **_figures(week)} for week in person.weeks], "By week")
 
 
 def _by_class(person: Person) -> None:
     with st.container(border=True):
         st.markdown("#### By class")
         if not person.classes:
-            st.caption("No class was answered by another person, too.")
+            st.caption("No class was answered by another person, too, and none in grids.")
             return
         tables.show(
             [
@@ -128,15 +120,17 @@ def _by_class(person: Person) -> None:
                     "class": row.name,
                     "finds of what is there": _share(row.sensitivity, round(row.present)),
                     "rejects of what is not": _share(row.specificity, round(row.absent)),
+                    **_figures(row, "seconds an image in grids"),
                 }
                 for row in person.classes
             ],
             "Estimates by class",
         )
         st.caption(
-            "Estimated from what everybody said, without knowing the truth. It assumes that people err independently "
-            "and are careful on the whole: for what everybody overlooks, the figures are too high and too sure. "
-            "Between two people alone, the answers cannot tell which of them errs."
+            "What is found and rejected is estimated from what everybody said, without knowing the truth. It assumes "
+            "that people err independently and are careful on the whole: for what everybody overlooks, the figures are "
+            "too high and too sure. Between two people alone, the answers cannot tell which of them errs. "
+            "A grid asks about one class only, so its time says how fast that class goes."
         )
 
 
@@ -160,12 +154,22 @@ def _of_known(right: int, of: int) -> str:
     return f"{right:,} of {of:,} ({percent(low)} to {percent(high)})"
 
 
-def _changed(person: Person) -> str:
-    if not person.shared:
+def _figures(of: Figures, seconds: str = "seconds a click") -> dict[str, str]:
+    changed = f"{of.changed:,} of {of.shared:,} ({_between(of.changed_share)})" if of.shared else "-"
+    return {
+        "same answer as others": _share(of.same, of.compared),
+        "changed by others": changed,
+        seconds: _seconds(of),
+    }
+
+
+def _seconds(of: Figures) -> str:
+    """The median with its interval."""
+    if not of.timed:
         return "-"
-    low, high = wilson(person.changed, person.shared)
-    between = f" ({percent(low)} to {percent(high)})" if person.shared >= FEW else ""
-    return f"{person.changed:,} of {person.shared:,}{between}"
+    if math.isnan(of.seconds.low):
+        return f"too few ({of.timed:,})"
+    return f"{of.seconds.value:.1f} ({of.seconds.low:.1f} to {of.seconds.high:.1f})"
 
 
 def _share(figure: Estimate, of: int) -> str:
@@ -180,21 +184,3 @@ def _percent(figure: Estimate) -> str:
 
 def _between(figure: Estimate) -> str:
     return "" if math.isnan(figure.value) else f"{percent(figure.low)} to {percent(figure.high)}"
-
-
-def _as_table(measured: list[Person]) -> pd.DataFrame:
-    rows = [
-        {
-            "person": escaped(person.name),
-            "answers": person.answers,
-            "seconds_a_click": person.seconds,
-            "compared": person.compared,
-            "same": person.same.value,
-            "same_low": person.same.low,
-            "same_high": person.same.high,
-            "shared": person.shared,
-            "changed": person.changed,
-        }
-        for person in measured
-    ]
-    return pd.DataFrame(rows)

@@ -1,0 +1,38 @@
+"""Intervals of 95 % that need no draws: of a share, and of a median."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import bdtr
+
+from models.statistics.agreement import Estimate
+
+Z = 1.96  # standard deviations on both sides that hold 95 %
+
+
+def wilson(successes: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share, Wilson 1927, eq. 4; `of` is at least 1."""
+    share = successes / of
+    middle = (share + Z**2 / (2 * of)) / (1 + Z**2 / of)
+    half = Z / (1 + Z**2 / of) * math.sqrt(share * (1 - share) / of + Z**2 / (4 * of**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def share(successes: int, of: int) -> Estimate:
+    """A share with its interval (`wilson`); nan of nothing."""
+    return Estimate(successes / of, *wilson(successes, of)) if of else Estimate(np.nan, np.nan, np.nan)
+
+
+def median(values: Sequence[float]) -> Estimate:
+    """The median with the two order statistics that hold that of the population with 95 % or more, whatever its shape.
+
+    The k-th smallest and the k-th largest, with the largest k for which fewer than k of n values lie below the median
+    with a probability of at most 2.5 % (David & Nagaraja, Order Statistics, 2003, sec. 7.1). Below six values there is
+    no such k: the ends are nan; without values, all is.
+    """
+    ordered = np.sort(np.asarray(values, float))
+    count = len(ordered)
+    k = int(np.searchsorted(bdtr(np.arange(count), count, 0.5), 0.025, side="right"))
+    value = float(np.median(ordered)) if count else np.nan
+    return Estimate(value, float(ordered[k - 1]), float(ordered[-k])) if k else Estimate(value, np.nan, np.nan)
