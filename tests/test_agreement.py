@@ -1,5 +1,6 @@
 """Agreement of people in a project: whose answers count, and what the command says of them."""
 
+import csv
 import json
 import math
 import uuid
@@ -65,19 +66,35 @@ def test_classes_and_pairs_of_people_are_counted_by_themselves(db):
         ("Ann", "Cid", 2, 1),
         ("Bob", "Cid", 2, 1),
     ]
+    by_class = [(pair.name, pair.first, pair.second, pair.cells, pair.differ) for pair in measured.pairs_by_class]
+    assert by_class == [
+        ("fox", "Ann", "Bob", 10, 0),
+        ("fox", "Ann", "Cid", 2, 1),
+        ("fox", "Bob", "Cid", 2, 1),
+        ("heron", "Ann", "Bob", 1, 1),
+    ]
+    assert [math.isnan(pair.kappa.value) for pair in measured.pairs_by_class] == [False, True, True, True]  # too few
     assert measured.overall.cells == 11 and math.isnan(measured.overall.alpha.value)
 
 
-def test_the_command_shows_what_was_measured_and_says_so_where_nothing_was(db, project, annotator):
-    assert "nothing to compare" in annotator("agreement", project).stdout
+def test_the_command_shows_what_was_measured_and_says_so_where_nothing_was(db, project, annotator, tmp_path):
+    assert "assign overlap" in annotator("agreement", project).stdout
     say(db, "A+", "B+")
     shown = annotator("agreement", project).stdout
     assert "fox" in shown and "Ann, Bob" in shown and "100.0 %" in shown
-    found = json.loads(annotator("agreement", project, "--json").stdout)
+    found = json.loads(annotator("agreement", project, "--json", "--csv", tmp_path / "a.csv").stdout)
+    rows = [(row["by"], row["class"], row["other"], row["same"]) for row in csv.DictReader((tmp_path / "a.csv").open())]
+    assert rows == [
+        ("class", "fox", "", "1.0"),
+        ("class", "all classes", "", "1.0"),
+        ("pair", "all classes", "Bob", "1.0"),
+        ("class and pair", "fox", "Bob", "1.0"),
+        ("week", "all classes", "", "1.0"),
+    ]
     assert found["classes"][0]["alpha"]["value"] is None and found["classes"][0]["raw"]["low"] < 0.9
 
 
-def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db, monkeypatch):
+def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db, monkeypatch, annotator, project):
     monday = datetime(2026, 3, 2, 0, 30, tzinfo=UTC).timestamp()
     for words, at in (("A+", monday - 3600), ("B+", monday), ("C-", monday + 8 * 86400)):
         monkeypatch.setattr(decisions.time, "time", lambda at=at: at)
@@ -85,6 +102,8 @@ def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db
     say(db, "A+", "C-", image_id=2)
     weeks = [(week.monday, week.cells, week.differ) for week in agreement(db).weeks]
     assert weeks == [("2026-03-02", 1, 1), ("2026-03-09", 1, 1)]
+    assert [week.alpha.value for week in agreement(db).weeks] == [0.0, 0.0]
+    assert annotator("agreement", project).stdout.count("2026-03-") == 2
 
 
 def test_a_settlement_changes_nobodys_agreement(db):

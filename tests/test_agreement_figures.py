@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from models.statistics.agreement import cohen_kappa, krippendorff_alpha, raw_agreement
+from models.statistics.agreement import alpha_within, cohen_kappa, krippendorff_alpha, raw_agreement
 
 # Krippendorff 2011, section A: two observers, ten units, binary.
 MEG, OWEN = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
@@ -39,6 +39,33 @@ def test_alpha_with_missing_answers_is_one_minus_observed_over_expected_disagree
     different = sum(one != other for i, one in enumerate(pooled) for j, other in enumerate(pooled) if i != j)
     expected = different / (len(pooled) * (len(pooled) - 1))
     assert krippendorff_alpha(patterns_of(*people)).value == pytest.approx(1 - observed / expected)
+
+
+def test_alpha_within_classes_is_that_of_one_class_and_chance_across_classes_raises_nothing():
+    one = patterns_of(MEG, OWEN)
+    assert alpha_within([one]).value == pytest.approx(krippendorff_alpha(one).value)
+    # Who answers by chance in a rare and in a common class agrees by chance in both, but not in the two pooled.
+    rare, common = {(0, 2): 81, (1, 1): 18, (2, 0): 1}, {(2, 0): 81, (1, 1): 18, (0, 2): 1}
+    pooled = {pattern: rare[pattern] + common[pattern] for pattern in rare}
+    within = alpha_within([rare, common])
+    assert abs(within.value) < 0.01 < 0.6 < krippendorff_alpha(pooled).value
+    assert within.low < 0 < within.high < 0.4
+    many = alpha_within([{(2, 0): 1, (0, 2): 1} for _ in range(100)])
+    assert many.value == 1.0 and many.low > 0.95
+    assert math.isnan(alpha_within([]).value) and math.isnan(alpha_within([{(2, 0): 9}]).value)
+
+
+def test_alpha_of_many_answers_with_none_missing_is_fleiss_kappa():
+    """Fleiss 1971, "Measuring nominal scale agreement among many raters": the mean share of pairs that agree, and
+    chance from the pooled shares; alpha differs from it by (1 - kappa) / answers alone."""
+    rng = np.random.default_rng(0)
+    present = rng.binomial(4, rng.choice([0.1, 0.8], 500))
+    agree = (present * (present - 1) + (4 - present) * (3 - present)).mean() / 12
+    share = present.mean() / 4
+    chance = share**2 + (1 - share) ** 2
+    kappa = (agree - chance) / (1 - chance)
+    patterns = {(k, 4 - k): int((present == k).sum()) for k in range(5)}
+    assert krippendorff_alpha(patterns).value == pytest.approx(kappa + (1 - kappa) / (4 * 500))
 
 
 def test_kappa_is_that_of_scikit_learn():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,24 +17,34 @@ PAIRS_SHOWN = 20
 commands = typer.Typer(rich_markup_mode=None)
 
 
-@commands.command(epilog=examples("annotator agreement birds", "annotator agreement birds --pairs 100 --json"))
+@commands.command(
+    epilog=examples("annotator agreement birds", "annotator agreement birds --pairs 100 --csv agreement.csv")
+)
 def agreement(
     project: Project,
     pairs: Annotated[int, typer.Option(help="Pairs of people in the table.", min=1)] = PAIRS_SHOWN,
+    to: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Write all figures to this file: by class, pair, class and pair, and week."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how often people who answered the same question gave the same answer, with 95 % intervals."""
+    from annotator.exchange.files.text_cells import as_csv
     from annotator.quality.agreement import agreement as measure
+    from annotator.quality.agreement import as_rows
     from annotator.store.database import Database
 
     with progress("comparing answers") as note:
         measured = measure(Database(project), note)
+    if to is not None:
+        to.write_text(as_csv(as_rows(measured)), encoding="utf-8", newline="")
     if as_json:
         print(json.dumps(measured.as_json()))
         return
     if not measured.overall.cells:
         print("No class of any image was answered by two people yet, so there is nothing to compare.")
-        print("It can be once a second person answers images that another one has answered: the Gallery opens any.")
+        print("Let two people answer some images, blind to each other: annotator assign overlap PROJECT --share 10")
         return
     titles = ("class", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %")
     rows = [
@@ -56,6 +67,13 @@ def agreement(
     print_table(titles, rows)
     if len(measured.pairs) > pairs:
         print(f"{counted(len(measured.pairs) - pairs, 'more pair')}: --pairs {len(measured.pairs)}")
+    if len(measured.weeks) > 1:
+        print()
+        rows = [
+            (row.monday, f"{row.cells:,}", f"{row.differ:,}", *_percent(row.raw), *_number(row.alpha))
+            for row in measured.weeks
+        ]
+        print_table(("week of", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %"), rows)
     print(
         "\nEach person's first answer counts. alpha is Krippendorff's, kappa Cohen's: 1 is full agreement, 0 what"
         "\nchance would give, - not measured. Who could see the other's answer may have followed it."

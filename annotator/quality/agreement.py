@@ -6,7 +6,7 @@ person had not seen the first one's answer: only cells that were answered blindl
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
@@ -17,9 +17,11 @@ import numpy as np
 from annotator.records import ABSENT, PRESENT
 from annotator.store import annotator_disagreement, classes
 from annotator.store.database import Database
-from models.statistics.agreement import Estimate, cohen_kappa, krippendorff_alpha, raw_agreement
+from models.statistics.agreement import Estimate, alpha_within, cohen_kappa, krippendorff_alpha, raw_agreement
 
 ALL = "all classes"
+NONE = Estimate(math.nan, math.nan, math.nan)
+ENOUGH = 10  # cells of two people in one class, below which kappa is not given
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class ClassAgreement:
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Two people, over all classes; kappa is Cohen's."""
+    """Two people, over all classes, or in one of them (`name`); kappa is Cohen's, in one class not given (nan) below
+    ENOUGH cells."""
 
     first: str
     second: str
@@ -49,26 +52,32 @@ class PairAgreement:
     differ: int
     raw: Estimate
     kappa: Estimate
+    name: str = ALL
 
 
 @dataclass(frozen=True)
 class WeekAgreement:
-    """One week, from its Monday (YYYY-MM-DD, UTC) on: the cells whose second answer was given in it."""
+    """One week, from its Monday (YYYY-MM-DD, UTC) on: the cells whose second answer was given in it.
+
+    alpha    Krippendorff's within classes (models/statistics/agreement.py), which is 0 for agreement by chance
+    """
 
     monday: str
     cells: int
     differ: int
     raw: Estimate
+    alpha: Estimate
 
 
 @dataclass(frozen=True)
 class Agreement:
     """classes: in the order of the project, those with a cell that several people answered; pairs: those with most
-    cells in common first; weeks: the earliest first."""
+    cells in common first, so are those of each class in pairs_by_class; weeks: the earliest first."""
 
     overall: ClassAgreement
     classes: list[ClassAgreement]
     pairs: list[PairAgreement]
+    pairs_by_class: list[PairAgreement]
     weeks: list[WeekAgreement]
 
     def as_json(self) -> dict[str, Any]:
@@ -77,6 +86,7 @@ class Agreement:
             "overall": plain(asdict(self.overall)),
             "classes": [plain(asdict(row)) for row in self.classes],
             "pairs": [plain(asdict(row)) for row in self.pairs],
+            "pairs_by_class": [plain(asdict(row)) for row in self.pairs_by_class],
             "weeks": [plain(asdict(row)) for row in self.weeks],
         }
 
@@ -85,8 +95,8 @@ def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: 
     """The agreement of everybody who answered; note(done, of) is called from time to time, in images."""
     image_ids = annotator_disagreement.images_of_several(db)
     by_class: dict[int, Counter[tuple[int, int]]] = {}
-    by_pair: dict[tuple[str, str], Counter[tuple[int, int]]] = {}
-    by_week: dict[str, Counter[tuple[int, int]]] = {}
+    by_pair: dict[int, dict[tuple[str, str], Counter[tuple[int, int]]]] = {}
+    by_week: dict[str, dict[int, Counter[tuple[int, int]]]] = {}
     for number, said in enumerate(annotator_disagreement.first_answers(db, image_ids)):
         for class_id, answers in said.items():
             if len(answers) < 2:
@@ -95,22 +105,34 @@ def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: 
             # Agreement can be seen from the second person's answer on.
             second = sorted(answer.at for answer in answers.values())[1]
             present = sum(state == PRESENT for state in states.values())
-            by_class.setdefault(class_id, Counter())[present, len(states) - present] += 1
-            by_week.setdefault(monday(second), Counter())[present, len(states) - present] += 1
+            pattern = present, len(states) - present
+            by_class.setdefault(class_id, Counter())[pattern] += 1
+            by_week.setdefault(monday(second), {}).setdefault(class_id, Counter())[pattern] += 1
+            of_class = by_pair.setdefault(class_id, {})
             for pair in combinations(sorted(states), 2):
-                by_pair.setdefault(pair, Counter())[states[pair[0]], states[pair[1]]] += 1
+                of_class.setdefault(pair, Counter())[states[pair[0]], states[pair[1]]] += 1
         if number % 100 == 0:
             note(number, len(image_ids))
     overall: Counter[tuple[int, int]] = sum(by_class.values(), Counter())
+    of_pairs: dict[tuple[str, str], Counter[tuple[int, int]]] = {}
+    for of_class in by_pair.values():
+        for pair, found in of_class.items():
+            of_pairs.setdefault(pair, Counter()).update(found)
+    known = classes.all_classes(db)
     return Agreement(
-        ClassAgreement(ALL, *_counts(overall), raw_agreement(overall), Estimate(math.nan, math.nan, math.nan)),
+        ClassAgreement(ALL, *_counts(overall), raw_agreement(overall), NONE),
         [
             ClassAgreement(class_.name, *_counts(found), raw_agreement(found), krippendorff_alpha(found))
-            for class_ in classes.all_classes(db)
+            for class_ in known
             if (found := by_class.get(class_.id))
         ],
-        [_pair(*pair, found) for pair, found in sorted(by_pair.items(), key=lambda item: -item[1].total())],
-        [WeekAgreement(monday, *_counts(found), raw_agreement(found)) for monday, found in sorted(by_week.items())],
+        [_pair(*pair, found) for pair, found in _most_first(of_pairs)],
+        [
+            _pair(*pair, found, class_.name)
+            for class_ in known
+            for pair, found in _most_first(by_pair.get(class_.id, {}))
+        ],
+        [_week(start, by_class) for start, by_class in sorted(by_week.items())],
     )
 
 
@@ -124,11 +146,41 @@ def _counts(patterns: Counter[tuple[int, int]]) -> tuple[int, int]:
     return patterns.total(), sum(cells for pattern, cells in patterns.items() if min(pattern))
 
 
-def _pair(first: str, second: str, found: Counter[tuple[int, int]]) -> PairAgreement:
+def _most_first(pairs: dict[tuple[str, str], Counter]) -> list[tuple[tuple[str, str], Counter[tuple[int, int]]]]:
+    return sorted(pairs.items(), key=lambda item: -item[1].total())
+
+
+def _week(start: str, by_class: dict[int, Counter[tuple[int, int]]]) -> WeekAgreement:
+    found: Counter[tuple[int, int]] = sum(by_class.values(), Counter())
+    return WeekAgreement(start, *_counts(found), raw_agreement(found), alpha_within(by_class.values()))
+
+
+def _pair(first: str, second: str, found: Counter[tuple[int, int]], name: str = ALL) -> PairAgreement:
     table = np.array([[found[one, other] for other in (PRESENT, ABSENT)] for one in (PRESENT, ABSENT)])
     differ = int(table[0, 1] + table[1, 0])
     patterns = {(2, 0): int(table[0, 0]), (1, 1): differ, (0, 2): int(table[1, 1])}
-    return PairAgreement(first, second, found.total(), differ, raw_agreement(patterns), cohen_kappa(table))
+    is_enough = name == ALL or found.total() >= ENOUGH
+    kappa = cohen_kappa(table) if is_enough else NONE
+    return PairAgreement(first, second, found.total(), differ, raw_agreement(patterns), kappa, name)
+
+
+def as_rows(measured: Agreement) -> Iterator[list[object]]:
+    """All figures as rows of a table, the headings first; "" where a figure is not measured or a row has none."""
+    ends = [f"{figure}{end}" for figure in ("same", "alpha", "kappa") for end in ("", "_low", "_high")]
+    yield ["by", "class", "person", "other", "week", "answered_twice", "differ", *ends]
+    for row in (*measured.classes, measured.overall):
+        yield ["class", row.name, "", "", "", row.cells, row.differ, *_ends(row.raw, row.alpha, NONE)]
+    for pairs in (measured.pairs, measured.pairs_by_class):
+        for row in pairs:
+            by = "pair" if row.name == ALL else "class and pair"
+            names = [row.name, row.first, row.second]
+            yield [by, *names, "", row.cells, row.differ, *_ends(row.raw, NONE, row.kappa)]
+    for row in measured.weeks:
+        yield ["week", ALL, "", "", row.monday, row.cells, row.differ, *_ends(row.raw, row.alpha, NONE)]
+
+
+def _ends(*figures: Estimate) -> list[object]:
+    return ["" if math.isnan(end) else end for one in figures for end in (one.value, one.low, one.high)]
 
 
 def plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ is the interval that Brown, Cai and DasGupta recommend, Statistical Science 2001
 disagreement are not taken as proof that there is none.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,27 @@ def krippendorff_alpha(patterns: Mapping[tuple[int, int], int]) -> Estimate:
     return _estimate(patterns, _alpha)
 
 
+def alpha_within(groups: Collection[Mapping[tuple[int, int], int]]) -> Estimate:
+    """Krippendorff's alpha of several classes together: one minus the sum of what is observed over the sum of what
+    chance would give within each of them. So classes that are rare or common alike for everybody raise nothing.
+
+    groups    patterns of each class, as in `krippendorff_alpha`, which this is for one class. Jeffreys' prior is
+              shared among them, so that many classes with few cells each are not mostly prior
+    """
+    rng, value, drawn = np.random.default_rng(0), np.zeros((1, 2)), np.zeros((DRAWS, 2))
+    for group in groups:
+        counts, answers = _table(group)
+        if len(counts):
+            value += _disagreement(counts[None], answers)
+            cells = rng.dirichlet(counts + PRIOR / len(groups), DRAWS) * counts.sum()
+            drawn += _disagreement(cells, answers)
+    if not value[0, 1] > 0:
+        return Estimate(np.nan, np.nan, np.nan)
+    alpha = 1 - value[0, 0] / value[0, 1]
+    low, high = np.nanquantile(1 - drawn[:, 0] / drawn[:, 1], TAILS)
+    return Estimate(float(alpha), float(min(low, alpha)), float(max(high, alpha)))
+
+
 def cohen_kappa(table: np.ndarray) -> Estimate:
     """Cohen's kappa of two people (Cohen, Educational and Psychological Measurement, 1960).
 
@@ -58,13 +79,16 @@ def cohen_kappa(table: np.ndarray) -> Estimate:
 
 
 def _estimate(patterns: Mapping[tuple[int, int], int], figure: Callable[..., np.ndarray]) -> Estimate:
-    seen = {pattern: cells for pattern, cells in patterns.items() if sum(pattern) > 1 and cells}
-    if not seen:
-        return Estimate(np.nan, np.nan, np.nan)
-    possible = [(present, people - present) for people in sorted({*map(sum, seen)}) for present in range(people + 1)]
-    answers = np.array(possible, float)
-    counts = np.array([seen.get(pattern, 0) for pattern in possible], float)
+    counts, answers = _table(patterns)
     return _interval(counts, lambda cells: figure(cells, answers))
+
+
+def _table(patterns: Mapping[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray]:
+    """Every possible pattern of as many people as occur: its cells (p,), and itself (p, 2)."""
+    seen = {pattern: cells for pattern, cells in patterns.items() if sum(pattern) > 1 and cells}
+    possible = [(present, people - present) for people in sorted({*map(sum, seen)}) for present in range(people + 1)]
+    counts = np.array([seen.get(pattern, 0) for pattern in possible], float)
+    return counts, np.array(possible, float).reshape(-1, 2)
 
 
 def _interval(counts: np.ndarray, figure: Callable[[np.ndarray], np.ndarray]) -> Estimate:
@@ -87,11 +111,16 @@ def _raw(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def _alpha(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    people = answers.sum(1)
-    observed = cells @ (answers.prod(1) / (people - 1))
-    expected = (cells @ answers).prod(1) / (cells @ people - 1)
+    observed, expected = _disagreement(cells, answers).T
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(expected > 0, 1 - observed / expected, np.nan)
+
+
+def _disagreement(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """(draws, 2) what is observed, and what chance would give."""
+    people = answers.sum(1)
+    observed = cells @ (answers.prod(1) / (people - 1))
+    return np.stack([observed, (cells @ answers).prod(1) / (cells @ people - 1)], 1)
 
 
 def _kappa(cells: np.ndarray) -> np.ndarray:

@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from annotator.exchange.files.text_cells import escaped
-from annotator.quality.agreement import Agreement, agreement
+from annotator.exchange.files.text_cells import as_csv
+from annotator.quality.agreement import ALL, Agreement, agreement, as_rows
 from annotator.roles import Right
 from annotator.shares import counted, percent
 from annotator.store import annotator_disagreement, decisions, versions
@@ -51,6 +51,13 @@ def _agreement(db: Database) -> None:
     )
     if annotator_disagreement.count(db) and frame.may(Right.REVIEW):
         frame.link("review", "Settle what people disagree on", ":material/balance:", settle="1")
+    frame.download(
+        "Download as CSV",
+        lambda: as_csv(as_rows(measured)),
+        file_name="agreement.csv",
+        mime="text/csv",
+        help="All figures: by class, by pair of people, by both, and by week.",
+    )
     colours = theme.palette(st.context.theme.type)
     _by_class(measured, colours)
     left, right = st.columns(2, gap="medium")
@@ -88,12 +95,6 @@ def _by_class(measured: Agreement, colours: theme.Palette) -> None:
                 ],
                 "Agreement by class",
             )
-        frame.download(
-            "Download as CSV",
-            lambda: _as_table(measured).to_csv(index=False),
-            file_name="agreement.csv",
-            mime="text/csv",
-        )
 
 
 def _by_pair(measured: Agreement, colours: theme.Palette) -> None:
@@ -110,6 +111,9 @@ def _by_pair(measured: Agreement, colours: theme.Palette) -> None:
             ]
             table = pd.DataFrame(both, columns=["one", "other", "same", "cells"])
             st.altair_chart(theme.legible(charts.by_pair(table, colours), colours), width="stretch")
+        names = list(dict.fromkeys(pair.name for pair in measured.pairs_by_class))
+        name = st.selectbox("Class", [ALL, *names], format_func=lambda name: "All classes" if name == ALL else name)
+        of_class = measured.pairs if name == ALL else [pair for pair in measured.pairs_by_class if pair.name == name]
         tables.show(
             [
                 {
@@ -119,43 +123,42 @@ def _by_pair(measured: Agreement, colours: theme.Palette) -> None:
                     "kappa": "too few" if math.isnan(pair.kappa.value) else f"{pair.kappa.value:.2f}",
                     "95 %": _between(pair.kappa),
                 }
-                for pair in measured.pairs[:PAIRS_SHOWN]
+                for pair in of_class[:PAIRS_SHOWN]
             ],
             "Agreement by pair of people",
         )
+        if len(of_class) > PAIRS_SHOWN:
+            st.caption(f"{counted(len(of_class) - PAIRS_SHOWN, 'more pair')} in the CSV.")
 
 
 def _by_week(measured: Agreement, colours: theme.Palette) -> None:
     with st.container(border=True):
         st.markdown("#### By week")
         weeks = [week for week in measured.weeks if not math.isnan(week.raw.value)]
-        if len(weeks) < 2:
-            st.caption("One week so far. From the second on its course is drawn here.")
-            return
-        table = pd.DataFrame(
-            [(week.monday, week.raw.value, week.raw.low, week.raw.high, week.cells) for week in weeks],
-            columns=["week", "same", "low", "high", "cells"],
+        if len(weeks) > 1:
+            table = pd.DataFrame(
+                [(week.monday, week.raw.value, week.raw.low, week.raw.high, week.cells) for week in weeks],
+                columns=["week", "same", "low", "high", "cells"],
+            )
+            table["week"] = pd.to_datetime(table["week"])
+            st.altair_chart(theme.legible(charts.by_week(table, colours), colours), width="stretch")
+        tables.show(
+            [
+                {
+                    "week of": week.monday,
+                    "answered twice": f"{week.cells:,}",
+                    "same answer": _percent(week.raw),
+                    "alpha": "too few" if math.isnan(week.alpha.value) else f"{week.alpha.value:.2f}",
+                    "95 %": _between(week.alpha),
+                }
+                for week in weeks
+            ],
+            "Agreement by week",
         )
-        table["week"] = pd.to_datetime(table["week"])
-        st.altair_chart(theme.legible(charts.by_week(table, colours), colours), width="stretch")
-        st.caption("A question counts in the week in which the second person answered it.")
-
-
-def _as_table(measured: Agreement) -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "class": escaped(row.name),
-            "answered_twice": row.cells,
-            "differ": row.differ,
-            "same": row.raw.value,
-            "same_low": row.raw.low,
-            "same_high": row.raw.high,
-            "alpha": row.alpha.value,
-            "alpha_low": row.alpha.low,
-            "alpha_high": row.alpha.high,
-        }
-        for row in (*measured.classes, measured.overall)
-    )
+        st.caption(
+            "A question counts in the week in which the second person answered it. Alpha compares with chance within "
+            "each class."
+        )
 
 
 def _percent(figure: Estimate) -> str:
