@@ -141,7 +141,7 @@ def test_wilsons_interval_is_that_of_the_tables_and_stays_within_0_and_1():
         (1, 29): (0.0061, 0.1718),
     }.items():
         assert wilson(successes, of) == pytest.approx((low, high), abs=2e-4)
-    assert wilson(7, 7)[1] == 1.0
+    assert all(wilson(0, of)[0] == 0.0 and wilson(of, of)[1] == 1.0 for of in range(1, 50))
 
 
 def test_unsure_answers_count_for_no_share_and_empty_bins_are_left_out():

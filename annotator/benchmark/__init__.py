@@ -8,6 +8,7 @@ Temporary projects and processes are gone when a measurement ends, however it en
     data/                                                speed and memory: labels out and in, format by format
     scale/                                               speed and memory: trainings of a million images, clusters
     methods/ effort/ heatmaps.py adapting.py             quality: methods, human effort, heat maps, adapted networks
+    differing.py                                         quality: what answers of people who err teach
     finish/                                              quality: a public protocol, for tools of others as well
     collections/                                         quality: `auto` against the best published method everywhere
     variants/ names.py                                   quality: packaged networks used otherwise, guesses from names

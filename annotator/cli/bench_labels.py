@@ -112,6 +112,24 @@ def bench_collections(
 
 
 @commands.command(
+    "differing",
+    epilog=examples("annotator bench differing", "annotator bench differing --ways first,probable --seeds 2 --json"),
+)
+def bench_differing(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    ways: Annotated[str, typer.Option(metavar="A,B,...", help="Ways to use the answers [default: all].")] = "",
+    seeds: Annotated[int, typer.Option(help="Repetitions with other images, mistakes and weights.", min=1)] = 6,
+    as_json: AsJson = False,
+) -> None:
+    """What answers of people who err teach: what they differ on left out, taken, weighed by who errs, or settled."""
+    from annotator.benchmark.differing import WAYS, measure
+
+    result = bench.run_benchmark(measure, images, truth, seeds=seeds, ways=bench.names(ways) or WAYS)
+    print_bench(result, as_json)
+
+
+@commands.command(
     "effort",
     epilog=examples(
         "annotator bench effort",

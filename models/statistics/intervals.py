@@ -16,7 +16,8 @@ def wilson(successes: int, of: int) -> tuple[float, float]:
     share = successes / of
     middle = (share + Z**2 / (2 * of)) / (1 + Z**2 / of)
     half = Z / (1 + Z**2 / of) * math.sqrt(share * (1 - share) / of + Z**2 / (4 * of**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # Both ends that are exact: rounding must not make 0 of 26 "<1 % to 12 %".
+    return 0.0 if not successes else middle - half, 1.0 if successes == of else middle + half
 
 
 def share(successes: int, of: int) -> Estimate:

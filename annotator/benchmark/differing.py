@@ -1,0 +1,173 @@
+"""What people who err teach the model, by what is made of their answers: mean AP on the images that nobody answered.
+
+Some images are answered in every class by all of a team, as many by one of them only. The first of the team is
+careless. What the model is taught of these answers:
+
+    first       the first answer to each cell is taken for right
+    agreed      what people differ on is left out: what a project does until it is settled
+    majority    what people differ on is decided by most of them; a draw is left out
+    probable    what people differ on is decided by how often each of them errs (models/statistics/error_rates.py),
+                where that is as sure as an export asks for (quality/differing.py); the rest is left out
+    sure        every answer is decided so, those that one person alone gave as well, from a lower probability on
+    weighted    the likelier answer to each cell, with the probability that it is right as its weight
+    drawn       both answers to each cell, each with its probability as its weight
+    settled     what people differ on is settled by somebody who is right
+
+Methods take a mask of cells, and no weights: in `weighted` and `drawn` the scores are the mean of DRAWS models, and
+what is 70 % sure is taught to 70 % of them.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.benchmark.datasets import DataSet
+from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.benchmark.methods import data
+from annotator.benchmark.methods.images import ComparedImages
+from annotator.benchmark.methods.options import Options
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.quality.differing import SURE
+from models.labels import ABSENT, PRESENT, UNSEEN
+from models.methods import make_method
+from models.statistics.error_rates import error_rates
+from models.statistics.metrics import mean_average_precision
+from models.trainers import make_trainer
+from models.trainers.base import TrainingLabels
+
+WAYS = ("first", "agreed", "majority", "probable", "sure", "weighted", "drawn", "settled")
+TEAMS = (2, 3)
+ANSWERED = 0.3  # share of the images
+CAREFUL, CARELESS = (0.15, 0.01), (0.45, 0.04)  # share missed of what is there; false alarms of what is not
+SURE_OF_ALL = 0.8  # probability from which `sure` teaches a label; few answers of one person alone reach more
+DRAWS = 4
+
+
+def measure(
+    images: Path | None = None, truth: Path | None = None, *, seeds: int = 6, ways: Sequence[str] = WAYS
+) -> dict[str, Any]:
+    """Train `auto` on each way of using answers, with teams of two and of three people.
+
+    images, truth    a folder and its labels; None: the sample data
+    ways             of WAYS; `agreed`, which the others are compared with, always takes part
+    returns          {"bench", "figures": {"<team> people, <way>": mean AP over the seeds, in [0, 1]; "... over agreed":
+                     the mean difference to `agreed`, with "low" and "high", the smallest and the largest of a seed}}
+
+    Raises AnnotatorError for images or a truth that do not fit, or a way there is not.
+    """
+    if unknown := [way for way in ways if way not in WAYS]:
+        raise AnnotatorError(f"Answers cannot be used by {unknown[0]!r}. {did_you_mean(unknown[0], WAYS, 99)}")
+    ways = [way for way in WAYS if way in (*ways, "agreed")]
+    dataset = data.read(images, truth, None, None, split=False)
+    figures: dict[str, float] = {"images": len(dataset.train), "classes": len(dataset.classes), "seeds": seeds}
+    with scratch_folder() as scratch:
+        compared = ComparedImages(dataset, Options(("auto",), work=scratch).checked())
+        for people in TEAMS:
+            found = [_seed(dataset, compared, people, seed, ways) for seed in range(seeds)]
+            for way in ways:
+                figures[f"{people} people, {way}"] = statistics.fmean(of[way] for of in found)
+                over = [of[way] - of["agreed"] for of in found]
+                if way != "agreed":
+                    figures[f"{people} people, {way} over agreed"] = statistics.fmean(over)
+                    figures[f"{people} people, {way} over agreed, low"] = min(over)
+                    figures[f"{people} people, {way} over agreed, high"] = max(over)
+    return {"bench": "differing", "figures": figures, "ratios": {}}
+
+
+def _seed(dataset: DataSet, images: ComparedImages, people: int, seed: int, ways: Sequence[str]) -> dict[str, float]:
+    say(f"{people} people, seed {seed}")
+    rng, truth = np.random.default_rng([people, seed]), dataset.train.truth
+    order = rng.permutation(len(truth))
+    rows, others = np.split(order, [max(2, round(ANSWERED * len(truth)))])
+    rows = np.sort(rows)
+    answers, given = answers_of(rng, truth[rows], people)
+    results: dict[str, float] = {}
+    for way in ways:
+        drawing = np.random.default_rng([people, seed, WAYS.index(way)])  # the same whichever ways take part
+        taught = taught_by(way, drawing, answers, given, truth[rows])
+        scores = [_scores(images, rows, labels, seed)[others] for labels in taught]
+        results[way] = mean_average_precision(np.mean(scores, 0), truth[others])
+    return results
+
+
+def answers_of(rng: np.random.Generator, truth: np.ndarray, people: int) -> tuple[np.ndarray, np.ndarray]:
+    """What a team says of images whose truth (n, C) is given: (P, n, C) bool, and (P, n) bool, who answered which."""
+    missed, raised = np.array([CARELESS] + [CAREFUL] * (people - 1)).T[:, :, None, None]
+    answers = rng.random((people, *truth.shape)) < np.where(truth, 1 - missed, raised)
+    owner, by_all = rng.integers(0, people, len(truth)), rng.random(len(truth)) < 0.5
+    return answers, (np.arange(people)[:, None] == owner) | by_all
+
+
+def taught_by(
+    way: str, rng: np.random.Generator, answers: np.ndarray, given: np.ndarray, truth: np.ndarray
+) -> list[np.ndarray]:
+    """The labels (n, C) of each model: PRESENT, ABSENT, or UNSEEN where a cell is left out; one of WAYS."""
+    said = answers & given[:, :, None]
+    yes, of = said.sum(0), given.sum(0)[:, None]
+    differ = (yes > 0) & (yes < of)
+    # Who comes first is chance: a cell that somebody answered has the answer of one of them.
+    first_of = np.argmax(given * rng.random(given.shape), 0)
+    first = answers[first_of, np.arange(len(first_of))]
+    labels = np.where(first, PRESENT, ABSENT).astype(np.int8)
+    if way == "first":
+        return [labels]
+    if way == "settled":
+        return [np.where(differ, np.where(truth, PRESENT, ABSENT), labels).astype(np.int8)]
+    if way == "agreed":
+        return [np.where(differ, UNSEEN, labels).astype(np.int8)]
+    if way == "majority":
+        most = np.where(2 * yes > of, PRESENT, np.where(2 * yes < of, ABSENT, UNSEEN))
+        return [np.where(differ, most, labels).astype(np.int8)]
+    present = probability(answers, given)
+    if way == "drawn":
+        drawn = rng.random((DRAWS, *present.shape)) < present
+        return list(np.where(drawn, PRESENT, ABSENT).astype(np.int8))
+    likely, right = np.where(present >= 0.5, PRESENT, ABSENT), np.maximum(present, 1 - present)
+    if way == "weighted":
+        kept = rng.random((DRAWS, *present.shape)) < right
+        return list(np.where(kept, likely, UNSEEN).astype(np.int8))
+    if way == "probable":
+        return [np.where(differ, np.where(right < SURE, UNSEEN, likely), labels).astype(np.int8)]
+    return [np.where(right < SURE_OF_ALL, UNSEEN, likely).astype(np.int8)]
+
+
+def probability(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """(n, C) how probable each class is there, by who said what and how often each of them errs."""
+    people, images, classes = answers.shape
+    pattern_of = [
+        [(c, tuple((p, bool(answers[p, i, c])) for p in np.flatnonzero(given[:, i]).tolist())) for c in range(classes)]
+        for i in range(images)
+    ]
+    patterns = Counter(pattern for of in pattern_of for pattern in of if len(pattern[1]) > 1)
+    rates = error_rates(patterns, people, classes)
+    cells, there = np.zeros(classes), np.ones(classes)  # a cell of the prior, half of which is there
+    for (class_, said), many in patterns.items():
+        cells[class_] += many
+        there[class_] += many * rates.probability[class_, said]
+    share = there / (cells + 2)
+    alone = {}
+    for person in range(people):
+        for class_ in range(classes):
+            finds, rejects = rates.sensitivity[person, class_, 0], rates.specificity[person, class_, 0]
+            for said in (True, False):
+                if_present = share[class_] * (finds if said else 1 - finds)
+                if_absent = (1 - share[class_]) * (1 - rejects if said else rejects)
+                alone[class_, ((person, said),)] = if_present / (if_present + if_absent)
+    known = alone | rates.probability
+    return np.array([[known[pattern] for pattern in of] for of in pattern_of])
+
+
+def _scores(images: ComparedImages, rows: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
+    """(N, C) probabilities of `auto`, taught so; what is left out is masked, as in worker/train.py."""
+    used = labels != UNSEEN
+    kept = used.any(1)
+    taught = TrainingLabels(rows[kept], labels[kept], None if used[kept].all() else used[kept], used[kept])
+    trainer = make_trainer(make_method("auto"), images, taught, seed=seed)
+    for _ in trainer.epochs():
+        pass
+    return np.nan_to_num(trainer.outcome().probabilities)
