@@ -7,11 +7,18 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from streamlit.testing.v1 import AppTest
 from test_annotator_disagreement import say
 
 from annotator.quality.agreement import agreement
 from annotator.records import Decision
 from annotator.store import annotator_disagreement, decisions
+from annotator.ui import context
+
+PAGE = """
+from annotator.ui.pages import agreement
+agreement.page()
+"""
 
 
 @pytest.mark.parametrize(
@@ -113,3 +120,22 @@ def test_a_settlement_changes_nobodys_agreement(db):
     settled = Decision("settles-it", "label", "Rita", "settlement", 1, 1, 1)
     assert decisions.decide(db, [settled]).saved == ["settles-it"] and annotator_disagreement.count(db) == 0
     assert agreement(db).as_json() == before
+
+
+def test_the_page_shows_pairs_of_one_class_and_every_week_with_alpha(db, project):
+    for image_id in range(1, 11):
+        say(db, "A+" if image_id % 2 else "A-", "B+" if image_id % 3 else "B-", image_id=image_id)
+    say(db, "A+", "C-", class_id=2)
+    context.open_project(project)
+    page = AppTest.from_string(PAGE, default_timeout=30).run()
+
+    def table(label: str) -> str:
+        return next(html.proto.body for html in page.get("html") if f'aria-label="{label}"' in html.proto.body)
+
+    assert "Ann, Bob" in table("Agreement by pair of people") and "Ann, Cid" in table("Agreement by pair of people")
+    page.selectbox[0].select("heron").run()
+    assert not page.exception
+    assert "Ann, Bob" not in table("Agreement by pair of people")
+    assert "too few" in table("Agreement by pair of people")
+    week = agreement(db).weeks[0]
+    assert f"<td>{week.alpha.value:.2f}</td>" in table("Agreement by week")
