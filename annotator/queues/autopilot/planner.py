@@ -37,8 +37,8 @@ from annotator.store.history import LABELED, UNTOUCHED
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
-EXPLORED = 20  # and so many more without a known positive are answered in every class, fewer where there are MANY images
-MANY, EXPLORED_OF_MANY = 50, 8  # a class: first grids then teach as much of what is absent, in fewer seconds,
+EXPLORED = 20  # and so many more without a known positive are answered in every class;
+MANY, EXPLORED_OF_MANY = 50, 8  # with so many images a class fewer, as grids then teach what is absent in less time:
 SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
 LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
