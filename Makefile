@@ -35,6 +35,7 @@ check: $(VENV)/installed-for-tests
 test: $(VENV)/installed-for-tests
 	$(BIN)/python tests/get_chromium.py
 	$(BIN)/python tests/get_caddy.py
+	$(BIN)/python tests/get_nginx.py
 	@$(MAKE) --no-print-directory -j 2 lint user-tests
 
 unit-tests: $(VENV)/installed-for-tests

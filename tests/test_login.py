@@ -17,6 +17,7 @@ import httpx
 import itsdangerous
 import pytest
 from get_caddy import proxy
+from get_nginx import nginx
 from joserfc.jwk import RSAKey
 from login_provider import Provider, providing, written
 from person import on_screen, wait_for_another, wait_for_picture
@@ -66,23 +67,32 @@ class Team:
 
 
 @contextmanager
-def team(folder: Path, photos: Path, class_file: Path, metadata: str) -> Iterator[Team]:
-    """Serve a new project behind Caddy to whoever this provider vouches for."""
+def caddy(folder: Path, port: int, tls: int, plain: int) -> Iterator[subprocess.Popen]:
+    config = folder / "Caddyfile"
+    config.write_text(PROXY % (plain, tls, tls, port))
+    with proxy(config) as process:
+        yield process
+
+
+PROXIES = {"caddy": caddy, "nginx": lambda folder, port, tls, _: nginx(folder, port, tls)}
+
+
+@contextmanager
+def team(folder: Path, photos: Path, class_file: Path, metadata: str, behind: str = "caddy") -> Iterator[Team]:
+    """Serve a new project behind one of PROXIES to whoever this provider vouches for."""
     project = folder / "project"
     set_up(project, images_folder=photos, class_file=class_file)
     about = written(folder, metadata)
     port, tls, plain = _ports()
-    config = folder / "Caddyfile"
-    config.write_text(PROXY % (plain, tls, tls, port))
     address = f"https://localhost:{tls}{BASE}"
     options = ["--auth", "oidc", "--oidc", str(about), "--url", f"{address}/", "--behind", "127.0.0.1"]
     command = [sys.executable, "-P", "-m", "annotator", "serve", str(project), "--no-browser", "--port", str(port)]
-    with (folder / "serve.log").open("wb") as log, proxy(config) as caddy:
+    with (folder / "serve.log").open("wb") as log, PROXIES[behind](folder, port, tls, plain) as proxying:
         served = subprocess.Popen([*command, *options], stdout=log, stderr=log, start_new_session=True)
         try:
 
             def answers() -> bool:
-                assert served.poll() is None and caddy.poll() is None, (folder / "serve.log").read_text()
+                assert served.poll() is None and proxying.poll() is None, (folder / "serve.log").read_text()
                 return is_up(f"{address}/_stcore/health")
 
             until(answers, 90)
@@ -135,7 +145,8 @@ def signed_in(client: httpx.Client, address: str) -> str:
     return known.group(1) if known else ""
 
 
-def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos, class_file):
+@pytest.mark.parametrize("behind", PROXIES)
+def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos, class_file, behind):
     port = free_port()
     user = '{"sub": "7", "name": "Ann Lee", "email": "ann@example.org", "email_verified": true}'
     command = [str(Path(sys.executable).with_name("oidc-provider-mock")), "--port", str(port), "--user-claims", user]
@@ -144,7 +155,7 @@ def test_a_person_signs_in_waits_for_a_role_and_labels(browser, tmp_path, photos
     metadata = f"http://127.0.0.1:{port}/.well-known/openid-configuration"
     try:
         until(lambda: is_up(metadata), 60)
-        with team(tmp_path, photos, class_file, metadata) as team_:
+        with team(tmp_path, photos, class_file, metadata, behind) as team_:
             page = browser.new_page(viewport={"width": 1200, "height": 800}, ignore_https_errors=True)
             page.goto(f"{team_.address}/grid")
             page.get_by_role("link", name="Sign in").click()
