@@ -101,6 +101,9 @@ def test_a_long_upgrade_says_how_far_it_is(db, project, monkeypatch, caplog):
         sql.execute("ALTER TABLE audit DROP COLUMN people")
     db.close()
     monkeypatch.setattr(upgrading, "TOLD_FROM", 0)
+    monkeypatch.setattr(upgrading, "EVERY", 0.0)  # a sign of life at every look at the clock, which is after
+    monkeypatch.setattr(upgrading, "_INSTRUCTIONS", 20)
     Database(project)
     told = [record.getMessage() for record in caplog.records if record.name == "annotator.upgrade"]
     assert told[1] == "Step 1 of 1 (m012)" and "up to date: 1 to do" in told[0] and "is up to date" in told[-1]
+    assert set(told[2:-1]) == {"Step 1 of 1 (m012): 0 s so far"}

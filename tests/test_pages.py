@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from annotator.queues import query_order
 from annotator.records import Decision
 from annotator.store import adapting, configuration, decisions, jobs
-from annotator.ui import context, frame, navigation
+from annotator.ui import access, context, frame, navigation
 from models import catalogue
 
 SCRIPT = """
@@ -104,6 +104,20 @@ def test_settings_ask_for_an_adapted_network_show_how_far_it_is_and_pause_it(sho
     test.button(key="adapt_pause").click().run()
     assert adapting.wanted(db) == "pause"
     adapting.release(db)
+
+
+def test_settings_say_how_to_set_up_a_login_provider_and_the_file_is_what_serve_takes(show, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        context, "_reached", [(access.access("invitation", 8501, url="http://birds.lab:8501/a/"), None)]
+    )
+    code = [one.value for one in show("settings").code]
+    assert "https://birds.lab:8501/a/oauth2callback" in code
+    (written,) = [text for text in code if "client_secret" in text]
+    file = tmp_path / "provider.toml"
+    file.write_text(written)
+    file.chmod(0o600)
+    with_it = access.access("oidc", 8501, url="https://birds.lab/a/", provider=file)
+    assert with_it.provider and with_it.provider.keys() >= set(access.NEEDED)
 
 
 def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(show):

@@ -36,6 +36,11 @@ def sessions() -> Sessions | None:
     return _reached[0][1] if _reached else None
 
 
+def address() -> str:
+    """The address that people open, without a slash at the end; "" where only this computer is served."""
+    return _reached[0][0].address if _reached and _reached[0][0].is_team else ""
+
+
 def mode() -> str:
     """How people get to the project: one of access.MODES."""
     return _reached[0][0].mode if _reached else LOCAL

@@ -10,6 +10,12 @@ from annotator.store.database import Database
 from annotator.ui import adapting, class_names, context, frame, networks
 from models import catalogue
 
+PROVIDER = {  # access.NEEDED, with what a provider gives for each
+    "client_id": "annotator",
+    "client_secret": "...",
+    "server_metadata_url": "https://login.example.org/.well-known/openid-configuration",
+}
+
 
 def page() -> None:
     """The page."""
@@ -42,8 +48,37 @@ def _settings() -> None:
     frame.link("members", "Members: who may do what", ":material/group:")
     frame.link("people", "People: how each answers", ":material/badge:")
     frame.link("assignment", "Assignment: who is asked what", ":material/assignment_ind:")
+    _login_provider(context.address() or "https://labels.example.org")
 
     st.caption("Auto-accept is on the Certificate page.")
+
+
+def _login_provider(address: str) -> None:
+    """How to let people sign in at a login provider.
+
+    address    that people open
+    """
+    address = address.replace("http://", "https://", 1)  # providers send people back to such addresses only
+    with st.expander("Login provider (OpenID Connect): how to set one up"):
+        st.markdown(
+            "Any provider will do: Keycloak, Entra ID, Okta, Google, a university's. Register an application there "
+            "with this redirect address:"
+        )
+        st.code(f"{address}/oauth2callback", language=None, wrap_lines=True)
+        st.markdown("Write what the provider gives you into a file that only you can read, such as `provider.toml`:")
+        lines = [f'{name} = "{value}"' for name, value in PROVIDER.items()]
+        st.code("\n".join(lines), language="toml", wrap_lines=True)
+        st.markdown("Then install what the login needs, and start the server with it:")
+        st.code(
+            "pip install 'multilabel-annotator[auth]'\n"
+            f"annotator serve PROJECT --auth oidc --oidc provider.toml --url {address}/",
+            language=None,
+            wrap_lines=True,
+        )
+        st.caption(
+            "The address must begin with https://: a reverse proxy, such as Caddy, sees to that. Add --behind and the "
+            "proxy's address. docs/team.md has more."
+        )
 
 
 def _order(db: Database) -> None:
