@@ -1,5 +1,6 @@
 """Several projects behind one address: each visitor sees those in which they have a role, and nothing of the others."""
 
+import http.client
 import os
 import re
 import signal
@@ -129,6 +130,20 @@ def test_a_visitor_sees_the_projects_of_theirs_and_nothing_of_others(team):
     assert "birds" not in ann.get(f"{address}/")[1]
     ann.get(f"{address}/mammals/sign-out")
     assert "mammals" not in ann.get(f"{address}/")[1]
+
+
+def test_whoever_asks_too_much_of_the_start_page_is_told_to_wait_and_the_others_are_not(team):
+    _, (birds, _) = team
+    connection = http.client.HTTPConnection("127.0.0.1", birds.port - 1, timeout=30)
+
+    def status(visitor: str) -> int:
+        connection.request("GET", "/", headers={"x-forwarded-for": visitor})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    count = next(count for count in range(9000) if status("10.0.0.1") == 429)
+    assert count > 1000 and status("10.0.0.2") == 200
 
 
 def test_a_server_that_dies_is_started_again_and_all_end_with_the_start_page(folder, tmp_path):

@@ -1,9 +1,10 @@
 """What each role may ask of the server that serves a project to its members, and whose session a request is in."""
 
 import http.client
+import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +17,9 @@ from served import Served, until
 from websockets.exceptions import InvalidStatus
 
 from annotator.roles import Role
-from annotator.store import decisions, members
+from annotator.store import access_tokens, decisions, members
 from annotator.store.database import Database
+from annotator.ui.allowance import MOST_KNOWN, Allowance, network_of
 from annotator.ui.keys import SERVED_TO_TEAM, cookie_name
 from annotator.ui.tokens import Tokens
 
@@ -53,7 +55,13 @@ def cookie(served: Served, name: str) -> str:
 
 
 def ask(
-    served: Served, name: str, path: str, body: dict | None = None, page_of: str | None = None, **headers: str
+    served: Served,
+    name: str,
+    path: str,
+    body: dict | None = None,
+    page_of: str | None = None,
+    method: str = "GET",
+    **headers: str,
 ) -> tuple[int, dict[str, str], str]:
     """Status, headers and text of a request in somebody's session; a POST where there is a body.
 
@@ -64,7 +72,7 @@ def ask(
     given |= {key.replace("_", "-"): value for key, value in headers.items()}
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
     if body is None:
-        connection.request("GET", path, headers=given)
+        connection.request(method, path, headers=given)
     else:
         connection.request("POST", path, json.dumps(body), given | {"content-type": "application/json"})
     answer = connection.getresponse()
@@ -251,6 +259,58 @@ def test_whoever_asks_far_more_than_a_page_does_is_told_to_wait_and_the_others_a
     assert ask(shared, "guest", "/api/items", {"images": [1]})[0] == 200
 
 
+def until_refused(
+    served: Served, source: str, path: str, secrets: Iterable[str] = ("",), method: str = "GET"
+) -> tuple[int, list[int]]:
+    """How many requests from this address of this machine are answered until one is told to wait, with these secrets in
+    turn; the status of the next one with the last secret, and of one without a secret from the usual address."""
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30, source_address=(source, 0))
+
+    def status(secret: str, way: str = method) -> int:
+        connection.request(way, path, headers={"authorization": f"Bearer {secret}"} if secret else {})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    for count, secret in enumerate(itertools.islice(itertools.cycle(secrets), 9000)):
+        if status(secret) == 429:
+            return count, [status(secret), ask(served, NOBODY, path)[0]]
+    raise AssertionError(f"9000 requests for {path} were answered")
+
+
+def test_programs_are_limited_by_their_token_and_invented_tokens_and_questions_whether_it_is_ready_by_address(shared):
+    db = Database(shared.project)
+    hasty, patient = (access_tokens.make(db, name, "metrics", "test") for name in ("hasty", "patient"))
+    bearer = {"authorization": f"Bearer {hasty}"}
+    assert ask(shared, NOBODY, "/metrics", **bearer)[0] == 200
+    count, after = until_refused(shared, "127.0.0.1", "/metrics", [hasty], "POST")
+    assert count > 1000 and after == [429, 401]
+    assert ask(shared, NOBODY, "/metrics", authorization=f"Bearer {patient}")[0] == 200
+    count, after = until_refused(shared, "127.0.0.2", "/metrics", (f"invented-{number}" for number in range(9000)))
+    assert count > 1000 and after == [429, 401]
+    count, after = until_refused(shared, "127.0.0.3", "/ready")
+    assert count > 1000 and after == [429, 200]
+    assert ask(shared, "guest", "/api/items", {"images": [1]})[0] == 200
+
+
+def test_what_is_remembered_of_those_who_ask_has_a_bound_and_forgets_none_who_go_on_asking():
+    allowance = Allowance(burst=1, a_second=0)
+    assert allowance.take("hasty") and allowance.take("early")
+    for number in range(MOST_KNOWN):
+        assert allowance.take(number) and not allowance.take("hasty")
+    assert allowance.take("early"), "it was forgotten"
+    one, other, far = "2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"
+    assert network_of(one) == network_of(other) != network_of(far)
+    assert network_of("::ffff:10.0.0.1") == network_of("10.0.0.1") != network_of("10.0.0.2")
+    assert len(network_of("x" * 60_000)) == 64
+
+
+@pytest.mark.parametrize("name", ["owner", "guest", NOBODY])
+def test_nothing_is_uploaded_by_streamlits_own_means(shared, name):
+    for method in ("PUT", "DELETE", "OPTIONS", "GET"):
+        assert ask(shared, name, "/_stcore/upload_file/a/b", method=method)[0] == 404, method
+
+
 def test_pages_show_each_role_what_it_may_use(browser, shared):
     """The navigation bar, and an address that somebody types."""
     bars = {}
@@ -269,7 +329,7 @@ def test_pages_show_each_role_what_it_may_use(browser, shared):
                 timeout=60_000
             )
     assert {"Annotate", "Grid"} & set(bars["guest"]) == set() and "Gallery" in bars["guest"]
-    assert all(set(less) < set(more) for less, more in pairwise(bars.values()))
+    assert all(set(less) < set(more) for less, more in itertools.pairwise(bars.values()))
 
 
 def test_what_owners_hide_is_closed_to_annotators_and_open_to_reviewers(shared):

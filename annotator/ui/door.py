@@ -7,17 +7,19 @@ at a provider, which is Streamlit's; what a member may do there is up to the rou
 
 Without a cookie nothing is answered. A request that names another origin is refused even with the cookie: browsers send
 the cookies of one port of a machine to all of them. Two addresses are for programs, which have an access token instead
-of the cookie; they refuse whatever names an origin.
+of the cookie; they refuse whatever names an origin. Where there are members, whoever asks has an allowance: a member,
+a program by its token, and everybody else by their address.
 """
 
+import hashlib
 import html
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from anyio.to_thread import run_sync
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import auth_util
 
@@ -26,7 +28,21 @@ from annotator.store import acting, members
 from annotator.store.members import Member
 from annotator.ui import sessions as sessions_
 from annotator.ui.access import HOSTS, OIDC, Access
-from annotator.ui.allowance import Allowance
+from annotator.ui.allowance import Allowance, network_of
+from annotator.ui.closed import (
+    BY_INVITATION,
+    BY_LOGIN,
+    CLOSED,
+    OTHER,
+    PAGE,
+    SIGN_OUT_LINK,
+    SIGNED_OUT,
+    WAITING,
+    closed,
+    in_words,
+    too_many,
+    used_up,
+)
 from annotator.ui.keys import Keys, cookie_name, listing_name
 from annotator.ui.sessions import Sessions
 from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
@@ -35,6 +51,7 @@ PREDICTIONS_PATH, METRICS_PATH = "/api/predictions", "/metrics"
 FOR_PROGRAMS = (PREDICTIONS_PATH, METRICS_PATH)  # need no cookie: their routes take an access token and nothing else
 HEALTH = "/_stcore/health"  # open to all, so that a script can wait for the server; the answer is only "ok"
 READY = "/ready"  # open to all; says in a few words whether people can work
+UPLOADS = "/_stcore/upload_file/"  # Streamlit's, which no page of ours uses: files are sent to /api/upload
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 FROM_PROVIDER = ("/auth/login", "/oauth2callback")  # Streamlit's, on the way to a login provider and back
 PROVIDER_SIGN_OUT = "/auth/logout"  # Streamlit's, too
@@ -46,41 +63,6 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>%s
-<style>
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em; }
-a.button { display: inline-block; padding: 0.5em 1.2em; border-radius: 9px; background: #0b7265; color: #fff;
-  text-decoration: none; }
-</style>
-%s</html>
-"""
-CLOSED = """<h1>This browser has no access yet</h1>%s
-<p>Open the address that <code>annotator serve</code> printed when it started. It works once. To get a fresh one, for
-this browser or another, run <code>annotator link PROJECT</code> on the machine that serves the project.</p>
-<p>If this browser had access before and you followed a link to get here: <a href="%s">open the page again</a>.</p>
-"""
-BY_INVITATION = """<h1>Open your invitation link</h1>%s
-<p>Each person who labels here has a link of their own. Open yours again, or ask an owner of the project for a new
-one.</p><p>If you are signed in and followed a link to get here: <a href="%s">open the page again</a>. Answers that this
-browser has not sent yet are kept in it.</p>
-"""
-BY_LOGIN = """<h1>Sign in to label</h1>%s
-<p><a class="button" href="%s">Sign in</a></p><p>Answers that this browser has not sent yet are kept in it.</p>
-"""
-UNREACHABLE = """<h1>The login provider does not answer</h1><p>Nobody can sign in until it does; whoever is signed in
-works on. Try again in a few minutes. If it stays so, whoever runs this server finds the reason in its log.</p>
-"""
-WAITING = """<h1>You are signed in, but not let in yet</h1><p>You are known here as <b>%s</b>, and have no role. Ask an
-owner of the project to give you one on the Members page; then <a href="%s">open the page again</a>.</p>%s
-"""
-OTHER = """<h1>This link is for somebody else</h1><p>This browser is signed in as <b>%s</b>, and the link that you
-opened begins the session of <b>%s</b>. <a href="%s">Stay %s</a>, or sign out and open the link again.</p>%s
-"""
-SIGNED_OUT = """<h1>You are signed out</h1><p>Your invitation link signs you in again.</p>"""
-SIGN_OUT_LINK = """<p><a class="button" href="%s">Sign out</a></p>"""
-TOO_MANY = "More requests than one person can cause. Wait a few seconds; nothing is lost."
 
 
 class Door:
@@ -103,6 +85,7 @@ class Door:
         self.app, self.tokens, self.keys, self.access, self.sessions = app, tokens, keys, access, sessions
         self.base = access.base if access else ""
         self.allowance = Allowance()
+        self._accepted: set[bytes] = set()  # digests of tokens that a route for programs has accepted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -111,10 +94,15 @@ class Door:
         headers = Headers(scope=scope)
         send = self._with_headers(send, headers.get("host", ""))
         answer = await self._answer(scope, headers)
-        if answer is None and scope["path"].removeprefix(self.base) in FROM_PROVIDER:
-            await self.app(scope, receive, _in_words(scope, receive, send))
-        elif answer is None:
-            await self.app(scope, receive, self._with_listing(scope, send))
+        if answer is None:
+            path = scope["path"].removeprefix(self.base)
+            if path in FROM_PROVIDER:
+                send = in_words(scope, receive, send)
+            elif path in FOR_PROGRAMS:
+                send = self._noting_tokens(headers, send)
+            else:
+                send = self._with_listing(scope, send)
+            await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
@@ -132,13 +120,22 @@ class Door:
         if not scope["path"].startswith(f"{self.base}/"):
             return RedirectResponse(f"{self.base}/") if scope["path"] in ("/", self.base) else _not_found()
         path = scope["path"].removeprefix(self.base)
+        if path.startswith(UPLOADS):
+            return _not_found()
         if path in FOR_PROGRAMS and scope["type"] == "http":
-            return None if origin is None else PlainTextResponse("This is for programs, not for web pages.\n", 403)
+            if origin is not None:
+                return PlainTextResponse("This is for programs, not for web pages.\n", 403)
+            token = _digest(headers)
+            return self._limited(token if token in self._accepted else _client(scope))
         if path == READY and scope["type"] == "http":
-            return None
+            return self._limited(_client(scope))
         if self.sessions is None:
             return self._of_this_computer(scope, headers, path)
         return await self._of_member(self.sessions, scope, headers, path)
+
+    def _limited(self, who: Hashable) -> Response | None:
+        """The answer to somebody who asks too much; None for everybody else, and where there are no members."""
+        return None if self.sessions is None or self.allowance.take(who) else too_many()
 
     def _of_this_computer(self, scope: Scope, headers: Headers, path: str) -> Response | None:
         """The answer where there are no members."""
@@ -157,15 +154,14 @@ class Door:
             return None
         if path == HEALTH:
             return PlainTextResponse("ok")
-        return _closed(path, CLOSED % (_used_up(key), _address(scope)))
+        return closed(path, CLOSED % (used_up(key), _address(scope)))
 
     async def _of_member(self, sessions: Sessions, scope: Scope, headers: Headers, path: str) -> Response | None:
         """The answer where the project is served to its members."""
         cookies = HTTPConnection(scope).cookies
         member = await _member(sessions, cookies)
-        client = scope.get("client")
-        if not self.allowance.take(member.id if member else client[0] if client else ""):
-            return JSONResponse({"error": TOO_MANY}, 429, headers={"retry-after": "5", "cache-control": "no-store"})
+        if answer := self._limited(member.id if member else _client(scope)):
+            return answer
         sessions_.asking(member.id if member else acting.NOBODY)
         is_in = member is not None and member.right >= Right.LOOK
         if scope["type"] == "websocket":
@@ -185,11 +181,11 @@ class Door:
             return PlainTextResponse("ok")
         if member is not None:
             sign_out = SIGN_OUT_LINK % (self.base + SIGN_OUT)
-            return _closed(path, WAITING % (html.escape(member.name), _address(scope), sign_out))
+            return closed(path, WAITING % (html.escape(member.name), _address(scope), sign_out))
         if self.access and self.access.mode == OIDC:
-            return _closed(path, BY_LOGIN % (_used_up(given.get("key")), self.base + SIGN_IN))
-        why = _used_up(given.get("key") or given.get("invitation"))
-        return _closed(path, BY_INVITATION % (why, _address(scope)))
+            return closed(path, BY_LOGIN % (used_up(given.get("key")), self.base + SIGN_IN))
+        why = used_up(given.get("key") or given.get("invitation"))
+        return closed(path, BY_INVITATION % (why, _address(scope)))
 
     def _way(self, scope: Scope, headers: Headers, path: str) -> Response | None:
         """The way to a login provider and back, and out."""
@@ -233,7 +229,7 @@ class Door:
             # Else a link sent by somebody would make people label in another's name without noticing.
             own, other = html.escape(member.name), html.escape(invited.name)
             sign_out = SIGN_OUT_LINK % (self.base + SIGN_OUT)
-            return _closed("", OTHER % (own, other, _address(scope), own, sign_out))
+            return closed("", OTHER % (own, other, _address(scope), own, sign_out))
         await run_sync(sessions.look_up, True)
         port = scope["server"][1]
         return self._welcome(scope, headers, port, self.tokens().session_cookie(port, invited.id))
@@ -259,6 +255,19 @@ class Door:
                 samesite="strict",
             )
         return answer
+
+    def _noting_tokens(self, headers: Headers, send: Send) -> Send:
+        """`send` for an answer to a program: from the first that is accepted on it is limited by its token. Until then
+        by its address, because invented tokens would have an allowance each."""
+
+        async def send_and_note(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                self._accepted.add(_digest(headers))
+            elif message["type"] == "http.response.start" and message["status"] == 401:
+                self._accepted.discard(_digest(headers))
+            await send(message)
+
+        return send_and_note
 
     def _with_listing(self, scope: Scope, send: Send) -> Send:
         """`send` with the cookie by which a start page lists this project to the member who opens a page of it."""
@@ -318,21 +327,6 @@ class Door:
         return send_with_headers
 
 
-def _in_words(scope: Scope, receive: Receive, send: Send) -> Callable[[Message], Awaitable[None]]:
-    """`send` for an answer of Streamlit's login; two words of it about an error become a page that says what to do."""
-    failed = False
-
-    async def send_in_words(message: Message) -> None:
-        nonlocal failed
-        if message["type"] == "http.response.start" and message["status"] >= 400:
-            failed = True
-            await HTMLResponse(PAGE % ("", UNREACHABLE), 502, {"cache-control": "no-store"})(scope, receive, send)
-        elif not failed:
-            await send(message)
-
-    return send_in_words
-
-
 async def _member(sessions: Sessions, cookies: Mapping[str, str]) -> Member | None:
     if sessions.is_stale:
         await run_sync(sessions.look_up)
@@ -343,23 +337,16 @@ async def _member(sessions: Sessions, cookies: Mapping[str, str]) -> Member | No
     return member
 
 
+def _client(scope: Scope) -> str:
+    return network_of((scope.get("client") or ("",))[0])
+
+
+def _digest(headers: Headers) -> bytes:
+    return hashlib.sha256(headers.get("authorization", "").encode("latin-1")).digest()
+
+
 def _query(scope: Scope) -> dict[str, str]:
     return dict(parse_qsl(scope["query_string"].decode("latin-1")))
-
-
-def _used_up(key: str | None) -> str:
-    return "" if key is None else "<p>The key in this address was used already, or is not valid any more.</p>"
-
-
-def _closed(path: str, text: str) -> Response:
-    """The answer to a request without access; `text` is the page to show."""
-    if path.startswith("/api/"):
-        words = (
-            "This browser's access has run out. Reload the page and follow what it says; answers that are not saved "
-            "yet wait in this browser."
-        )
-        return JSONResponse({"error": words}, 403, headers={"cache-control": "no-store"})
-    return HTMLResponse(PAGE % ("", text), 403, headers={"cache-control": "no-store"})
 
 
 def _not_found() -> Response:

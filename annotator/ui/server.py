@@ -33,7 +33,8 @@ from annotator.store.private import write_private
 from annotator.ui import context
 from annotator.ui.access import ADDRESS, Access, local
 from annotator.ui.ahead import ReadAhead
-from annotator.ui.door import PAGE, Door
+from annotator.ui.closed import PAGE
+from annotator.ui.door import Door
 from annotator.ui.ending import Ending
 from annotator.ui.export.running import exporting
 from annotator.ui.importing import importing

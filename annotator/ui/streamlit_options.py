@@ -35,7 +35,7 @@ PINNED: dict[str, object] = {
     "server.sslKeyFile": "",
     "server.headless": True,  # the browser is opened here, when the port answers
     "server.showEmailPrompt": False,
-    "server.maxUploadSize": 200,
+    "server.maxUploadSize": 0,  # nothing is uploaded by Streamlit's means (door.py refuses the address)
     "server.maxMessageSize": 200,
     "server.maxWidgetStateSize": 25,
     "server.fileWatcherType": "none",

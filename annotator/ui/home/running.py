@@ -51,8 +51,8 @@ def run(places: Sequence[Place], access: Access, oidc: Path | None, *, json_log:
     """
     if not is_free(access.port, access.host):
         raise AnnotatorError(f"Port {access.port} on {access.host} is in use by another program. Try another --port.")
-    behind = ",".join([ADDRESS, *access.behind]) if access.is_team else ""
-    how = How(access.mode, access.address, behind, str(oidc.resolve()) if oidc else "", json_log)
+    behind = [ADDRESS, *access.behind] if access.is_team else []
+    how = How(access.mode, access.address, ",".join(behind), str(oidc.resolve()) if oidc else "", json_log)
     good = [place for place in places if place.db is not None]
     if not good:
         raise several("No project can be served:", [f"{place.path}: {place.trouble}" for place in places])
@@ -71,7 +71,7 @@ def run(places: Sequence[Place], access: Access, oidc: Path | None, *, json_log:
                 address_with(access.address, tokens.key(name, seconds=None)),
             )
         quiet = {"log_level": "warning", "access_log": False, "server_header": False}
-        config = uvicorn.Config(app, access.host, access.port, forwarded_allow_ips=list(access.behind), **quiet)
+        config = uvicorn.Config(app, access.host, access.port, forwarded_allow_ips=behind, **quiet)
         server = uvicorn.Server(config)
         children.start()
         try:

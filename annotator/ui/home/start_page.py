@@ -23,6 +23,8 @@ from annotator.roles import Right
 from annotator.shares import counted
 from annotator.store import members, overview
 from annotator.ui.access import HOSTS, local
+from annotator.ui.allowance import Allowance, network_of
+from annotator.ui.closed import too_many
 from annotator.ui.door import HEADERS, Door
 from annotator.ui.home.children import Children, How
 from annotator.ui.home.projects import Place
@@ -69,6 +71,7 @@ class StartPage:
 
     def __init__(self, places: Sequence[Place], children: Children, how: How, port: int):
         self._places, self._children, self._how, self._port = places, children, how, port
+        self._allowance = Allowance()
         self._tokens = {place.name: Tokens(place.db.paths.secret) for place in places if place.db}
 
     def app(self, tokens: Tokens | None = None, keys: Keys | None = None) -> Starlette:
@@ -84,6 +87,8 @@ class StartPage:
         host = request.headers.get("host", "")
         if self._how.is_team and host != urlsplit(self._how.address).netloc and host.partition(":")[0] not in HOSTS:
             return PlainTextResponse("This server does not answer to that name.\n", 403)
+        if self._how.is_team and not self._allowance.take(network_of(request.client.host if request.client else "")):
+            return too_many()
         text = await run_sync(self._text, dict(request.cookies))
         headers = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY}
         return HTMLResponse(PAGE % text, headers=headers)

@@ -1,0 +1,76 @@
+"""What door.py answers to whoever is not let in, and to whoever signs in or out: HTML of our own, without Streamlit."""
+
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import Message, Receive, Scope, Send
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>%s
+<style>
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em; }
+a.button { display: inline-block; padding: 0.5em 1.2em; border-radius: 9px; background: #0b7265; color: #fff;
+  text-decoration: none; }
+</style>
+%s</html>
+"""
+CLOSED = """<h1>This browser has no access yet</h1>%s
+<p>Open the address that <code>annotator serve</code> printed when it started. It works once. To get a fresh one, for
+this browser or another, run <code>annotator link PROJECT</code> on the machine that serves the project.</p>
+<p>If this browser had access before and you followed a link to get here: <a href="%s">open the page again</a>.</p>
+"""
+BY_INVITATION = """<h1>Open your invitation link</h1>%s
+<p>Each person who labels here has a link of their own. Open yours again, or ask an owner of the project for a new
+one.</p><p>If you are signed in and followed a link to get here: <a href="%s">open the page again</a>. Answers that this
+browser has not sent yet are kept in it.</p>
+"""
+BY_LOGIN = """<h1>Sign in to label</h1>%s
+<p><a class="button" href="%s">Sign in</a></p><p>Answers that this browser has not sent yet are kept in it.</p>
+"""
+UNREACHABLE = """<h1>The login provider does not answer</h1><p>Nobody can sign in until it does; whoever is signed in
+works on. Try again in a few minutes. If it stays so, whoever runs this server finds the reason in its log.</p>
+"""
+WAITING = """<h1>You are signed in, but not let in yet</h1><p>You are known here as <b>%s</b>, and have no role. Ask an
+owner of the project to give you one on the Members page; then <a href="%s">open the page again</a>.</p>%s
+"""
+OTHER = """<h1>This link is for somebody else</h1><p>This browser is signed in as <b>%s</b>, and the link that you
+opened begins the session of <b>%s</b>. <a href="%s">Stay %s</a>, or sign out and open the link again.</p>%s
+"""
+SIGNED_OUT = """<h1>You are signed out</h1><p>Your invitation link signs you in again.</p>"""
+SIGN_OUT_LINK = """<p><a class="button" href="%s">Sign out</a></p>"""
+TOO_MANY = "More requests than one person can cause. Wait a few seconds; nothing is lost."
+
+
+def closed(path: str, text: str) -> Response:
+    """The answer to a request without access; `text` is the page to show."""
+    if path.startswith("/api/"):
+        words = (
+            "This browser's access has run out. Reload the page and follow what it says; answers that are not saved "
+            "yet wait in this browser."
+        )
+        return JSONResponse({"error": words}, 403, headers={"cache-control": "no-store"})
+    return HTMLResponse(PAGE % ("", text), 403, headers={"cache-control": "no-store"})
+
+
+def too_many() -> Response:
+    """The answer to somebody who has used up their allowance (allowance.py)."""
+    return JSONResponse({"error": TOO_MANY}, 429, headers={"retry-after": "5", "cache-control": "no-store"})
+
+
+def used_up(key: str | None) -> str:
+    """What a page says about the key in its address, if there was one."""
+    return "" if key is None else "<p>The key in this address was used already, or is not valid any more.</p>"
+
+
+def in_words(scope: Scope, receive: Receive, send: Send) -> Send:
+    """`send` for an answer of Streamlit's login; two words of it about an error become a page that says what to do."""
+    failed = False
+
+    async def send_in_words(message: Message) -> None:
+        nonlocal failed
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            failed = True
+            await HTMLResponse(PAGE % ("", UNREACHABLE), 502, {"cache-control": "no-store"})(scope, receive, send)
+        elif not failed:
+            await send(message)
+
+    return send_in_words
