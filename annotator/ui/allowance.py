@@ -13,15 +13,14 @@ MOST_KNOWN = 10_000  # people, programs, and addresses of whoever is not signed 
 class Allowance:
     """A token bucket for each person, program or address."""
 
-    def __init__(self, burst: float = BURST, a_second: float = A_SECOND):
-        self.burst, self.a_second = burst, a_second
+    def __init__(self) -> None:
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def take(self, who: Hashable) -> bool:
         """Count one request; whether it is within what this person may cause."""
         now = time.monotonic()
-        left, at = self._left.pop(who, (self.burst, now))
-        left = min(self.burst, left + (now - at) * self.a_second)
+        left, at = self._left.pop(who, (BURST, now))
+        left = min(BURST, left + (now - at) * A_SECOND)
         is_within = left >= 1
         self._left[who] = (left - is_within, now)
         if len(self._left) > MOST_KNOWN:

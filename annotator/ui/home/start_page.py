@@ -85,8 +85,11 @@ class StartPage:
 
     async def _page(self, request: Request) -> Response:
         host = request.headers.get("host", "")
-        if self._how.is_team and host != urlsplit(self._how.address).netloc and host.partition(":")[0] not in HOSTS:
+        own, origin = urlsplit(self._how.address), request.headers.get("origin")
+        if self._how.is_team and host != own.netloc and host.partition(":")[0] not in HOSTS:
             return PlainTextResponse("This server does not answer to that name.\n", 403)
+        if origin not in (None, f"{own.scheme if host == own.netloc else 'http'}://{host}"):
+            return PlainTextResponse("A page of another origin may not ask this server for anything.\n", 403)
         if self._how.is_team and not self._allowance.take(network_of(request.client.host if request.client else "")):
             return too_many()
         text = await run_sync(self._text, dict(request.cookies))

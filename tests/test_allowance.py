@@ -1,0 +1,99 @@
+"""Whoever asks far more than a page does is told to wait, be it a person, a program or nobody known; nobody else is."""
+
+import http.client
+import itertools
+from collections.abc import Iterable, Iterator
+
+import pytest
+from served import Served, until
+from test_roles import NOBODY, ask, cookie, served_to_roles
+
+from annotator.store import access_tokens, members
+from annotator.store.database import Database
+from annotator.ui import allowance
+from annotator.ui.allowance import BURST, MOST_KNOWN, Allowance, network_of
+
+pytestmark = pytest.mark.process
+
+FEW = 200
+# So that it is used up quickly however slow this machine is.
+WITH_FEW = f"""
+from annotator.ui import allowance
+allowance.BURST, allowance.A_SECOND = {FEW}, 0.5
+from annotator.__main__ import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory) -> Iterator[Served]:
+    python = ("-P", "-c", WITH_FEW, "serve", "--auth", "invitation")
+    with served_to_roles(tmp_path_factory.mktemp("allowance"), python) as served:
+        yield served
+
+
+def until_refused(
+    served: Served, path: str, headers: Iterable[dict[str, str]], source: str = "127.0.0.1", method: str = "GET"
+) -> tuple[int, int]:
+    """How many requests from this address of this machine are answered, with these headers in turn, until one is told
+    to wait; and the status of the next one."""
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30, source_address=(source, 0))
+
+    def status(sent: dict[str, str]) -> int:
+        connection.request(method, path, headers=sent)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    for count, sent in enumerate(itertools.islice(itertools.cycle(headers), 9 * FEW)):
+        if status(sent) == 429:
+            return count, status(sent)
+    raise AssertionError(f"{9 * FEW} requests for {path} were answered")
+
+
+def test_a_person_is_told_to_wait_and_the_others_are_not(shared):
+    members.add(Database(shared.project), "Hasty", "guest", "test")
+    until(lambda: ask(shared, "Hasty", "/api/items", {"images": [1]})[0] == 200, pause=0.5)
+    count, after = until_refused(shared, "/api/thumb/1", [{"cookie": cookie(shared, "Hasty")}])
+    assert count > FEW / 2 and after == 429
+    assert ask(shared, "guest", "/api/items", {"images": [1]})[0] == 200
+
+
+def test_a_program_is_limited_by_its_token_and_by_its_address_as_long_as_no_token_of_its_is_accepted(shared):
+    hasty, patient = (
+        {"authorization": f"Bearer {access_tokens.make(Database(shared.project), name, 'metrics', 'test')}"}
+        for name in ("hasty", "patient")
+    )
+    assert ask(shared, NOBODY, "/metrics", **hasty)[0] == 200
+    count, after = until_refused(shared, "/metrics", [hasty], method="POST")
+    assert count > FEW / 2 and after == 429
+    assert ask(shared, NOBODY, "/metrics", **patient)[0] == 200
+
+    invented = ({"authorization": f"Bearer {number}"} for number in range(9 * FEW))
+    count, after = until_refused(shared, "/metrics", invented, "127.0.0.2")
+    assert count > FEW / 2 and after == 429
+    assert ask(shared, NOBODY, "/metrics", **patient)[0] == 200
+
+
+def test_whoever_asks_whether_it_is_ready_is_limited_by_address(shared):
+    count, after = until_refused(shared, "/ready", [{}], "127.0.0.3")
+    assert count > FEW / 2 and after == 429
+    assert ask(shared, NOBODY, "/ready")[0] == ask(shared, "guest", "/api/items", {"images": [1]})[0] == 200
+
+
+def test_an_allowance_is_more_than_a_page_needs_and_what_is_remembered_has_a_bound(monkeypatch):
+    assert sum(Allowance().take("x") for _ in range(2 * BURST)) >= BURST >= 1000
+    monkeypatch.setattr(allowance, "BURST", 1)
+    monkeypatch.setattr(allowance, "A_SECOND", 0)
+    few = Allowance()
+    assert few.take("hasty") and few.take("early")
+    for number in range(MOST_KNOWN):
+        assert few.take(number) and not few.take("hasty"), "whoever goes on asking is not forgotten"
+    assert few.take("early"), "it was forgotten"
+
+
+def test_of_an_ipv6_address_the_network_counts():
+    one, other, far = "2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"
+    assert network_of(one) == network_of(other) != network_of(far)
+    assert network_of("::ffff:10.0.0.1") == network_of("10.0.0.1") != network_of("10.0.0.2")
+    assert len(network_of("x" * 60_000)) == 64
