@@ -23,6 +23,7 @@ from login_provider import Provider, providing, written
 from person import on_screen, wait_for_another, wait_for_picture
 from playwright.sync_api import expect
 from served import free_port, until
+from test_allowance import FEW, WITH_FEW
 
 from annotator.exchange.setup import set_up
 from annotator.store import decisions, members
@@ -297,14 +298,14 @@ def test_headers_of_a_proxy_are_believed_from_named_proxies_only(tmp_path, photo
     def statuses(behind: str) -> set[int]:
         port = free_port()
         options = ["--auth", "invitation", "--behind", behind, "--port", str(port), "--no-browser"]
-        command = [sys.executable, "-P", "-m", "annotator", "serve", str(tmp_path / "project"), *options]
+        command = [sys.executable, "-P", "-c", WITH_FEW, "serve", str(tmp_path / "project"), *options]
         with (tmp_path / "serve.log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         try:
             address = f"http://127.0.0.1:{port}/_stcore/health"
             until(lambda: is_up(address), 90)
             with httpx.Client() as client:
-                headers = ({"x-forwarded-for": f"10.0.{number // 250}.{number % 250}"} for number in range(6000))
+                headers = ({"x-forwarded-for": f"10.0.{number // 250}.{number % 250}"} for number in range(2 * FEW))
                 return {client.get(address, headers=one).status_code for one in headers}
         finally:
             process.terminate()
