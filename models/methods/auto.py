@@ -113,9 +113,9 @@ class Auto(GR):
 
     def beside_answers(self) -> "Auto":
         """The same for a training on answers to whole questions; constants that somebody has chosen stay."""
-        usual, chosen = Auto().parameters, self.parameters
-        return Auto(**{name: self.BESIDE_ANSWERS.get(name, value) if value == usual[name] else value
-                       for name, value in chosen.items()})  # fmt: skip
+        usual, constants = Auto().parameters, self.parameters
+        constants.update({name: value for name, value in self.BESIDE_ANSWERS.items() if constants[name] == usual[name]})
+        return Auto(**constants)
 
     def of_the_head(self) -> GR:
         """The method of the gradient-trained half, which reads features alone."""
