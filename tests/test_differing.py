@@ -10,6 +10,7 @@ from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export import prepare, write
 from annotator.exchange.formats.view import Columns
 from annotator.quality import differing
+from annotator.quality.first_answers import FirstAnswers
 from annotator.records import Decision
 from annotator.store import decisions, readings
 
@@ -63,6 +64,27 @@ def test_an_estimate_trusts_those_who_are_right_elsewhere_and_leaves_out_what_st
     found = differing.states(db, "estimate")
     assert all(found[image_id, 1] == (PRESENT if image_id % 2 else ABSENT) for image_id in range(3, 20))
     assert found[2, 1] is None, "Ann and Ben alone differ: nobody knows which of them errs"
+
+
+def test_first_answers_that_are_kept_are_those_read_anew(db):
+    kept = FirstAnswers([1, 2, 3])
+    kept.refresh(db)
+    before = kept.probability(1, 2)
+    for image_id in range(3, 12):
+        for who in ("Ann", "Ben", "Cid"):
+            say(db, image_id, who, (1, 2) if who == "Ann" else (1,))
+    say(db, 2, "Cid", (1,))
+    decisions.undo(db, "Ben")
+    kept.refresh(db)
+    anew = FirstAnswers([1, 2, 3])
+    anew.refresh(db)
+    cells = [(image_id, class_id) for image_id in range(1, 12) for class_id in (1, 2, 3)]
+    assert [kept.people(*cell) for cell in cells] == [anew.people(*cell) for cell in cells]
+    assert anew.people(2, 1) == 3 and anew.people(11, 1) == 2, "Cid came, Ben's answer to the last image went"
+    assert [kept.probability(*cell) for cell in cells] == pytest.approx([anew.probability(*c) for c in cells], abs=0.05)
+    assert kept.probability(1, 2) < before, "Ann alone has seen this class again and again"
+    kept.refresh(db)
+    assert kept.people(2, 1) == 3
 
 
 def test_an_export_names_where_such_a_label_comes_from(db, tmp_path):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from models.statistics.error_rates import STRENGTH, error_rates, sample
+from annotator.quality.differing import SURE
+from models.statistics.error_rates import STRENGTH, error_rates, probabilities, sample
 
 # Three people, five cells of one class; Cid did not see two of them.
 CELLS = [
@@ -44,7 +45,8 @@ def test_draws_agree_with_the_sum_over_all_possible_truths():
     assert found.sensitivity[:, 0, 0] == pytest.approx(np.average(sensitivity, axis=0, weights=weights), abs=0.01)
 
 
-def simulated(seed, people=4, classes=3, cells=400):
+def answered(seed, people=4, classes=3, cells=400):
+    """Rates, and what people with these rates said."""
     rng = np.random.default_rng(seed)
     sensitivity = rng.beta(16, 4, (people, 1)) * rng.uniform(0.9, 1, (people, classes))
     specificity = rng.beta(38, 2, (people, classes))
@@ -55,7 +57,12 @@ def simulated(seed, people=4, classes=3, cells=400):
             who = np.sort(rng.choice(people, rng.integers(2, 4), replace=False))
             says = [rng.random() < (sensitivity[j, class_] if is_ else 1 - specificity[j, class_]) for j in who]
             patterns[class_, tuple((int(j), bool(said)) for j, said in zip(who, says, strict=True))] += 1
-    return sensitivity, specificity, error_rates(patterns, people, classes)
+    return sensitivity, specificity, patterns
+
+
+def simulated(seed):
+    sensitivity, specificity, patterns = answered(seed)
+    return sensitivity, specificity, error_rates(patterns, *sensitivity.shape)
 
 
 def test_intervals_hold_the_true_rates():
@@ -66,6 +73,18 @@ def test_intervals_hold_the_true_rates():
         for true, found in ((sensitivity, rates.sensitivity), (specificity, rates.specificity))
     ]
     assert np.mean(held) > 0.93  # of 192 rates
+
+
+def test_few_draws_say_the_same_as_many_of_nearly_all_cells_on_which_people_differ():
+    apart, opposite, of = 0, 0, 0
+    for seed in range(4):
+        *_, patterns = answered(seed)
+        many, few = error_rates(patterns, 4, 3).probability, probabilities(patterns, 4, 3)
+        for pattern, cells in patterns.items():
+            if len({said for _, said in pattern[1]}) == 2:
+                first, second = ((at[pattern] >= SURE) - (at[pattern] <= 1 - SURE) for at in (many, few))
+                apart, opposite, of = apart + cells * (first != second), opposite + (first * second < 0), of + cells
+    assert of > 1000 and opposite == 0 and apart < 0.04 * of
 
 
 def test_a_cell_on_which_a_careful_and_a_careless_person_differ_is_what_the_careful_one_says():

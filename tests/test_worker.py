@@ -14,6 +14,7 @@ from conftest import CLASSES, draw
 from made_features import add_features, add_shard, read_made
 from safetensors.numpy import save_file
 from served import until
+from test_readings import say as read
 
 from annotator.exchange.setup import set_up
 from annotator.records import Batch, Decision
@@ -21,7 +22,7 @@ from annotator.settings import BUSY_STATUS
 from annotator.settings import DEFAULT_BACKBONE as BACKBONE
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
-from annotator.store import configuration, decisions, heartbeat, images, jobs, runs
+from annotator.store import annotator_disagreement, configuration, decisions, heartbeat, images, jobs, readings, runs
 from annotator.store.caches import Caches
 from annotator.store.database import Database
 from annotator.store.features.cache import count_features, open_features
@@ -68,7 +69,7 @@ def test_several_positives_confirmed_negatives_and_unsure_cells_reach_the_learni
     assert known.newest == 7
 
 
-def test_what_people_differ_on_teaches_nothing_until_it_is_settled(db):
+def test_what_two_people_differ_on_teaches_nothing_until_it_is_settled_nor_is_anything_estimated(db):
     say(db, 1, 1, 1)
     say(db, 1, 2, 1)
     blind = [(1, 1, -1, None), (1, 2, 1, None)]
@@ -76,10 +77,40 @@ def test_what_people_differ_on_teaches_nothing_until_it_is_settled(db):
     add_features(db, "x", np.array([1]), np.zeros((1, 4)), np.zeros((1, 9, 4)))
     known = training_set(db, open_features(db, "x"))
     assert (known.labels.tolist(), known.mask.tolist()) == ([[0, 1, 0]], [[False, True, True]])
+    assert not db.caches.count()
     settled = Decision("s", "label", "Cid", "settlement", image_id=1, class_id=1, state=-1)
     assert not decisions.decide(db, [settled]).refused
     known = training_set(db, open_features(db, "x"))
     assert (known.labels.tolist(), known.mask.all()) == ([[-1, 1, 0]], True)
+
+
+def test_what_three_people_differ_on_teaches_what_is_probable_and_once_it_is_settled_the_settlement(db):
+    """Cid, whose answer is the label of image 1, finds nothing anywhere; on image 2 Ann and he alone differ."""
+    readings.choose(db, 3, 1.0)
+    for image_id in range(1, 20):
+        for who in ("Cid", "Ann", "Ben")[: 2 if image_id == 2 else 3]:
+            read(db, image_id, who, () if who == "Cid" else (1 + image_id % 2,))
+    add_features(db, "x", np.array([1, 2]), np.zeros((2, 4)), np.zeros((2, 9, 4)))
+    cache = open_features(db, "x")
+    known = training_set(db, cache)
+    assert (known.labels.tolist(), known.mask.tolist()) == (
+        [[-1, 1, -1], [0, -1, -1]],
+        [[True] * 3, [False, True, True]],
+    )
+    assert known.unbiased.tolist() == [[True, False, True], [False, True, True]], "nobody's answer is no unbiased one"
+    assert decisions.labels(db, [1])[1].state == -1 and (1, 2) in annotator_disagreement.among(db, [1])
+    settled = Decision("s", "label", "Rita", "settlement", image_id=1, class_id=2, state=-1)
+    assert not decisions.decide(db, [settled]).refused
+    known = training_set(db, cache)
+    assert known.labels[0].tolist() == [-1, -1, -1] and known.mask[0].all()
+    read(db, 1, "Dan", (2,))
+    assert not training_set(db, cache).mask[0, 1], "the settlement is contradicted, and Ann and Ben do not outvote it"
+    decisions.undo(db, "Rita")
+    assert training_set(db, cache).labels[0].tolist() == [-1, 1, -1]
+    read(db, 2, "Ben", (1,))
+    assert training_set(db, cache).labels.tolist() == [[-1, 1, -1], [1, -1, -1]], "answered by a third person since"
+    decisions.undo(db, "Ben")
+    assert not training_set(db, cache).mask[1, 0]
 
 
 def test_a_damaged_shard_is_thrown_away_and_its_images_are_embedded_again(tmp_path):

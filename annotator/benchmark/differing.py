@@ -4,10 +4,10 @@ Some images are answered in every class by all of a team, as many by one of them
 careless. What the model is taught of these answers:
 
     first       the first answer to each cell is taken for right
-    agreed      what people differ on is left out: what a project does until it is settled
+    agreed      what people differ on is left out
     majority    what people differ on is decided by most of them; a draw is left out
-    probable    what people differ on is decided by how often each of them errs (models/statistics/error_rates.py),
-                where that is as sure as an export asks for (quality/differing.py); the rest is left out
+    probable    what a project does (quality/differing.py): what three people or more differ on is decided by how often
+                each of them errs (models/statistics/error_rates.py), where that is sure enough; the rest is left out
     sure        every answer is decided so, those that one person alone gave as well, from a lower probability on
     weighted    the likelier answer to each cell, with the probability that it is right as its weight
     drawn       both answers to each cell, each with its probability as its weight
@@ -32,10 +32,10 @@ from annotator.benchmark.methods import data
 from annotator.benchmark.methods.images import ComparedImages
 from annotator.benchmark.methods.options import Options
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.quality.differing import SURE
+from annotator.quality.differing import FEWEST, SURE
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.methods import make_method
-from models.statistics.error_rates import error_rates
+from models.statistics.error_rates import Pattern, error_rates, probabilities
 from models.statistics.metrics import mean_average_precision
 from models.trainers import make_trainer
 from models.trainers.base import TrainingLabels
@@ -90,7 +90,8 @@ def _seed(dataset: DataSet, images: ComparedImages, people: int, seed: int, ways
     for way in ways:
         drawing = np.random.default_rng([people, seed, WAYS.index(way)])  # the same whichever ways take part
         taught = taught_by(way, drawing, answers, given, truth[rows])
-        scores = [_scores(images, rows, labels, seed)[others] for labels in taught]
+        is_answer = ~differing(answers, given) | (way != "probable")  # only what people said is unbiased in a project
+        scores = [_scores(images, rows, labels, is_answer, seed)[others] for labels in taught]
         results[way] = mean_average_precision(np.mean(scores, 0), truth[others])
     return results
 
@@ -109,7 +110,7 @@ def taught_by(
     """The labels (n, C) of each model: PRESENT, ABSENT, or UNSEEN where a cell is left out; one of WAYS."""
     said = answers & given[:, :, None]
     yes, of = said.sum(0), given.sum(0)[:, None]
-    differ = (yes > 0) & (yes < of)
+    differ = differing(answers, given)
     # Who comes first is chance: a cell that somebody answered has the answer of one of them.
     first_of = np.argmax(given * rng.random(given.shape), 0)
     first = answers[first_of, np.arange(len(first_of))]
@@ -123,6 +124,10 @@ def taught_by(
     if way == "majority":
         most = np.where(2 * yes > of, PRESENT, np.where(2 * yes < of, ABSENT, UNSEEN))
         return [np.where(differ, most, labels).astype(np.int8)]
+    if way == "probable":
+        present = probability_of_several(answers, given)
+        sure = np.where(present >= SURE, PRESENT, np.where(present <= 1 - SURE, ABSENT, UNSEEN))
+        return [np.where(differ, np.where(of < FEWEST, UNSEEN, sure), labels).astype(np.int8)]
     present = probability(answers, given)
     if way == "drawn":
         drawn = rng.random((DRAWS, *present.shape)) < present
@@ -131,19 +136,36 @@ def taught_by(
     if way == "weighted":
         kept = rng.random((DRAWS, *present.shape)) < right
         return list(np.where(kept, likely, UNSEEN).astype(np.int8))
-    if way == "probable":
-        return [np.where(differ, np.where(right < SURE, UNSEEN, likely), labels).astype(np.int8)]
     return [np.where(right < SURE_OF_ALL, UNSEEN, likely).astype(np.int8)]
+
+
+def differing(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """(n, C) bool, cells of which not all who answered said the same."""
+    yes = (answers & given[:, :, None]).sum(0)
+    return (yes > 0) & (yes < given.sum(0)[:, None])
+
+
+def probability_of_several(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """(n, C) how probable each class is there, as a training of a project computes it; 0.5 of one person's answers."""
+    pattern_of, patterns = _patterns(answers, given)
+    known = probabilities(patterns, len(answers), answers.shape[2])
+    return np.array([[known.get(pattern, 0.5) for pattern in of] for of in pattern_of])
+
+
+def _patterns(answers: np.ndarray, given: np.ndarray) -> tuple[list[list[Pattern]], Counter[Pattern]]:
+    """Who said what of each cell; and how many cells of several people have each pattern."""
+    _, images, classes = answers.shape
+    pattern_of: list[list[Pattern]] = [
+        [(c, tuple((p, bool(answers[p, i, c])) for p in np.flatnonzero(given[:, i]).tolist())) for c in range(classes)]
+        for i in range(images)
+    ]
+    return pattern_of, Counter(pattern for of in pattern_of for pattern in of if len(pattern[1]) > 1)
 
 
 def probability(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
     """(n, C) how probable each class is there, by who said what and how often each of them errs."""
-    people, images, classes = answers.shape
-    pattern_of = [
-        [(c, tuple((p, bool(answers[p, i, c])) for p in np.flatnonzero(given[:, i]).tolist())) for c in range(classes)]
-        for i in range(images)
-    ]
-    patterns = Counter(pattern for of in pattern_of for pattern in of if len(pattern[1]) > 1)
+    people, _, classes = answers.shape
+    pattern_of, patterns = _patterns(answers, given)
     rates = error_rates(patterns, people, classes)
     cells, there = np.zeros(classes), np.ones(classes)  # a cell of the prior, half of which is there
     for (class_, said), many in patterns.items():
@@ -162,11 +184,13 @@ def probability(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
     return np.array([[known[pattern] for pattern in of] for of in pattern_of])
 
 
-def _scores(images: ComparedImages, rows: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
+def _scores(
+    images: ComparedImages, rows: np.ndarray, labels: np.ndarray, unbiased: np.ndarray, seed: int
+) -> np.ndarray:
     """(N, C) probabilities of `auto`, taught so; what is left out is masked, as in worker/train.py."""
     used = labels != UNSEEN
     kept = used.any(1)
-    taught = TrainingLabels(rows[kept], labels[kept], None if used[kept].all() else used[kept], used[kept])
+    taught = TrainingLabels(rows[kept], labels[kept], None if used[kept].all() else used[kept], (used & unbiased)[kept])
     trainer = make_trainer(make_method("auto"), images, taught, seed=seed)
     for _ in trainer.epochs():
         pass

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.quality import people
+from annotator.quality.first_answers import FirstAnswers
 from annotator.records import ABSENT, PRESENT
-from annotator.store import annotator_disagreement
+from annotator.store import annotator_disagreement, classes
 from annotator.store.database import Database
-from models.statistics.error_rates import error_rates
+from annotator.store.versions import class_version
 
 LABEL, LEAVE_OUT, BY_MAJORITY, BY_ESTIMATE = "label", "leave-out", "majority", "estimate"
 WAYS = {
@@ -18,6 +18,7 @@ WAYS = {
     BY_ESTIMATE: "what is probable by how often each person errs; leave out what stays in doubt",
 }
 SURE = 0.9  # probability from which an estimate is taken
+FEWEST = 3  # people who answered a cell that a training takes an estimate of
 
 
 def states(db: Database, way: str) -> dict[tuple[int, int], int | None]:
@@ -50,13 +51,36 @@ def _by_majority(db: Database, cells: Sequence[tuple[int, int]]) -> dict[tuple[i
 
 
 def _by_estimate(db: Database, cells: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int | None]:
-    tally = people.tally(db)
-    probability = error_rates(tally.patterns, len(tally.number), len(tally.column)).probability
-    image_ids = list({image_id for image_id, _ in cells})
-    said = dict(zip(image_ids, annotator_disagreement.first_answers(db, image_ids), strict=True))
-    found: dict[tuple[int, int], int | None] = {}
-    for image_id, class_id in cells:
-        pattern = tally.pattern(class_id, said[image_id].get(class_id, {}))
-        chance = probability.get(pattern, 0.5) if pattern else 0.5
-        found[image_id, class_id] = PRESENT if chance >= SURE else ABSENT if chance <= 1 - SURE else None
-    return found
+    known = FirstAnswers(_class_ids(db))
+    known.refresh(db)
+    return {cell: _sure_state(known.probability(*cell)) for cell in cells}
+
+
+def taught(db: Database) -> dict[tuple[int, int], int]:
+    """What a training takes for true: the state of those cells (image id, class id) on which FEWEST people or more
+    differ, and the estimate is SURE one way or the other. Not of those that somebody has settled and others contradict
+    again: who settles is not among the people whose errors are estimated.
+
+    In simulations that teaches better than leaving them out (docs/team.md). Of fewer people little would be sure, and
+    where no cell has so many answers, nothing is computed. First answers are kept in memory: for one thread.
+    """
+    with db.reading():
+        cells = annotator_disagreement.of_many(db, FEWEST).tolist()
+        if not cells:
+            return {}
+        known = db.caches.get("first answers", class_version(db), lambda: FirstAnswers(_class_ids(db)), size=1)
+        known.refresh(db)
+    states = {
+        (image_id, class_id): _sure_state(known.probability(image_id, class_id))
+        for image_id, class_id in cells
+        if known.people(image_id, class_id) >= FEWEST
+    }
+    return {cell: state for cell, state in states.items() if state is not None}
+
+
+def _class_ids(db: Database) -> list[int]:
+    return [class_.id for class_ in classes.all_classes(db)]
+
+
+def _sure_state(probability: float) -> int | None:
+    return PRESENT if probability >= SURE else ABSENT if probability <= 1 - SURE else None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from annotator.quality.agreement import monday, plain
-from annotator.records import PRESENT
+from annotator.quality.first_answers import pattern_of
 from annotator.store import annotator_disagreement, answer_times, classes
 from annotator.store.database import Database
 from models.statistics import intervals
@@ -144,7 +144,7 @@ class Tally:
                 sums.changed += is_changed
                 sums.compared += len(answers) - 1
                 sums.same += said[answer.state] - 1
-        if pattern := self.pattern(class_id, answers):
+        if pattern := pattern_of(self.number, self.column, class_id, answers):
             self.patterns[pattern] += 1
 
     def time(self, name: str, answer: answer_times.Answer) -> None:
@@ -153,13 +153,6 @@ class Tally:
             self.weeks[name][monday(answer.at)].seconds.append(answer.seconds)
         elif answer.kind == "grid" and answer.class_id is not None:
             self.classes[name][answer.class_id].seconds.append(answer.seconds / answer.cells)
-
-    def pattern(self, class_id: int, answers: dict[str, annotator_disagreement.FirstAnswer]) -> Pattern | None:
-        """Who said what of a cell, as `patterns` counts it; None for an archived class, or fewer than two people."""
-        if len(answers) < 2 or class_id not in self.column:
-            return None
-        row = sorted((self.number[name], answer.state == PRESENT) for name, answer in answers.items())
-        return self.column[class_id], tuple(row)
 
 
 def tally(db: Database, note: Callable[[int, int], None] = lambda done, of: None) -> Tally:

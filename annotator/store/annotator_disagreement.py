@@ -30,6 +30,20 @@ def newest(db: Database, limit: int) -> np.ndarray:
     return np.array(rows, np.int64).reshape(-1, 2)
 
 
+def of_many(db: Database, people: int) -> np.ndarray:
+    """The cells that people disagree on and nobody ever settled, of images about which at least so many people decided,
+    taken back or not: (n, 2) int64, image id and class id. Reads the decisions of images with a disagreement only."""
+    return db.numbers(
+        """SELECT image_id, class_id FROM contradiction c WHERE image_id IN (
+            SELECT image_id FROM decision WHERE image_id IN (SELECT image_id FROM contradiction)
+            AND action IN ('label', 'done') AND source != 'import'
+            GROUP BY image_id HAVING count(DISTINCT annotator) >= ?)
+        AND NOT EXISTS (SELECT 1 FROM decision s WHERE s.image_id = c.image_id AND s.class_id = c.class_id
+            AND s.source = 'settlement' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = s.id))""",
+        [people],
+    )
+
+
 def among(db: Database, image_ids: Sequence[int]) -> set[tuple[int, int]]:
     """The cells (image id, class id) of these images that people disagree on."""
     marks = ",".join("?" * len(image_ids))
@@ -54,11 +68,14 @@ def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[V
     }
 
 
-def images_of_several(db: Database) -> list[int]:
-    """The images about which more than one person decided, whether or not they answered the same classes."""
+def images_of_several(db: Database, since: int = 0) -> list[int]:
+    """The images about which more than one person decided, whether or not they answered the same classes; only those
+    about which there is a decision after `since`, an undo included."""
+    newer = "AND image_id IN (SELECT image_id FROM decision WHERE id > :since)" if since else ""
     rows = db.tuples(
-        """SELECT image_id FROM decision WHERE action IN ('label', 'done') AND source != 'import'
-        GROUP BY image_id HAVING min(annotator) != max(annotator)"""
+        f"""SELECT image_id FROM decision WHERE action IN ('label', 'done') AND source != 'import' {newer}
+        GROUP BY image_id HAVING min(annotator) != max(annotator)""",
+        {"since": since},
     )
     return [image_id for (image_id,) in rows]
 

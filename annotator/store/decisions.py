@@ -155,7 +155,7 @@ def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
     (odd_rows.py); how many rows are odd; and the newest decision among them, read as of one moment.
 
     state       UNSURE also where people differ and nobody has settled it: in simulations that taught better than
-                taking the label for right (docs/team.md)
+                taking the label for right (docs/team.md); what is probable there, quality/differing.py says
     unbiased    1 where the choice of the cell did not depend on its answer: the unbiased sources of records.SOURCES,
                 and every cell of an image that somebody has called complete
     """

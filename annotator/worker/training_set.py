@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.indexing import positions
+from annotator.quality import differing
 from annotator.records import PRESENT, UNSURE
 from annotator.store import classes, decisions
 from annotator.store.database import Database
@@ -15,12 +16,15 @@ from annotator.store.features.cache import FeatureCache
 class TrainingSet:
     """People's decisions in the form that training code takes.
 
-    rows       (n,) rows of the feature cache: images with at least one certain answer
-    labels     (n, C) int8, 1 present, -1 absent, 0 unanswered
-    mask       (n, C) bool, False where somebody was unsure or people differ: such a cell is not trained on, not even
-               as unknown; not to be written to, as without such cells it takes no memory
+    rows       (n,) rows of the feature cache: images with at least one label that is not 0
+    labels     (n, C) int8, 1 present, -1 absent, 0 unanswered; where people differ, what is probable by how often each
+               of them errs, if that is sure enough (quality/differing.py)
+    mask       (n, C) bool, False where somebody was unsure or people differ, and it is not known who is right: such a
+               cell is not trained on, not even as unknown; not to be written to, as without such cells it takes no
+               memory
     class_ids  the classes of the columns
-    unbiased   (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells)
+    unbiased   (n, C) bool, answers to questions that were not chosen by their answer (store.decisions.training_cells);
+               what is only probable is none
     newest     the newest decision these labels include
     odd        labels that were left out, as their row makes no sense (store/odd_rows.py)
     """
@@ -49,6 +53,7 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     with db.reading():  # classes come and go
         class_ids = [class_.id for class_ in classes.all_classes(db)]
         cells, odd, newest = decisions.training_cells(db)
+        _take(cells, differing.taught(db))
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]
     sure = cells[:, 2] != UNSURE
@@ -65,3 +70,15 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     unbiased = np.zeros(labels.shape, bool)
     unbiased[at, columns] = sure[used] & (cells[used, 3] == 1)
     return TrainingSet(rows, labels, mask, class_ids, unbiased, newest, odd)
+
+
+def _take(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
+    """Give those cells the state that is probable, in place; it is nobody's answer, so it is not unbiased."""
+    if not states:
+        return
+    wide = 1 + max(int(cells[:, 1].max(initial=0)), *(class_id for _, class_id in states))
+    of_key = {image_id * wide + class_id: state for (image_id, class_id), state in states.items()}
+    keys = cells[:, 0] * wide + cells[:, 1]
+    at = np.flatnonzero(np.isin(keys, list(of_key)))
+    cells[at, 2] = [of_key[key] for key in keys[at].tolist()]
+    cells[at, 3] = 0

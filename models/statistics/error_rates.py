@@ -25,6 +25,9 @@ from scipy.special import betaln, expit, logit
 STRENGTH = 10.0  # cells that a person's mean counts for in each class
 USUAL = (6.0, 1.0)  # the prior of a person's mean: most are right more often than not
 WARM_UP, DRAWS = 200, 2000
+# Probabilities alone: in simulations 2 % of the cells on which three people differ change between sure (90 %) and not
+# against 2,000 draws, 1 % between two runs of 2,000, and none from sure to sure of the opposite.
+BRIEF_WARM_UP, BRIEF_DRAWS = 50, 400
 LEVEL = 0.95
 GRID = np.arange(0.005, 1, 0.01)
 
@@ -96,14 +99,25 @@ def error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed
     """The rates of everybody from cells that two people or more answered.
 
     patterns    how many cells have each pattern; people and classes are numbered from 0
-    seed        of the draws: the same patterns give the same figures
+    seed        of the draws: the same patterns in the same order give the same figures
 
     Raises ValueError when a pattern has fewer than two answers: one answer says nothing of who errs.
     """
+    return _free(patterns, people, classes, seed, WARM_UP, DRAWS)
+
+
+def probabilities(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> dict[Pattern, float]:
+    """`error_rates(...).probability` to a few hundredths, in a fifth of the time; the same arguments and errors."""
+    return _free(patterns, people, classes, seed, BRIEF_WARM_UP, BRIEF_DRAWS).probability
+
+
+def _free(
+    patterns: Mapping[Pattern, int], people: int, classes: int, seed: int, warm_up: int, draws: int
+) -> ErrorRates:
     if alone := [pattern for pattern in patterns if len(pattern[1]) < 2]:
         raise ValueError(f"Only cells that two people or more answered can be used; this has one answer: {alone[0]}")
     start = np.full((people, classes), USUAL[0] / sum(USUAL))
-    return sample(patterns, start, start, seed, held=False)
+    return sample(patterns, start, start, seed, False, warm_up, draws)
 
 
 def sample(
@@ -112,15 +126,17 @@ def sample(
     mean_specificity: np.ndarray,
     seed: int = 0,
     held: bool = True,
+    warm_up: int = WARM_UP,
+    draws: int = DRAWS,
 ) -> ErrorRates:
     """Draws truths and rates in turn, given the means (P, C) of the priors; held: else they are only the start."""
     people, classes = mean_sensitivity.shape
     answers, rng = _Answers(patterns, people, classes), np.random.default_rng(seed)
     sensitivity, specificity = mean_sensitivity, mean_specificity
     share = np.full(classes, 0.5)
-    drawn = np.zeros((2, DRAWS, people, classes))
+    drawn = np.zeros((2, draws, people, classes))
     total = np.zeros(len(answers.cells))
-    for draw in range(-WARM_UP, DRAWS):
+    for draw in range(-warm_up, draws):
         probability = answers.probability(share, sensitivity, specificity)
         present = rng.binomial(answers.cells, probability)
         right, shown, rejected, empty = answers.counts(present)
@@ -134,7 +150,7 @@ def sample(
         if draw >= 0:
             drawn[:, draw] = sensitivity, specificity
             total += probability
-    probability = total / DRAWS
+    probability = total / draws
     _, shown, _, empty = answers.counts(probability * answers.cells)
     figures = _summary(drawn)
     return ErrorRates(figures[0], figures[1], shown, empty, dict(zip(patterns, probability.tolist(), strict=True)))
