@@ -12,7 +12,7 @@ from test_roles import ask, browser_cookie, served_to_roles
 
 from annotator.records import Batch, Decision
 from annotator.snapshot import image_map
-from annotator.store import configuration, decisions, readings
+from annotator.store import class_changes, configuration, decisions, readings
 from annotator.store.database import Database
 
 pytestmark = pytest.mark.process
@@ -37,31 +37,39 @@ def shown_of(served: Served, name: str, image: int) -> dict[str, object]:
     items = answer("/api/items", {"images": [image]})["items"]
     items += [item for pair in beside for item in pair.values() if item and item["id"] == image]
     tiles = [tile for tile in answer("/api/gallery", listed)["images"] if tile["id"] == image]
-    present = listed | {"filter": {"has": [1]}}
+    lists = [{"has": [1]}, {"complete": True}, {"source": "reading"}, {"by": "Ann"}, {"from": "2026-01-01"}]
+    lists = [listed | {"filter": only} for only in lists] + [listed | {"sort": "decided"}]
+    found = {image in [tile["id"] for tile in answer("/api/gallery", asked)["images"]] for asked in lists}
+    placed = {answer("/api/gallery/place", asked | {"image": image})["place"] is not None for asked in lists}
     points = np.frombuffer(ask(served, name, "/api/map")[2].encode("latin-1"), "<u4", 6, 16).tolist()
-    colors = ask(served, name, "/api/map/colors?by=class&class=1")[2]
+    colors = [ask(served, name, f"/api/map/colors?by={by}")[2] for by in ("class&class=1", "stage")]
     return {
         "labels": sorted({len(one["labels"]) for one in (*items, *tiles)}),
         "flags": {one["flag"] for one in (*items, *tiles)},
         "comments": {one["comments"] for one in (*items, *tiles)},
         "history": len(answer("/api/history", {"image": image})["decisions"]),
-        "found": image in [tile["id"] for tile in answer("/api/gallery", present)["images"]],
-        "example": image in answer("/api/examples", {"class": 1})["images"],
-        "on the map": ord(colors[points.index(image)]),
+        "found": found | placed,
+        "example": {image in answer("/api/examples", {"class": class_id})["images"] for class_id in (1, 2)},
+        "on the map": [ord(of_points[points.index(image)]) for of_points in colors],
+        "heat map": ask(served, name, f"/api/heatmap/9/{image}/1")[0] == 200,
     }
 
 
 def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_before_and_all_after(shared):
     db, image, cells = Database(shared.project), 3, [(3, 1, 1, None), (3, 2, -1, None)]
     image_map.save_map(db.paths.map(configuration.backbone(db)), np.arange(1, 7), np.full((6, 2), 0.5))
+    heatmap = db.paths.heatmap(9, image, 1)
+    heatmap.parent.mkdir(parents=True)
+    heatmap.write_bytes(b"drawn")
     readings.choose(db, 2, 1.0)
+    class_changes.edit(db, "owner", {2: {"examples": [image]}})
     said = Batch("of-ann-1", "Ann", "reading", cells)
     notes = [Decision(f"ann-{kind}", kind, "Ann", "click", image, note="a heron?") for kind in ("flag", "comment")]
     assert not decisions.decide(db, [said, *notes]).refused
     nothing = {"labels": [0], "flags": {None}, "comments": {0}, "history": 0}
-    nothing |= {"found": False, "example": False, "on the map": 0}
+    nothing |= {"found": {False}, "example": {False}, "on the map": [0, 0], "heat map": False}
     everything = {"labels": [2], "flags": {"a heron?"}, "comments": {1}, "history": 4}
-    everything |= {"found": True, "example": True, "on the map": 1}
+    everything |= {"found": {True}, "example": {True}, "on the map": [1, 3], "heat map": True}
     assert shown_of(shared, "annotator", image) == nothing
     assert shown_of(shared, "reviewer", image) == everything
     assert not decisions.decide(db, [Batch("of-ben-1", "annotator", "reading", cells)]).refused

@@ -7,6 +7,7 @@ import pytest
 from asked import Asked, asked
 from person import (
     RENEW,
+    Scribe,
     decided,
     labels_of,
     on_screen,
@@ -14,9 +15,10 @@ from person import (
     served_photos,
     wait_for_another,
     wait_for_picture,
+    wait_until_fetched,
     wait_until_saved,
 )
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from served import Served
 
 from annotator.records import Decision
@@ -113,3 +115,99 @@ def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_
     other.keyboard.type("oat")
     expect(other.locator(".option.add")).to_have_count(0)
     assert page.troubles == [] and other.troubles == []
+
+
+PRESS_ON = """() => {
+  const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".stage"));
+  const find = (what) => host.shadowRoot.querySelector(what);
+  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+  window.presses = [];
+  window.pressing = (async () => {
+    while (!window.enough) {
+      const image = find(".stage img")?.dataset.image;
+      const buttons = [...host.shadowRoot.querySelectorAll(".classes [aria-keyshortcuts]")];
+      const button = buttons[window.presses.length % buttons.length];
+      if (image) {
+        const key = button.getAttribute("aria-keyshortcuts");
+        window.presses.push([Number(image), Number(button.dataset.class), button.querySelector(".name").textContent]);
+        const press = { key, code: `Digit${key}`, bubbles: true, composed: true };
+        document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+      }
+      await pause(40);
+    }
+    return window.presses;
+  })();
+}"""
+"""Keys of the classes on screen, one after the other, until told `enough`; for each the image and the class."""
+
+
+@pytest.mark.browser
+def test_every_key_is_about_the_image_and_class_on_screen_while_the_owner_changes_the_classes(browser, tmp_path):
+    with served_photos(tmp_path, 600, ["fox", "heron", "deer"]) as served:
+        db = Database(served.project)
+        page = open_page(browser, served, "Ann")
+        wait_for_picture(page)
+        wait_until_fetched(page)
+        page.evaluate(PRESS_ON)
+        shown = page.locator(".classes .class")
+        for change, then in (
+            (lambda: classes.add_classes(db, [("owl", "")], "Owner"), ["fox1", "heron2", "deer3", "owl4"]),
+            (
+                lambda: class_changes.edit(db, "Owner", {1: {"name": "red fox"}}),
+                ["red fox1", "heron2", "deer3", "owl4"],
+            ),
+            (lambda: class_changes.archive(db, "Owner", [2]), ["red fox1", "deer3", "owl4"]),
+            (
+                lambda: class_changes.edit(db, "Owner", {1: {"key": "3"}, 3: {"key": "1"}}),
+                ["red fox3", "deer1", "owl4"],
+            ),
+            (lambda: class_changes.reorder(db, "Owner", [4, 3, 1]), ["owl4", "deer1", "red fox3"]),
+        ):
+            change()
+            expect(shown).to_have_text(then, timeout=30_000)
+        page.evaluate("() => { window.last = window.presses.length }")
+        page.wait_for_function("() => window.presses.length > window.last + 6")
+        presses = page.evaluate("() => { window.enough = true; return window.pressing }")
+        wait_until_saved(page, len(presses))
+        assert [[row["image_id"], row["class_id"]] for row in decided(served, "Ann")] == [one[:2] for one in presses]
+        answered = [
+            image_id for image_id, class_id, _ in presses if class_id != 2
+        ]  # what was a heron only is asked anew
+        assert len(set(answered)) == len(answered), "no image comes twice"
+        assert {name for _, _, name in presses} == {"fox", "red fox", "heron", "deer", "owl"}
+        assert page.troubles == []
+
+
+@pytest.mark.browser
+def test_what_is_answered_while_a_change_of_classes_has_the_next_images_asked_anew_does_not_come_again(
+    browser, tmp_path
+):
+    with served_photos(tmp_path, 100, ["fox", "heron"]) as served:
+        page = open_page(browser, served, "Ann")
+        scribe, held = Scribe(page), []
+        wait_for_picture(page)
+        wait_until_fetched(page)
+
+        def hold(route: Route) -> None:
+            """The server has chosen, and its answer is late."""
+            if route.request.post_data_json["want"]:
+                held.append((route, route.fetch()))
+            else:
+                route.continue_()
+
+        page.route("**/api/work", hold)
+        classes.add_classes(Database(served.project), [("owl", "")], "Owner")
+        seen = [scribe.press("1")]
+        expect(page.locator(".classes .class")).to_have_text(["fox1", "heron2", "owl3"], timeout=30_000)
+        seen += [scribe.press("3") for _ in range(4)]
+        wait_until_saved(page, 5)
+        assert held, "the next images were asked for anew"
+        for route, answer in held:
+            route.fulfill(response=answer)
+        page.unroute("**/api/work")
+        wait_until_fetched(page)
+        seen += [scribe.press("2") for _ in range(5)]
+        wait_until_saved(page, 10)
+        assert len(set(seen)) == 10
+        assert [row["image_id"] for row in decided(served, "Ann")] == seen
+        assert page.troubles == []

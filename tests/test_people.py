@@ -4,7 +4,16 @@ import re
 import uuid
 
 import pytest
-from person import decided, on_screen, open_page, served_photos, wait_for_another, wait_for_picture, wait_until_saved
+from person import (
+    Scribe,
+    decided,
+    on_screen,
+    open_page,
+    served_photos,
+    wait_for_another,
+    wait_for_picture,
+    wait_until_saved,
+)
 from playwright.sync_api import expect
 
 from annotator.records import Decision
@@ -122,3 +131,26 @@ def test_after_midnight_the_day_is_counted_anew_and_no_count_of_the_day_before_t
     page.evaluate(TOLD, 9e9)
     expect(figures).to_contain_text("7 images · 7 labels")
     assert page.troubles == []
+
+
+def test_progress_that_is_open_follows_what_another_person_does_and_undoes(browser, tmp_path):
+    with served_photos(tmp_path, 6, ["fox", "heron"]) as served:
+        watching = open_page(browser, served, "Ben", "/progress")
+        metrics = watching.locator("[data-testid=stMain] [data-testid=stMetric]")
+        labeled, present = metrics.filter(has_text="Labeled images"), metrics.filter(has_text="Present")
+        expect(labeled).to_contain_text("0 of 6", timeout=60_000)
+        watching.evaluate("window.reloaded = false")
+        page = open_page(browser, served, "Ann")
+        assert watching.context is not page.context
+        scribe = Scribe(page)
+        scribe.press("1")
+        scribe.press("Shift+1", "2")
+        wait_until_saved(page, 3)
+        expect(labeled).to_contain_text("2 of 6", timeout=30_000)
+        expect(present).to_contain_text("3")
+        page.keyboard.press("Backspace")
+        page.keyboard.press("Backspace")
+        wait_until_saved(page, 5)
+        expect(labeled).to_contain_text("1 of 6", timeout=30_000)
+        assert watching.evaluate("window.reloaded") is False, "the page is the one that was opened"
+        assert page.troubles == watching.troubles == []

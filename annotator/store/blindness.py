@@ -1,11 +1,13 @@
 """Images that a person is still to answer blind: nothing that is known of them is shown to that person before.
 
 They wait for answers of several people (readings.py), or their answers are known (known_answers.py), and the person has
-answered nothing of them. Whom this concerns is up to whoever shows them: people with the right to review see all.
+answered nothing of them. That somebody has answered is hidden, too. Whom this concerns is up to whoever shows them:
+people with the right to review see all.
 """
 
 from collections.abc import Sequence
 
+from annotator.errors import Forbidden
 from annotator.store import known_answers
 from annotator.store.database import Database
 from annotator.store.history import COMPLETE
@@ -31,6 +33,15 @@ def all_hidden_from(db: Database, annotator: str) -> set[int]:
         return set()
     chosen = "SELECT image_id FROM reading WHERE due > 0 UNION SELECT image_id FROM known_answer"
     return _hidden(db, annotator, chosen, [])
+
+
+def refuse_hidden(db: Database, annotator: str, image_id: int) -> None:
+    """Raises Forbidden where this person is still to answer the image blind: for what shows predictions of one."""
+    if hidden_from(db, annotator, [image_id]):
+        raise Forbidden(
+            f"What the model thinks of image {image_id} is hidden from {annotator} until they have answered it blind. "
+            "Autopilot asks for it."
+        )
 
 
 def stamp(db: Database) -> tuple[int, int, float]:

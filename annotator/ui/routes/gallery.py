@@ -17,6 +17,7 @@ from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import (
     FindRequest,
+    GalleryFilterRequest,
     GalleryIdsRequest,
     GalleryPlaceRequest,
     GalleryRequest,
@@ -26,7 +27,7 @@ from annotator.ui.routes.requests import (
 
 MOST_TILES = 500
 MOST_FOUND = 100
-TELLING_SORTS = ("labels", "probability")
+SILENT_SORTS = ("name", "captured")  # those that follow from files alone
 
 
 async def window(request: Request, annotator: str) -> Response:
@@ -117,8 +118,9 @@ def _ids(asked: GalleryIdsRequest, blind: str) -> dict[str, Any]:
 
 def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
     only = asked.only
-    # Which images such a list holds, and where, tells what is known of them.
-    tells = bool(only.has or only.lacks or only.open) or only.flagged is not None or asked.sort in TELLING_SORTS
+    # Which images any other list holds, and where, tells what is known of them, or that, when or by whom it was said.
+    silent = GalleryFilterRequest(folder=only.folder, name=only.name)
+    tells = only != silent or asked.sort not in SILENT_SORTS
     return GalleryFilter(
         has=tuple(sorted(set(only.has))),
         lacks=tuple(sorted(set(only.lacks))),

@@ -28,7 +28,7 @@ async def points(request: Request, annotator: str) -> Response:
 async def colors(request: Request, annotator: str) -> Response:
     """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID -> one byte a point, in the order of the points
     (see stage_bytes, state_bytes, probability_bytes); the header says of which map. Images that this person is still to
-    answer blind have neither a state nor a probability."""
+    answer blind look untouched and have neither a state nor a probability."""
     asked = converted(dict(request.query_params), ColorsRequest)
     stamp, content = await run_sync(_colors, asked.by, asked.class_id, blind_as(request, annotator))
     return Response(content, media_type=BINARY, headers={**FRESH, STAMP: str(stamp)})
@@ -65,15 +65,15 @@ def _colors(by: str, class_id: int, blind: str) -> tuple[int, bytes]:
     image_map_ = image_map.current_map(db)
     if image_map_ is None:
         return 0, b""
+    nothing = image_map.NO_PROBABILITY if by == "probability" else 0
     if by == "stage":
         values = image_map.stage_bytes(db, image_map_)
     elif by == "class":
         values = image_map.state_bytes(db, image_map_, class_id)
     else:
         values = image_map.probability_bytes(db, image_map_, class_id)
-    if blind and by != "stage":
+    if blind:
         ids = image_map_.image_ids[image_map_.drawn]
         if hidden := blindness.hidden_from(db, blind, ids.tolist()):
-            nothing = 0 if by == "class" else image_map.NO_PROBABILITY
             values = np.where(np.isin(ids, list(hidden)), np.uint8(nothing), values)
     return image_map_.stamp, values.tobytes()

@@ -19,11 +19,11 @@ from annotator.errors import AnnotatorError, NoAnswer
 from annotator.roles import Right
 from annotator.settings import EARLY_POSITIVES
 from annotator.snapshot import suggestions
-from annotator.store import copies, jobs, runs
+from annotator.store import blindness, copies, jobs, runs
 from annotator.store.reading import open_file
 from annotator.ui import context
 from annotator.ui.readers import Readers
-from annotator.ui.routes.guard import FRESH, IMMUTABLE, error, guarded
+from annotator.ui.routes.guard import FRESH, IMMUTABLE, blind_as, error, guarded
 from annotator.ui.routes.requests import HeatmapPath, ImagePath, PictureQuery, converted
 
 COMPONENTS = Path(__file__).parent.parent / "components"
@@ -48,9 +48,12 @@ async def thumb(request: Request, annotator: str) -> Response:
 
 async def heatmap(request: Request, annotator: str) -> Response:
     """GET one heat map. Where there is none yet the worker is asked, and 202 says: ask again. A header says how many
-    images with the class its run had seen, where these are few."""
+    images with the class its run had seen, where these are few. Of an image that this person is still to answer blind
+    there is none."""
     asked = converted(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, context.db()
+    if blind := blind_as(request, annotator):
+        await run_sync(blindness.refuse_hidden, db, blind, image_id)
     run_id = await run_sync(suggestions.run_to_explain, db, asked.run_id)
     path = anyio.Path(db.paths.heatmap(run_id, image_id, class_id))
     until = time.monotonic() + HEATMAP_WAIT

@@ -1,6 +1,5 @@
 """Routes for more work: the next images or grids, images a page goes back to, and how far the classes are."""
 
-from dataclasses import asdict
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -14,6 +13,7 @@ from annotator.roles import Right
 from annotator.store import blindness, cells, leases
 from annotator.store.classes import all_classes, in_order
 from annotator.ui import context
+from annotator.ui.class_adding import as_json
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded, refuse_without
 from annotator.ui.routes.requests import (
@@ -102,7 +102,8 @@ async def classes(request: Request, annotator: str) -> Response:
 
 
 async def examples(request: Request, annotator: str) -> Response:
-    """POST {class} -> {images}: those chosen to show the class, then those on which people saw it, newest first."""
+    """POST {class} -> {images}: those chosen to show the class, then those on which people saw it, newest first;
+    none that this person is still to answer blind."""
     asked = parsed(await body_of(request), ExamplesRequest)
     images = await run_sync(_examples, asked.class_id, blind_as(request, annotator))
     return JSONResponse({"images": images}, headers=FRESH)
@@ -146,15 +147,16 @@ def _examples(class_id: int, blind: str) -> list[int]:
     db = context.db()
     chosen = next((class_.examples for class_ in all_classes(db) if class_.id == class_id), ())
     confirmed = cells.confirmed(db, class_id, EXAMPLES)
-    hidden = blindness.hidden_from(db, blind, confirmed) if blind else set()
-    return list(dict.fromkeys([*chosen, *(id_ for id_ in confirmed if id_ not in hidden)]))[:EXAMPLES]
+    shown = list(dict.fromkeys([*chosen, *confirmed]))
+    hidden = blindness.hidden_from(db, blind, shown) if blind else set()
+    return [image_id for image_id in shown if image_id not in hidden][:EXAMPLES]
 
 
 def _classes() -> dict[str, Any]:
     db = context.db()
     counts = {count.class_id: count for count in grid.class_counts(db)}
     classes = [
-        asdict(class_)
+        as_json(class_)
         | {
             "present": count.present,
             "absent": count.absent,

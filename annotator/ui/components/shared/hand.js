@@ -336,6 +336,7 @@ export class Hand {
     for (const item of news.items) {
       if (held.has(item.id) || waiting.has(item.id) || this.passed.has(item.id)) continue;
       const known = before.get(item.id);
+      if (known?.seen) continue; // on screen since it was asked for anew, and perhaps answered and saved
       this.queue.push(known?.loaded ? { ...item, loaded: true, picture: known.picture, coming: known.coming } : item);
     }
     this.news = news;

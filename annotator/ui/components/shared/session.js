@@ -27,7 +27,7 @@ const ADOPT = 3000; // milliseconds between two checks for decisions that closed
  * of another page, has neither.
  *
  * @typedef {{id: number, name: string, description: string, key: string, position: number, heading: string, colour: string,
- *   synonyms: string[], examples: number[]}} Class
+ *   synonyms: string[]}} Class
  */
 
 export class Session {
