@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -23,7 +24,8 @@ RIDGE_OF_REGIONS = 0.07 * RIDGE  # the same where regions take part, which leave
 REGIONS = 0.5  # share of the best region's score
 FIRST_STEPS, NEXT_STEPS = 50, 15  # of L-BFGS, from nothing and from the weights of the training before
 STEPS_TO_REGIONS = 10
-FEW = 8000  # images; with more of them torch uses all of its threads: single products are then long enough to be shared
+FEW = 8000  # images, at most so many of which regions are learned from
+# With more torch uses all of its threads: single products are then long enough to be shared.
 ROWS, ROWS_OF_REGIONS = 2048, 256  # images whose slopes are computed at once: a few MB, which a cache can hold
 
 Weights = tuple[Tensor, Tensor]
@@ -67,6 +69,9 @@ def fit_answered_head(
     of_wholes = fitted.minimised(start, steps)
     if regions is None:
         return AnsweredHead(*of_wholes, of_wholes)
+    if len(units) > FEW:  # nine regions an image take five times as long
+        some = np.sort(np.random.default_rng(0).permutation(len(units))[:FEW])
+        units, labels, weights, regions = units[some], labels[some], weights[some], regions[some]
     fitted = _Objective(units, labels, weights, regions, tell)
     return AnsweredHead(*fitted.minimised(of_wholes, STEPS_TO_REGIONS), of_wholes)
 
@@ -127,14 +132,14 @@ class _RegionScores:
 
     def best(self, some: slice) -> Tensor:
         """(m, C) scores of the best regions of these images, which `learn` is then about."""
-        self._units = self._regions.codes[some].float().div_(self._regions.lengths[some])
-        scores, self._which = (self._units @ self._along).max(1, keepdim=True)
+        self._codes, self._lengths = self._regions.codes[some].float(), self._regions.lengths[some]
+        scores, self._which = (self._codes @ self._along).div_(self._lengths).max(1, keepdim=True)
         return scores[:, 0]
 
     def learn(self, missed: Tensor) -> None:
         """Add the slope by the scores of `best`, (m, C), to that of the weight."""
-        regions = torch.zeros(*self._units.shape[:2], missed.shape[1]).scatter_(1, self._which, missed[:, None])
-        self._slope.addmm_(self._units.flatten(0, 1).T, regions.flatten(0, 1))
+        regions = torch.zeros(*self._codes.shape[:2], missed.shape[1]).scatter_(1, self._which, missed[:, None])
+        self._slope.addmm_(self._codes.flatten(0, 1).T, regions.div_(self._lengths).flatten(0, 1))
 
     def slope(self) -> Tensor:
         """(D, C)."""
