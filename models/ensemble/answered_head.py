@@ -2,8 +2,8 @@
 
 An answer says that a class is somewhere on an image, not where. So what is fitted is a mean of the score of the whole
 image and that of its best region, which the weights themselves choose (multiple-instance learning, with the maximum of
-Andrews et al., "Support Vector Machines for Multiple-Instance Learning", NeurIPS 2002). Fitted to whole images alone
-and only then asked about regions, it had to be shown 8 to 19 % more images of each class for the same labels.
+Andrews et al., "Support Vector Machines for Multiple-Instance Learning", NeurIPS 2002). docs/learning-loop.md has what
+that brings.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,7 @@ RIDGE_OF_REGIONS = 0.07 * RIDGE  # the same where regions take part, which leave
 REGIONS = 0.5  # share of the best region's score
 FIRST_STEPS, NEXT_STEPS = 50, 15  # of L-BFGS, from nothing and from the weights of the training before
 STEPS_TO_REGIONS = 10
+EXAMPLES = 50  # positives a class, on average, from which on there is something to learn from regions
 FEW = 8000  # images, at most so many of which regions are learned from
 # With more torch uses all of its threads: single products are then long enough to be shared.
 ROWS, ROWS_OF_REGIONS = 2048, 256  # images whose slopes are computed at once: a few MB, which a cache can hold
@@ -56,10 +57,10 @@ def fit_answered_head(
 
     units      (n, D) whole images
     start      of_wholes of the head before; nothing, or weights of another shape: from the share of each class
-    regions    of the same images; None: whole images alone
+    regions    of the same images; None: whole images alone, as with fewer positives than EXAMPLES a class
 
     The steps to regions are few, and from whole images each time: going on from the best regions of the head before, it
-    learned those by heart, which needed more images as long as few had an answer.
+    learned those by heart, and ranked worse as long as few images had an answer.
     """
     fitted, steps = _Objective(units, labels, weights, None, tell), NEXT_STEPS
     if start is None or start[0].shape != (units.shape[1], labels.shape[1]):
@@ -67,7 +68,7 @@ def fit_answered_head(
         start = torch.zeros(units.shape[1], labels.shape[1]), torch.logit(share.clamp(1e-3, 0.9))
         steps = FIRST_STEPS
     of_wholes = fitted.minimised(start, steps)
-    if regions is None:
+    if regions is None or labels.sum() < EXAMPLES * labels.shape[1]:
         return AnsweredHead(*of_wholes, of_wholes)
     if len(units) > FEW:  # nine regions an image take five times as long
         some = np.sort(np.random.default_rng(0).permutation(len(units))[:FEW])
