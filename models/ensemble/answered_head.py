@@ -1,4 +1,10 @@
-"""Logistic regression in which every answered cell counts in full and every other one a little, as absent."""
+"""Logistic regression in which every answered cell counts in full and every other one a little, as absent.
+
+An answer says that a class is somewhere on an image, not where. So what is fitted is a mean of the score of the whole
+image and that of its best region, which the weights themselves choose (multiple-instance learning, with the maximum of
+Andrews et al., "Support Vector Machines for Multiple-Instance Learning", NeurIPS 2002). docs/learning-loop.md has what
+that brings.
+"""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -9,79 +15,134 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.regions import Regions
+from models.ensemble.regions import RegionCodes
 from models.linear.lbfgs import minimised
-from models.linear.training import Features, one_thread
+from models.linear.training import one_thread
 
 RIDGE = 2e-5  # times the squared weights, an image
-REGIONS = 0.5  # share of the best region's score, as in `auto`
+RIDGE_OF_REGIONS = 0.07 * RIDGE  # the same where regions take part, which leave less to chance
+REGIONS = 0.5  # share of the best region's score
 FIRST_STEPS, NEXT_STEPS = 50, 15  # of L-BFGS, from nothing and from the weights of the training before
-FEW = 8000  # images; with more of them torch uses all of its threads: single products are then long enough to be shared
-GAINS = 1000  # images from which the advantage of regions is taken
-ROWS = 2048  # images whose slopes are computed at once: a few MB, which a cache can hold
+STEPS_TO_REGIONS = 10
+EXAMPLES = 50  # positives a class, on average, from which on there is something to learn from regions
+FEW = 8000  # images, at most so many of which regions are learned from
+# With more torch uses all of its threads: single products are then long enough to be shared.
+ROWS, ROWS_OF_REGIONS = 2048, 256  # images whose slopes are computed at once: a few MB, which a cache can hold
+
+Weights = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class AnsweredHead:
-    """Logistic regression on whole images that scores their regions as well.
+    """Logistic regression: (1 - REGIONS) of the score of the whole image and REGIONS of that of its best region.
 
     weight (D, C) and bias (C,), on roots of features, centred and of length 1 (basis.py)
+    of_wholes    the same before regions took part: what the next head is fitted from
     """
 
     weight: Tensor
     bias: Tensor
-
-    @one_thread()
-    def gain(self, features: Features, region_codes: Regions | None, centre: Tensor) -> Tensor | float:
-        """(C,) how much higher the best region scores than the whole, on average.
-
-        features, region_codes    of all N images
-        centre                    (D,) mean root of features
-        """
-        if region_codes is None:
-            return 0.0
-        rows = np.sort(np.random.default_rng(0).permutation(len(features))[:GAINS])
-        some = region_codes[rows]
-        whole = unit(root(as_tensor(features[rows])), centre) @ self.weight
-        return ((some.products(self.weight) / some.lengths).amax(1) - whole).mean(0)
+    of_wholes: Weights
 
 
 def fit_answered_head(
     units: Tensor,
     labels: Tensor,
     weights: Tensor,
-    start: tuple[Tensor, Tensor] | None = None,
+    start: Weights | None = None,
     tell: Callable[[], None] = lambda: None,
+    regions: RegionCodes | None = None,
 ) -> AnsweredHead:
-    """Fit it to labels (n, C) in {0, 1} with weights (n, C), from the weights of another one on; units are (n, D)."""
-    if start is not None and start[0].shape == (units.shape[1], labels.shape[1]):
-        return AnsweredHead(*_minimised(units, labels, weights, *start, NEXT_STEPS, tell))
-    share = (labels * weights).sum(0) / weights.sum(0).clamp(min=1e-6)
-    weight, bias = torch.zeros(units.shape[1], labels.shape[1]), torch.logit(share.clamp(1e-3, 0.9))
-    return AnsweredHead(*_minimised(units, labels, weights, weight, bias, FIRST_STEPS, tell))
+    """Fit it to labels (n, C) in {0, 1} with weights (n, C), first to whole images and from there on to regions.
+
+    units      (n, D) whole images
+    start      of_wholes of the head before; nothing, or weights of another shape: from the share of each class
+    regions    of the same images; None: whole images alone, as with fewer positives than EXAMPLES a class
+
+    The steps to regions are few, and from whole images each time: going on from the best regions of the head before, it
+    learned those by heart, and ranked worse as long as few images had an answer.
+    """
+    fitted, steps = _Objective(units, labels, weights, None, tell), NEXT_STEPS
+    if start is None or start[0].shape != (units.shape[1], labels.shape[1]):
+        share = (labels * weights).sum(0) / weights.sum(0).clamp(min=1e-6)
+        start = torch.zeros(units.shape[1], labels.shape[1]), torch.logit(share.clamp(1e-3, 0.9))
+        steps = FIRST_STEPS
+    of_wholes = fitted.minimised(start, steps)
+    if regions is None or labels.sum() < EXAMPLES * labels.shape[1]:
+        return AnsweredHead(*of_wholes, of_wholes)
+    if len(units) > FEW:  # nine regions an image take five times as long
+        some = np.sort(np.random.default_rng(0).permutation(len(units))[:FEW])
+        units, labels, weights, regions = units[some], labels[some], weights[some], regions[some]
+    fitted = _Objective(units, labels, weights, regions, tell)
+    return AnsweredHead(*fitted.minimised(of_wholes, STEPS_TO_REGIONS), of_wholes)
 
 
-def _minimised(
-    units: Tensor, labels: Tensor, weights: Tensor, weight: Tensor, bias: Tensor, steps: int, tell: Callable[[], None]
-) -> tuple[Tensor, Tensor]:
-    """The weight and the bias after so many steps of L-BFGS."""
-    ridge, ends = RIDGE * len(units), weight.numel()
+class _Objective:
+    """The weighted cross entropy of answers, with a ridge, and its slope."""
 
-    def loss(point: Tensor) -> tuple[float, Tensor]:
-        tell()
-        weight_, bias_ = point[:ends].view_as(weight), point[ends:]
+    def __init__(
+        self, units: Tensor, labels: Tensor, weights: Tensor, regions: RegionCodes | None, tell: Callable[[], None]
+    ):
+        self._units, self._labels, self._weights = units, labels, weights
+        self._regions, self._tell = regions, tell
+        self._ridge = (RIDGE if regions is None else RIDGE_OF_REGIONS) * len(units)
+
+    def minimised(self, start: Weights, steps: int) -> Weights:
+        """The weight and the bias after so many steps of L-BFGS."""
+        with one_thread() if len(self._units) <= FEW else nullcontext():
+            point = minimised(self.at, torch.cat([start[0].flatten(), start[1]]), steps)
+        return self._split(point)
+
+    def _split(self, point: Tensor) -> Weights:
+        ends = self._units.shape[1] * self._labels.shape[1]
+        return point[:ends].view(-1, self._labels.shape[1]), point[ends:]
+
+    def at(self, point: Tensor) -> tuple[float, Tensor]:
+        self._tell()
+        weight, bias = self._split(point)
         total, slope = torch.zeros(()), torch.zeros_like(point)
-        of_weight, of_bias = slope[:ends].view_as(weight), slope[ends:]
-        for rows, answers, counts in zip(*(tensor.split(ROWS) for tensor in (units, labels, weights)), strict=True):
-            logits = rows @ weight_ + bias_
-            total += F.binary_cross_entropy_with_logits(logits, answers, weight=counts, reduction="sum")
-            missed = (torch.sigmoid(logits) - answers).mul_(counts)
-            of_weight += rows.T @ missed
+        of_weight, of_bias = self._split(slope)  # views: what is added to them is added to the slope
+        regions = None if self._regions is None else _RegionScores(self._regions, weight)
+        size = ROWS if regions is None else ROWS_OF_REGIONS
+        for first in range(0, len(self._units), size):
+            some = slice(first, first + size)
+            rows, counts = self._units[some], self._weights[some]
+            logits, share = rows @ weight, 1.0
+            if regions is not None:
+                logits, share = logits.lerp_(regions.best(some), REGIONS), 1 - REGIONS
+            logits += bias
+            total += F.binary_cross_entropy_with_logits(logits, self._labels[some], weight=counts, reduction="sum")
+            missed = torch.sigmoid(logits).sub_(self._labels[some]).mul_(counts)
+            of_weight.addmm_(rows.T, missed, alpha=share)
             of_bias += missed.sum(0)
-        of_weight += 2 * ridge * weight_
-        return float(total + ridge * (weight_ * weight_).sum()), slope
+            if regions is not None:
+                regions.learn(missed)
+        if regions is not None:
+            of_weight += REGIONS * regions.slope()
+        of_weight += 2 * self._ridge * weight
+        return float(total + self._ridge * (weight * weight).sum()), slope
 
-    with one_thread() if len(units) <= FEW else nullcontext():
-        point = minimised(loss, torch.cat([weight.flatten(), bias]), steps)
-    return point[:ends].view_as(weight), point[ends:]
+
+class _RegionScores:
+    """The best region of each image in each class under a weight (D, C), and what the weight learns from it."""
+
+    def __init__(self, regions: RegionCodes, weight: Tensor):
+        self._regions = regions
+        self._along = regions.basis.along(weight)
+        self._slope = torch.zeros_like(self._along)
+
+    def best(self, some: slice) -> Tensor:
+        """(m, C) scores of the best regions of these images, which `learn` is then about."""
+        self._codes, self._lengths = self._regions.codes[some].float(), self._regions.lengths[some]
+        scores, self._which = (self._codes @ self._along).div_(self._lengths).max(1, keepdim=True)
+        return scores[:, 0]
+
+    def learn(self, missed: Tensor) -> None:
+        """Add the slope by the scores of `best`, (m, C), to that of the weight."""
+        regions = torch.zeros(*self._codes.shape[:2], missed.shape[1]).scatter_(1, self._which, missed[:, None])
+        self._slope.addmm_(self._codes.flatten(0, 1).T, regions.div_(self._lengths).flatten(0, 1))
+
+    def slope(self) -> Tensor:
+        """(D, C)."""
+        basis = self._regions.basis
+        return basis.axes @ (basis.scales[:, None] * self._slope)

@@ -33,7 +33,6 @@ class Scorer:
         self._ensemble, self._head = ensemble, head
         self._features: Features | None = features
         self._region_codes: Regions | None = region_codes
-        self._gain = head.gain(features, region_codes, ensemble.centre)
         self._columns = ensemble.columns(head.weight)
 
     def without_images(self) -> "Scorer":
@@ -54,7 +53,7 @@ class Scorer:
         others = 2 * auto.shape[1]
         known = wholes[:, others:]
         if best is not None:
-            known = known + REGIONS * (best[:, others:] - known - self._gain)
+            known = known + REGIONS * (best[:, others:] - known)
         return Scores(auto.numpy(), (known + self._head.bias).numpy())
 
     def of_many(self, rows: np.ndarray, tell: Callable[[], None] = lambda: None) -> Scores:

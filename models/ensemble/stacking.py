@@ -297,7 +297,8 @@ class StackedModel:
             some = np.sort(some[order[:most]])
         unlabelled = without(self.rows, len(self.features))
         sample = np.sort(rng.permutation(unlabelled)[:OTHERS])
-        units = unit(root(as_tensor(self.features[np.concatenate([self.rows[some], sample])])), model.centre)
+        images = np.concatenate([self.rows[some], sample])
+        units = unit(root(as_tensor(self.features[images])), model.centre)
         labels = np.zeros((len(units), self.labels.shape[1]), np.float32)
         labels[: len(some)] = (self.labels[some] == PRESENT) & self.sure[some]
         weights = np.full(labels.shape, UNKNOWN * max(1.0, len(unlabelled) / max(len(sample), 1)), np.float32)
@@ -305,9 +306,10 @@ class StackedModel:
         if self.mask is not None:
             weights[: len(some)][~self.mask[some]] = 0
         head = fit_answered_head(
-            units, torch.from_numpy(labels), torch.from_numpy(weights), self.warm_start.weights.get(half), tell
-        )
-        self.warm_start.weights[half] = (head.weight, head.bias)
+            units, torch.from_numpy(labels), torch.from_numpy(weights), self.warm_start.weights.get(half), tell,
+            None if self.region_codes is None else self.region_codes[images],
+        )  # fmt: skip
+        self.warm_start.weights[half] = head.of_wholes
         return Scorer(model, head, self.features, self.region_codes)
 
     def _stack(self, scorer: Scorer, halves: list[Scorer | None]) -> None:

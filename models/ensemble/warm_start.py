@@ -13,7 +13,7 @@ HALVES = 2  # of the images: those of each are scored by models of the other
 class WarmStart:
     """What the next training goes on from; each worker has one instance.
 
-    weights    of the answered-cell heads
+    weights    of the answered-cell heads, of whole images
     squares    of the images of each half
     """
 
