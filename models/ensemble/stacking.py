@@ -57,7 +57,7 @@ STACKED = 1_000_000  # answered cells that the stacker is fitted to, and cells w
 BESIDE = 5000  # labeled images from which on the halves are trained in a thread of their own, beside the whole
 WAIT = 0.1  # seconds
 FEWEST = 12  # unbiased positives and unbiased negatives from which on there is something to learn from
-ROUNDS = 6  # of stacking: the other classes on an image are those that the round before found likely
+ROUNDS = 3  # of stacking: the other classes on an image are those that the round before found likely
 
 
 def fit_stacked(
