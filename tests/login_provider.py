@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import uvicorn
 from joserfc import jwt
@@ -25,7 +26,8 @@ from starlette.routing import Route
 
 class Provider:
     """Says that everybody is subject "1", called Ann. `lies` replace claims; `key` signs, be it published or not;
-    `alg` is RS256, or "none" for tokens without a signature, or HS256, with the public key as if it were a secret."""
+    `alg` is RS256, or "none" for tokens without a signature, or HS256, with the public key as if it were a secret.
+    `error` is what it sends people back with, "" for a code; `user_info` is what its endpoint of that name says."""
 
     def __init__(self) -> None:
         self.address = f"http://127.0.0.1:{free_port()}"
@@ -33,12 +35,14 @@ class Provider:
         self.key = self.published
         self.alg = "RS256"
         self.lies: dict[str, Any] = {}
-        self.nonce = ""
+        self.nonce = self.error = ""
+        self.user_info: dict[str, Any] = {}
         routes = [
             Route("/.well-known/openid-configuration", self._about),
             Route("/authorize", self._authorize),
             Route("/token", self._token, methods=["POST"]),
             Route("/keys", self._keys),
+            Route("/me", self._me),
         ]
         self.app = Starlette(routes=routes)
 
@@ -47,6 +51,7 @@ class Provider:
             "authorization_endpoint": "authorize",
             "token_endpoint": "token",
             "jwks_uri": "keys",
+            "userinfo_endpoint": "me",
         }
         about = {name: f"{self.address}/{path}" for name, path in places.items()}
         return JSONResponse({"issuer": self.address, "id_token_signing_alg_values_supported": ["RS256"], **about})
@@ -54,7 +59,8 @@ class Provider:
     async def _authorize(self, request: Request) -> RedirectResponse:
         asked = request.query_params
         self.nonce = asked["nonce"]
-        return RedirectResponse(f"{asked['redirect_uri']}?code=1&state={asked['state']}")
+        answer = {"error": self.error} if self.error else {"code": "1"}
+        return RedirectResponse(f"{asked['redirect_uri']}?{urlencode(answer | {'state': asked['state']})}")
 
     async def _token(self, request: Request) -> JSONResponse:
         now = int(time.time())
@@ -70,6 +76,10 @@ class Provider:
 
     async def _keys(self, request: Request) -> JSONResponse:
         return JSONResponse(KeySet([self.published]).as_dict(private=False))
+
+    async def _me(self, request: Request) -> JSONResponse:
+        assert request.headers["authorization"] == "Bearer x"
+        return JSONResponse(self.user_info)
 
 
 def _encoded(content: bytes) -> str:

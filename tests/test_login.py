@@ -136,6 +136,7 @@ def honest(request) -> None:
     if "shared" in request.fixturenames:
         provider = request.getfixturevalue("provider")
         provider.lies, provider.key, provider.alg = {}, provider.published, "RS256"
+        provider.error, provider.user_info = "", {}
 
 
 def signed_in(client: httpx.Client, address: str) -> str:
@@ -209,6 +210,40 @@ def test_a_person_who_is_renamed_at_the_provider_stays_the_same_member(shared, p
         assert signed_in(client, shared.address) == "Ann 2", "and another person of her name is another"
 
 
+def test_a_name_and_address_that_only_the_userinfo_endpoint_gives_are_taken(shared, provider):
+    members.add(shared.db, "Mia", "none", "test", "mia@example.org")
+    said = {"name": "Tess", "email": "mia@example.org", "email_verified": False}
+    for sub, said_of, verified, known in [
+        ("3", "3", False, "Tess"),
+        ("4", "4", True, "Mia"),
+        ("5", "6", True, "newcomer"),  # an answer about somebody else is not believed
+    ]:
+        provider.lies = {"sub": sub, "name": None}
+        provider.user_info = {**said, "sub": said_of, "email_verified": verified}
+        with shared.client() as client:
+            assert signed_in(client, shared.address) == known
+
+
+@pytest.mark.parametrize(
+    ("error", "lies", "words"),
+    [
+        ("access_denied", {}, "cancelled at the login provider"),
+        ("invalid_request", {}, "does not accept what this server asks for (invalid_request)"),
+        ("<b>call 0900", {}, "does not accept what this server asks for (unknown error)"),
+        ("server_error", {}, "has a problem of its own (server_error)"),
+        ("", {"nonce": "of another login"}, "did not confirm the login to this server"),
+    ],
+)
+def test_whoever_comes_back_without_a_login_reads_why(shared, provider, error, lies, words):
+    provider.error, provider.lies = error, lies
+    with shared.client() as client:
+        answer = client.get(f"{shared.address}/sign-in")
+        assert answer.status_code == 403 and "You could not be signed in" in answer.text
+        assert words in " ".join(answer.text.split()) and f'href="{BASE}/sign-in"' in answer.text
+        provider.error, provider.lies = "", {}
+        assert signed_in(client, shared.address) == "Ann"
+
+
 @pytest.mark.parametrize(
     "lies",
     [
@@ -251,7 +286,7 @@ def test_a_login_cannot_be_repeated_from_its_address(shared):
         back = next(str(step.url) for step in answer.history if "oauth2callback" in str(step.url))
         assert client.get(f"{shared.address}/api/classes").status_code == 403
     with shared.client() as other:
-        other.get(back)
+        assert "was used already" in other.get(back).text
         assert "Sign in to label" in other.get(f"{shared.address}/").text
     with shared.client() as victim:  # and not smuggled into somebody else's browser
         victim.get(back.replace("state=", "state=x"))

@@ -1,7 +1,6 @@
 """What door.py answers to whoever is not let in, and to whoever signs in or out: HTML of our own, without Streamlit."""
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.types import Message, Receive, Scope, Send
 
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>%s
@@ -27,7 +26,11 @@ BY_LOGIN = """<h1>Sign in to label</h1>%s
 <p><a class="button" href="%s">Sign in</a></p><p>Answers that this browser has not sent yet are kept in it.</p>
 """
 UNREACHABLE = """<h1>The login provider does not answer</h1><p>Nobody can sign in until it does; whoever is signed in
-works on. Try again in a few minutes. If it stays so, whoever runs this server finds the reason in its log.</p>
+works on. Try again in a few minutes. If it stays so, tell whoever runs this server: its log has the reason.</p>
+"""
+NOT_SIGNED_IN = """<h1>You could not be signed in</h1><p>%s</p>
+<p><a class="button" href="%s">Try again</a></p><p>If it stays so, tell whoever runs this server: its log has the
+reason. Answers that this browser has not sent yet are kept in it.</p>
 """
 WAITING = """<h1>You are signed in, but not let in yet</h1><p>You are known here as <b>%s</b>, and have no role. Ask an
 owner of the project to give you one on the Members page; then <a href="%s">open the page again</a>.</p>%s
@@ -59,18 +62,3 @@ def too_many() -> Response:
 def used_up(key: str | None) -> str:
     """What a page says about the key in its address, if there was one."""
     return "" if key is None else "<p>The key in this address was used already, or is not valid any more.</p>"
-
-
-def in_words(scope: Scope, receive: Receive, send: Send) -> Send:
-    """`send` for an answer of Streamlit's login; two words of it about an error become a page that says what to do."""
-    failed = False
-
-    async def send_in_words(message: Message) -> None:
-        nonlocal failed
-        if message["type"] == "http.response.start" and message["status"] >= 400:
-            failed = True
-            await HTMLResponse(PAGE % ("", UNREACHABLE), 502, {"cache-control": "no-store"})(scope, receive, send)
-        elif not failed:
-            await send(message)
-
-    return send_in_words

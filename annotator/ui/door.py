@@ -39,11 +39,11 @@ from annotator.ui.closed import (
     SIGNED_OUT,
     WAITING,
     closed,
-    in_words,
     too_many,
     used_up,
 )
 from annotator.ui.keys import Keys, cookie_name, listing_name
+from annotator.ui.provider import in_words
 from annotator.ui.sessions import Sessions
 from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
 
@@ -97,7 +97,7 @@ class Door:
         if answer is None:
             path = scope["path"].removeprefix(self.base)
             if path in FROM_PROVIDER:
-                send = in_words(scope, receive, send)
+                send = in_words(scope, receive, send, self.base + SIGN_IN, MEMBER in scope)
             elif path in FOR_PROGRAMS:
                 send = self._noting_tokens(headers, send)
             else:
@@ -167,6 +167,8 @@ class Door:
         if scope["type"] == "websocket":
             return None if is_in else Response()
         if path in (SIGN_IN, SIGN_OUT, PROVIDER_SIGN_OUT, *FROM_PROVIDER):
+            if is_in and path in FROM_PROVIDER:
+                scope[MEMBER] = member
             return self._way(scope, headers, path)
         given = _query(scope)
         is_page = scope["method"] == "GET" and not path.startswith("/api/")

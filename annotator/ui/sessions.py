@@ -16,7 +16,7 @@ import streamlit as st
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from streamlit import auth_util
 from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
-from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
+from streamlit.web.server.starlette.starlette_server_config import TOKENS_COOKIE_NAME, USER_COOKIE_NAME
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
@@ -25,6 +25,7 @@ from annotator.store.database import Database
 from annotator.store.members import Member
 from annotator.ui.access import Access
 from annotator.ui.keys import cookie_name
+from annotator.ui.provider import with_user_info
 from annotator.ui.tokens import Tokens
 
 LOOKED_UP = 1.0  # seconds for which roles are not looked up again
@@ -71,7 +72,7 @@ class Sessions:
             subject = members.subject_of(claimed[0])
             known = next((some for some in members.members(self.db) if some.subject == subject), None)
             if known is None or _is_new(known, claimed[1]):
-                members.by_provider(self.db, claimed[0])
+                members.by_provider(self.db, claimed[0] if known else self._completed(claimed[0], cookies))
             self.look_up(anew=True)
 
     def has_login(self, cookies: Mapping[str, str]) -> bool:
@@ -107,21 +108,34 @@ class Sessions:
         """What the login provider said of somebody, and when (unix seconds); None without a valid session."""
         if self.access.provider is None or USER_COOKIE_NAME not in cookies:
             return None
-        moments: list[float] = []
-
-        def one(name: str) -> bytes | None:
-            # Parts of a long cookie have names of their own, and are signed with them.
-            return _value(self.tokens.provider_cookies(name), cookies.get(name, ""), moments)
-
         try:
-            text = auth_util.get_cookie_with_chunks(one, USER_COOKIE_NAME)
-            claims = json.loads(text) if text is not None else None
+            claims, moments = self._content(cookies, USER_COOKIE_NAME)
             if not isinstance(claims, dict) or claims.get("origin") != self.access.origin:
                 return None
             members.subject_of(claims)
         except (ValueError, AnnotatorError):
             return None
         return claims, min(moments)
+
+    def _completed(self, claims: dict[str, Any], cookies: Mapping[str, str]) -> dict[str, Any]:
+        """The claims, with what the provider says of a newcomer elsewhere."""
+        try:
+            given, _ = self._content(cookies, TOKENS_COOKIE_NAME)
+        except ValueError:
+            given = None
+        token = given.get("access_token") if isinstance(given, dict) else None
+        return with_user_info(claims, self.access.provider or {}, token) if token else claims
+
+    def _content(self, cookies: Mapping[str, str], name: str) -> tuple[Any, list[float]]:
+        """The content of a cookie of Streamlit's login, and when its parts were signed; None without a valid one."""
+        moments: list[float] = []
+
+        def one(part: str) -> bytes | None:
+            # Parts of a long cookie have names of their own, and are signed with them.
+            return _value(self.tokens.provider_cookies(part), cookies.get(part, ""), moments)
+
+        text = auth_util.get_cookie_with_chunks(one, name)
+        return (None if text is None else json.loads(text)), moments
 
 
 def _is_new(member: Member, at: float) -> bool:

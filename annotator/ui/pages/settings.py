@@ -61,11 +61,14 @@ def _login_provider(address: str) -> None:
     address = address.replace("http://", "https://", 1)  # providers send people back to such addresses only
     with st.expander("Login provider (OpenID Connect): how to set one up"):
         st.markdown(
-            "Any provider will do: Keycloak, Entra ID, Okta, Google, a university's. Register an application there "
-            "with this redirect address:"
+            "Any provider will do: Keycloak, Entra ID, Okta, Google, a university's. Register a confidential (web) "
+            "application there with this redirect address, also for after signing out:"
         )
         st.code(f"{address}/oauth2callback", language=None, wrap_lines=True)
-        st.markdown("Write what the provider gives you into a file that only you can read, such as `provider.toml`:")
+        st.markdown(
+            "Write what the provider gives you into a file that only you can read, such as `provider.toml`. The last "
+            "line is its issuer address, then `/.well-known/openid-configuration`:"
+        )
         lines = [f'{name} = "{value}"' for name, value in PROVIDER.items()]
         st.code("\n".join(lines), language="toml", wrap_lines=True)
         st.markdown("Then install what the login needs, and start the server with it:")
@@ -77,7 +80,7 @@ def _login_provider(address: str) -> None:
         )
         st.caption(
             "The address must begin with https://: a reverse proxy, such as Caddy, sees to that. Add --behind and the "
-            "proxy's address. docs/team.md has more."
+            "proxy's address. docs/team.md has more, also on what to do when signing in fails."
         )
 
 
