@@ -19,6 +19,8 @@ RUN if [ "$TORCH" = cpu ]; then \
 
 USER annotator
 ENV PROJECT=/data/project IMAGES=/photos AUTH=invitation PORT=8501 BEHIND="" OIDC="" URL="" PYTHONUNBUFFERED=1
+# Weights that are downloaded later and licences that are accepted stay where the project stays.
+ENV XDG_CACHE_HOME=/data/cache XDG_DATA_HOME=/data/share
 VOLUME /data
 EXPOSE 8501
 HEALTHCHECK --start-period=60s --interval=30s --timeout=5s \

@@ -69,6 +69,11 @@ def test_compose_serves_at_the_address_that_its_proxy_has_and_believes_nobody_el
     assert app["environment"]["BEHIND"] == network
     assert access("invitation", 8501, "0.0.0.0", "https://labels.example.org", network).is_https
     assert "ports" not in app, "it is reached through the proxy only"
+    assert app["read_only"] and app["init"], "only volumes are written; a stop is heard while a project is made"
+    written = dict(re.findall(r"(XDG_\w+_HOME)=(\S+)", (TOP / "Dockerfile").read_text()))
+    assert {name: Path(at).parent.as_posix() for name, at in written.items()} == dict.fromkeys(
+        ("XDG_CACHE_HOME", "XDG_DATA_HOME"), "/data"
+    )
     for service in told["services"].values():
         for volume in service["volumes"]:
             source = volume.split(":")[0]
