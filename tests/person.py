@@ -64,6 +64,11 @@ def wait_until_fetched(page: Page) -> None:
         quiet = 0 if page.fetching else quiet + 1
 
 
+def wait_until_drawn(page: Page) -> None:
+    """Until Streamlit's program has ended for now: of a download button that is drawn anew, it forgets the press."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=30_000)
+
+
 def on_screen(page: Page) -> int:
     return int(page.locator(".stage img[data-image]").first.get_attribute("data-image"))
 

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 
 import pytest
-from person import open_page, served_photos
+from person import open_page, served_photos, wait_until_drawn
 from playwright.sync_api import Page, expect
 from served import Served, until
 from test_readings import say
@@ -69,6 +69,7 @@ def test_a_reviewer_sees_everybody_and_may_choose_one(browser, team):
     week = page.get_by_role("region", name="By week").get_by_role("row").nth(1)
     expect(week).to_contain_text("77 % (61 % to 88 %)")
     expect(week).to_contain_text("0 of 36 (0 % to 9 %)")
+    wait_until_drawn(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as CSV").click()
     rows = list(csv.DictReader(download.value.path().open()))

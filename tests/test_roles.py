@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 import websockets.sync.client
-from person import on_screen, open_page, served_photos, wait_for_another, wait_for_picture, wait_until_fetched
+from person import (
+    on_screen,
+    open_page,
+    served_photos,
+    wait_for_another,
+    wait_for_picture,
+    wait_until_drawn,
+    wait_until_fetched,
+)
 from playwright.sync_api import expect
 from served import Served, until
 from websockets.exceptions import InvalidStatus
@@ -381,6 +389,7 @@ def test_a_download_that_is_made_when_it_is_pressed_asks_for_the_role_once_more(
     page.goto(f"{shared.address}/members")
     button = page.get_by_role("button", name="Download all as CSV")
     button.wait_for(timeout=60_000)
+    wait_until_drawn(page)
     with page.expect_download() as download:
         button.click()
     assert "Olga" in download.value.path().read_text()

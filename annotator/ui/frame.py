@@ -23,6 +23,7 @@ from annotator.ui.sessions import Sessions, of_script
 P = ParamSpec("P")
 COOKIE = "annotator_name"
 LONGEST_NAME = 60
+ROLE_ASKED = 5.0  # seconds between two looks at the role of whoever has a page with a download open
 _OPENED = "opened_page"  # its name, in the session state
 _PROBLEM = "change_refused"  # why, in the session state, until it is shown
 JOINER = "\u2060"
@@ -180,12 +181,19 @@ def download(
     help: str | None = None,
 ) -> None:
     """A button that downloads what `make` returns. It is called when the button is pressed, long after the page was
-    drawn, and not for whoever may not open the page any more: for them the whole page runs, and says how that is."""
+    drawn, and not for whoever may not open the page any more: for them the whole page soon runs, and says how that is.
+    """
     sessions = context.sessions()
     data = make if sessions is None else _deferred(make, sessions)
-    # Where there are members the page runs: of a file that is refused the browser says nothing.
-    on_click = "ignore" if sessions is None else "rerun"
-    st.download_button(label, data, file_name=file_name, mime=mime, key=key, on_click=on_click, help=help)
+    # Never by the press itself: a run of the page throws away what the button before it was to download, which the
+    # browser asks for at the same time.
+    st.download_button(label, data, file_name=file_name, mime=mime, key=key, on_click="ignore", help=help)
+    if sessions is not None:
+        refreshed(_nothing, ROLE_ASKED)()
+
+
+def _nothing() -> None:
+    """Draws nothing: `refreshed` asks for the role alone."""
 
 
 def _deferred(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:
