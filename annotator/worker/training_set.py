@@ -76,9 +76,7 @@ def _take(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
     """Give those cells the state that is probable, in place; it is nobody's answer, so it is not unbiased."""
     if not states:
         return
-    wide = 1 + max(int(cells[:, 1].max(initial=0)), *(class_id for _, class_id in states))
-    of_key = {image_id * wide + class_id: state for (image_id, class_id), state in states.items()}
-    keys = cells[:, 0] * wide + cells[:, 1]
-    at = np.flatnonzero(np.isin(keys, list(of_key)))
-    cells[at, 2] = [of_key[key] for key in keys[at].tolist()]
-    cells[at, 3] = 0
+    rows = np.flatnonzero(cells[:, 2] == UNSURE)  # what people differ on is among these
+    for row, (image_id, class_id) in zip(rows.tolist(), cells[rows, :2].tolist(), strict=True):
+        if (image_id, class_id) in states:
+            cells[row, 2:4] = states[image_id, class_id], 0

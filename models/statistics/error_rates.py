@@ -16,7 +16,7 @@ often they differ; who of them errs, the priors decide.
 The model assumes that people err independently. Where all overlook the same thing, it takes them for right.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,21 +103,19 @@ def error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed
 
     Raises ValueError when a pattern has fewer than two answers: one answer says nothing of who errs.
     """
-    return _free(patterns, people, classes, seed, WARM_UP, DRAWS)
+    _refuse_one_answer(patterns)
+    start = _start(people, classes)
+    return sample(patterns, start, start, seed, held=False)
 
 
 def probabilities(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> dict[Pattern, float]:
     """`error_rates(...).probability` to a few hundredths, in a fifth of the time; the same arguments and errors."""
-    return _free(patterns, people, classes, seed, BRIEF_WARM_UP, BRIEF_DRAWS).probability
-
-
-def _free(
-    patterns: Mapping[Pattern, int], people: int, classes: int, seed: int, warm_up: int, draws: int
-) -> ErrorRates:
-    if alone := [pattern for pattern in patterns if len(pattern[1]) < 2]:
-        raise ValueError(f"Only cells that two people or more answered can be used; this has one answer: {alone[0]}")
-    start = np.full((people, classes), USUAL[0] / sum(USUAL))
-    return sample(patterns, start, start, seed, False, warm_up, draws)
+    _refuse_one_answer(patterns)
+    answers, start = _Answers(patterns, people, classes), _start(people, classes)
+    total = np.zeros(len(answers.cells))
+    for *_, probability in _draws(answers, start, start, seed, False, BRIEF_WARM_UP, BRIEF_DRAWS):
+        total += probability
+    return dict(zip(patterns, (total / BRIEF_DRAWS).tolist(), strict=True))
 
 
 def sample(
@@ -126,16 +124,44 @@ def sample(
     mean_specificity: np.ndarray,
     seed: int = 0,
     held: bool = True,
-    warm_up: int = WARM_UP,
-    draws: int = DRAWS,
 ) -> ErrorRates:
-    """Draws truths and rates in turn, given the means (P, C) of the priors; held: else they are only the start."""
-    people, classes = mean_sensitivity.shape
-    answers, rng = _Answers(patterns, people, classes), np.random.default_rng(seed)
-    sensitivity, specificity = mean_sensitivity, mean_specificity
-    share = np.full(classes, 0.5)
-    drawn = np.zeros((2, draws, people, classes))
+    """The rates of DRAWS draws, given the means (P, C) of the priors; held: else they are only the start."""
+    answers = _Answers(patterns, *mean_sensitivity.shape)
+    drawn = np.zeros((2, DRAWS, *mean_sensitivity.shape))
     total = np.zeros(len(answers.cells))
+    draws = _draws(answers, mean_sensitivity, mean_specificity, seed, held, WARM_UP, DRAWS)
+    for draw, (sensitivity, specificity, probability) in enumerate(draws):
+        drawn[:, draw] = sensitivity, specificity
+        total += probability
+    probability = total / DRAWS
+    _, shown, _, empty = answers.counts(probability * answers.cells)
+    figures = _summary(drawn)
+    return ErrorRates(figures[0], figures[1], shown, empty, dict(zip(patterns, probability.tolist(), strict=True)))
+
+
+def _refuse_one_answer(patterns: Mapping[Pattern, int]) -> None:
+    if alone := [pattern for pattern in patterns if len(pattern[1]) < 2]:
+        raise ValueError(f"Only cells that two people or more answered can be used; this has one answer: {alone[0]}")
+
+
+def _start(people: int, classes: int) -> np.ndarray:
+    return np.full((people, classes), USUAL[0] / sum(USUAL))
+
+
+def _draws(
+    answers: _Answers,
+    mean_sensitivity: np.ndarray,
+    mean_specificity: np.ndarray,
+    seed: int,
+    held: bool,
+    warm_up: int,
+    draws: int,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Draws truths and rates in turn: after the warm-up, sensitivity and specificity (P, C), and the probability of
+    each pattern that they were drawn from; the arguments as in `sample`."""
+    rng = np.random.default_rng(seed)
+    sensitivity, specificity = mean_sensitivity, mean_specificity
+    share = np.full(mean_sensitivity.shape[1], 0.5)
     for draw in range(-warm_up, draws):
         probability = answers.probability(share, sensitivity, specificity)
         present = rng.binomial(answers.cells, probability)
@@ -148,12 +174,7 @@ def sample(
             mean_specificity = _draw_means(rng, specificity)
         share = _inside(rng.beta(in_class + 1, answers.by_class(answers.cells) - in_class + 1))
         if draw >= 0:
-            drawn[:, draw] = sensitivity, specificity
-            total += probability
-    probability = total / draws
-    _, shown, _, empty = answers.counts(probability * answers.cells)
-    figures = _summary(drawn)
-    return ErrorRates(figures[0], figures[1], shown, empty, dict(zip(patterns, probability.tolist(), strict=True)))
+            yield sensitivity, specificity, probability
 
 
 def _summary(drawn: np.ndarray) -> np.ndarray:
