@@ -40,7 +40,7 @@ def test_answers_about_small_things_teach_how_they_look_and_not_the_images_they_
     learned, rest = slice(0, 300), slice(300, IMAGES)
     answers = there[learned].float(), torch.ones(300, CLASSES)
     of_wholes = fit_answered_head(units[learned], *answers)
-    of_regions = fit_answered_head(units[learned], *answers, regions=regions[learned])
+    of_regions = fit_answered_head(units[learned], *answers, regions=regions[learned].__getitem__)
     assert precision(of_regions, photos, rest) > 1.3 * precision(of_wholes, photos, rest)
 
 
@@ -48,7 +48,7 @@ def test_a_handful_of_examples_does_not_say_where_on_an_image_to_look(photos):
     units, regions, there = (values[:60] for values in photos)
     answers = there.float(), torch.ones(60, CLASSES)
     of_wholes = fit_answered_head(units, *answers)
-    torch.testing.assert_close(fit_answered_head(units, *answers, regions=regions).weight, of_wholes.weight)
+    torch.testing.assert_close(fit_answered_head(units, *answers, regions=regions.__getitem__).weight, of_wholes.weight)
 
 
 @pytest.mark.parametrize("with_regions", [False, True])

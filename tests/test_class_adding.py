@@ -170,9 +170,8 @@ def test_every_key_is_about_the_image_and_class_on_screen_while_the_owner_change
         presses = page.evaluate("() => { window.enough = true; return window.pressing }")
         wait_until_saved(page, len(presses))
         assert [[row["image_id"], row["class_id"]] for row in decided(served, "Ann")] == [one[:2] for one in presses]
-        answered = [
-            image_id for image_id, class_id, _ in presses if class_id != 2
-        ]  # what was a heron only is asked anew
+        # What was a heron and nothing else is asked anew.
+        answered = [image_id for image_id, class_id, _ in presses if class_id != 2]
         assert len(set(answered)) == len(answered), "no image comes twice"
         assert {name for _, _, name in presses} == {"fox", "red fox", "heron", "deer", "owl"}
         assert page.troubles == []

@@ -51,13 +51,14 @@ def fit_answered_head(
     weights: Tensor,
     start: Weights | None = None,
     tell: Callable[[], None] = lambda: None,
-    regions: RegionCodes | None = None,
+    regions: Callable[[slice | np.ndarray], RegionCodes] | None = None,
 ) -> AnsweredHead:
     """Fit it to labels (n, C) in {0, 1} with weights (n, C), first to whole images and from there on to regions.
 
     units      (n, D) whole images
     start      of_wholes of the head before; nothing, or weights of another shape: from the share of each class
-    regions    of the same images; None: whole images alone, as with fewer positives than EXAMPLES a class
+    regions    of some of these images, by their rows: read once, and only where there are EXAMPLES positives a class;
+               None: whole images alone
 
     The steps to regions are few, and from whole images each time: going on from the best regions of the head before, it
     learned those by heart, and ranked worse as long as few images had an answer.
@@ -70,10 +71,10 @@ def fit_answered_head(
     of_wholes = fitted.minimised(start, steps)
     if regions is None or labels.sum() < EXAMPLES * labels.shape[1]:
         return AnsweredHead(*of_wholes, of_wholes)
+    some: slice | np.ndarray = slice(None)
     if len(units) > FEW:  # nine regions an image take five times as long
         some = np.sort(np.random.default_rng(0).permutation(len(units))[:FEW])
-        units, labels, weights, regions = units[some], labels[some], weights[some], regions[some]
-    fitted = _Objective(units, labels, weights, regions, tell)
+    fitted = _Objective(units[some], labels[some], weights[some], regions(some), tell)
     return AnsweredHead(*fitted.minimised(of_wholes, STEPS_TO_REGIONS), of_wholes)
 
 
@@ -98,6 +99,7 @@ class _Objective:
         return point[:ends].view(-1, self._labels.shape[1]), point[ends:]
 
     def at(self, point: Tensor) -> tuple[float, Tensor]:
+        """The loss of a weight and a bias, flattened one after the other into a point, and its slope there."""
         self._tell()
         weight, bias = self._split(point)
         total, slope = torch.zeros(()), torch.zeros_like(point)

@@ -305,9 +305,10 @@ class StackedModel:
         weights[: len(some)] = np.where(self.sure[some], 1.0, UNKNOWN)
         if self.mask is not None:
             weights[: len(some)][~self.mask[some]] = 0
+        codes = self.region_codes
         head = fit_answered_head(
             units, torch.from_numpy(labels), torch.from_numpy(weights), self.warm_start.weights.get(half), tell,
-            None if self.region_codes is None else self.region_codes[images],
+            None if codes is None else lambda some: codes[images[some]],
         )  # fmt: skip
         self.warm_start.weights[half] = head.of_wholes
         return Scorer(model, head, self.features, self.region_codes)
