@@ -74,6 +74,11 @@ class Paths:
         return self.project / "runs"
 
     @property
+    def first_orders(self) -> Path:
+        """Query orders from before the first run."""
+        return self.project / "first_orders"
+
+    @property
     def heatmaps(self) -> Path:
         return self.project / "heatmaps"
 

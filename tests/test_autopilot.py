@@ -14,6 +14,7 @@ from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot import time_model
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store import cells, decisions, overview
+from annotator.store.arrays import save_array
 
 SURE = np.stack([np.r_[np.full(16, 0.97), np.full(8, 0.01)], np.full(24, 0.02), np.full(24, np.nan)], 1)
 
@@ -58,6 +59,16 @@ def test_before_there_is_a_model_images_are_drawn_at_random_for_one_click_each(d
     assert len(first) == 6  # nobody gets what somebody else has open
     action = planner.next_actions(db, wanted("another", "Eve")).items[0]
     assert action.kind == action.source == "click" and action.line.endswith("to learn from: label one class, 2 s")
+
+
+def test_the_first_clicks_are_on_the_images_that_represent_most_others(db):
+    order = [9, 4, 21, 3]
+    save_array(db.paths.first_orders / "orders" / "representative.npy", np.array(order, np.int64))
+    assert [item.item.image.id for item in planner.next_actions(db, wanted(want=2)).items] == [9, 4]
+    answer(db, 21, 1)
+    third, *others = planner.next_actions(db, wanted("another", "Eve", want=3)).items
+    assert third.item.image.id == 3 and third.kind == "click"
+    assert not {item.item.image.id for item in others} & set(order), "when they are used up, the others follow"
 
 
 def test_while_the_first_training_runs_whole_images_are_drawn_at_random(db):

@@ -9,8 +9,10 @@ from made_features import add_features
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate, query_order
 from annotator.records import Decision, Wanted
-from annotator.store import decisions, images, leases
+from annotator.store import configuration, decisions, images, leases
 from annotator.store.features.cache import FeatureCache, open_features
+from annotator.worker.context import Context
+from annotator.worker.first_orders import FirstOrders
 from annotator.worker.train import train
 from models.query_strategies import STRATEGIES
 
@@ -75,6 +77,28 @@ def test_a_reloaded_page_goes_on_where_it_was_in_any_order(db, trained):
 def test_without_a_run_every_order_is_the_random_one(db):
     for name in STRATEGIES:
         assert taken(db, name, want=1, order=name) == [next(one for one in by_chance(db) if not held(db, one, name))]
+
+
+def test_before_the_first_run_representative_images_come_once_there_are_features(db):
+    rng = np.random.default_rng(0)
+    features = rng.random((24, 6)).astype(np.float16)
+    add_features(db, configuration.backbone(db), np.arange(1, 13), features[:12], np.zeros((12, 1, 6), np.float16))
+    decide(db, "label", 5, 1, 1)
+    first = FirstOrders(Context(db))
+    assert first.publish_if_due(all_embedded=False) and not first.publish_if_due(all_embedded=True)
+    published = query_order.load(db, "representative").tolist()
+    assert sorted(published) == [*range(1, 5), *range(6, 13)]
+    assert taken(db, order="representative") == published[:3]
+
+    more = Context(db)
+    add_features(db, configuration.backbone(db), np.arange(13, 25), features[12:], np.zeros((12, 1, 6), np.float16))
+    assert FirstOrders(more).publish_if_due(all_embedded=True)
+    assert len(query_order.load(db, "representative")) == 23, "the images that came since were left out"
+    for image_id in range(6, 12):
+        decide(db, "label", image_id, 1, 1)
+    train(db, more.features(), "an", {}, configuration.backbone(db))
+    assert len(query_order.load(db, "representative")) == 17, "the order of the run was not taken"
+    assert not FirstOrders(more).publish_if_due(all_embedded=True)
 
 
 def held(db, image_id: int, but: str) -> bool:

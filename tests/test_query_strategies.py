@@ -8,6 +8,7 @@ from models.query_strategies import STRATEGIES, order
 from models.query_strategies.diversity import CENTRES
 from models.query_strategies.expected_missing import expected_missing
 from models.query_strategies.mix import MIXED
+from models.query_strategies.representative import SAMPLED
 
 ROWS, CLASSES = 60, 5
 
@@ -67,7 +68,7 @@ def test_random_puts_every_image_first_as_often_as_any_other():
 def test_a_class_without_a_model_changes_no_order(arrays):
     without = {key: np.delete(arrays[key], 3, 1) for key in ("probabilities", "labels")}
     arrays["labels"][:, 3] = 0
-    for name in ("uncertainty", "expected_missing", "class_balance", "diversity"):
+    for name in ("uncertainty", "expected_missing", "class_balance", "diversity", "representative"):
         assert rows(name, arrays) == rows(name, arrays, **without), name
 
 
@@ -109,6 +110,41 @@ def test_k_center_visits_every_cluster_before_it_returns_to_one():
     labels[of < 2] = ABSENT
     found = order("diversity", features, None, labels, np.flatnonzero(of > 1), rng).rows
     assert sorted(of[found[:4]]) == [2, 3, 4, 5], "clusters with answers were visited again"
+
+
+def test_representatives_come_from_the_largest_groups_first_and_from_none_that_has_answers():
+    rng = np.random.default_rng(2)
+    middles = rng.standard_normal((6, 100)) * 5
+    of = np.repeat(np.arange(6), (100, 80, 60, 40, 20, 1))
+    features = (middles[of] + rng.standard_normal((len(of), 100)) * 0.3).astype(np.float16)
+    labels = np.zeros((len(of), 1), np.int8)
+    found = order("representative", features, None, labels, np.arange(len(of)), rng).rows
+    assert of[found[:6]].tolist() == [0, 1, 2, 3, 4, 5]
+    labels[[0, 200]] = PRESENT  # of the first and the third group
+    left = np.delete(np.arange(len(of)), [0, 200])
+    assert of[order("representative", features, None, labels, left, rng).rows[:4]].tolist() == [1, 3, 4, 5]
+
+
+def test_a_representative_adds_most_to_how_well_all_images_are_represented():
+    rng = np.random.default_rng(0)
+    features = rng.random((80, 12)).astype(np.float16)
+    found = order("representative", features, None, np.zeros((80, 1), np.int8), np.arange(80), rng).rows
+    vectors = np.sqrt(features.astype(np.float64))
+    vectors -= vectors.mean(0)
+    cosines = vectors @ vectors.T / np.outer(*[np.linalg.norm(vectors, axis=1)] * 2)
+    likeness, best = np.where(cosines > 0, cosines, 0) ** 2, np.zeros(80)
+    for place in found[:40]:
+        totals = np.maximum(likeness, best).sum(1)
+        assert totals[place] == pytest.approx(totals.max(), rel=1e-5)
+        best = np.maximum(best, likeness[place])
+
+
+def test_more_images_than_representatives_all_come():
+    many = SAMPLED + 50
+    features = np.random.default_rng(0).standard_normal((many, 4)).astype(np.float16)
+    labels = np.zeros((many, 1), np.int8)
+    found = order("representative", features, None, labels, np.arange(many), np.random.default_rng(1))
+    assert sorted(found.rows.tolist()) == list(range(many))
 
 
 def test_more_images_than_centres_all_come():

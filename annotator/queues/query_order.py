@@ -1,9 +1,10 @@
 """Query orders: the order in which Annotate shows images, chosen by a person and computed by the worker.
 
 Each run stores one order per strategy of models/query_strategies/, over at most CONSIDERED images without a label. The
-page walks the chosen one and takes what is still free. Images that are not in it (new ones, skipped ones, all of them
-before the first run) follow in the order of their sha256, which is as good as random. Incomplete images come last, or
-first where that is chosen; a run stores an order of them, too, and the page counts the answers of its first images
+page walks the chosen one and takes what is still free. Before the first run there are orders by strategies that need
+features alone, as soon as some images have theirs. Images that are not in the order (new ones, skipped ones, all of
+them where there is none) follow in the order of their sha256, which is as good as random. Incomplete images come last,
+or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its first images
 again (store/incomplete.py).
 
 The orders by file name and capture time follow from the images alone (store/sequences.py), so they need no run. They
@@ -21,6 +22,7 @@ from annotator.store import cells, runs, sequences
 from annotator.store.arrays import open_array, save_array
 from annotator.store.database import Database
 from annotator.store.incomplete import incomplete
+from models.labels import PRESENT, UNSEEN
 from models.query_strategies import STRATEGIES, order
 from models.query_strategies.base import Strategy
 from models.query_strategies.incomplete import INCOMPLETE
@@ -49,6 +51,7 @@ TIME = Sequence(
 )
 
 QUERY_ORDERS: dict[str, Strategy | Sequence] = STRATEGIES | {order.name: order for order in (INCOMPLETE, NAME, TIME)}
+BEFORE_A_RUN = [name for name, strategy in STRATEGIES.items() if strategy.needs == "features"]
 STORED = {*STRATEGIES, INCOMPLETE.name} - {RANDOM.name}  # with each run
 ORDERS_KEPT = 16  # orders kept in memory, mapped from the disk
 CONSIDERED = 50_000  # images in an order; of more, every run samples anew
@@ -92,9 +95,7 @@ def build(
     returns          name -> (K,) int64 image ids, best first; K at most CONSIDERED
     """
     rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(np.isin(image_ids, cells.untouched(db)))
-    if len(rows) > CONSIDERED:
-        rows = np.sort(rng.choice(rows, CONSIDERED, replace=False))
+    rows = _considered(db, image_ids, rng)
     mixed = [strategy.name for strategy in MIXED]
     others = [name for name in STRATEGIES if name not in mixed and name != MIX.name]
     orders = {name: order(name, features, probabilities, labels, rows, rng).rows for name in (*mixed, *others)}
@@ -105,6 +106,26 @@ def build(
     return {name: image_ids[ordered] for name, ordered in orders.items()}
 
 
+def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int) -> None:
+    """Store the orders that need features alone, for the time before there is a run; image_ids and features as of
+    `build`. Raises DiskFull."""
+    rng = np.random.default_rng(seed)
+    rows = _considered(db, image_ids, rng)
+    # An answer of any kind: nothing is asked of these images that is known already.
+    labels = np.full((len(image_ids), 1), PRESENT, np.int8)
+    labels[np.isin(image_ids, cells.untouched(db))] = UNSEEN
+    save(
+        db.paths.first_orders,
+        {name: image_ids[order(name, features, None, labels, rows, rng).rows] for name in BEFORE_A_RUN},
+    )
+
+
+def _considered(db: Database, image_ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rows of the readable images that nobody has labeled or skipped, ascending, at most CONSIDERED."""
+    rows = np.flatnonzero(np.isin(image_ids, cells.untouched(db)))
+    return np.sort(rng.choice(rows, CONSIDERED, replace=False)) if len(rows) > CONSIDERED else rows
+
+
 def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
     """Write query orders into a run's folder. Raises DiskFull."""
     for name, image_ids in orders.items():
@@ -112,15 +133,22 @@ def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
 
 
 def load(db: Database, name: str) -> np.ndarray:
-    """A query order as the current run stored it: (K,) int64 image ids, some labeled since.
+    """A query order as the current run stored it, or before a run the worker: (K,) int64 image ids, some labeled since.
 
-    Empty for "random" and sequences, before the first run, and for a run of an older version.
+    Empty for "random" and sequences, where nothing was stored yet, and for a run of an older version.
     """
-    run = runs.current_run(db) if name in STORED else None
-    if run is None:
+    if name not in STORED:
         return EMPTY
-    file = _file(db.paths.run(run.id), name)
-    return db.caches.get("query orders", (run.id, name), lambda: _load(file), ORDERS_KEPT)
+    run = runs.current_run(db)
+    if run is not None:
+        file = _file(db.paths.run(run.id), name)
+        return db.caches.get("query orders", (run.id, name), lambda: _load(file), ORDERS_KEPT)
+    file = _file(db.paths.first_orders, name)
+    try:
+        written_at = file.stat().st_mtime_ns
+    except OSError:
+        return EMPTY
+    return db.caches.get("query orders", (written_at, name), lambda: _load(file), ORDERS_KEPT)
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -28,6 +28,7 @@ from annotator.store.memory import give_back_freed
 from annotator.worker.adapting.switching import NextBackbone, Starter
 from annotator.worker.comparing import Candidates
 from annotator.worker.context import Context, Stopped
+from annotator.worker.first_orders import FirstOrders
 from annotator.worker.heatmaps import Heatmaps
 from annotator.worker.layout import Mapmaker
 from annotator.worker.missing_features import MissingFeatures
@@ -62,6 +63,7 @@ class Worker:
         self.context = Context(self.db)
         self.heatmaps = Heatmaps(self.context)
         self.features = MissingFeatures(self.context, self._between)
+        self.first_orders = FirstOrders(self.context)
         self.training = Training(self.context, self._between, scoring)
         self.next_backbone = NextBackbone(self.context, self._between)
         self.candidates = Candidates(self.context, self._between)
@@ -71,7 +73,8 @@ class Worker:
         self.context.say("starting")
         jobs.requeue(self.db)
         unfinished_imports.recover(self.db)
-        for room in (self.db.paths.features(""), self.db.paths.map(""), self.db.paths.runs, self.db.paths.heatmaps):
+        paths = self.db.paths
+        for room in (paths.features(""), paths.map(""), paths.runs, paths.first_orders, paths.heatmaps):
             sweep(room)
 
     def close(self) -> None:
@@ -110,6 +113,7 @@ class Worker:
 
     def _run_until_stopped(self) -> None:
         duties = (
+            lambda: self.first_orders.publish_if_due(all_embedded=True),
             lambda: self.names.publish_if_due(all_embedded=True),
             self._train_if_due,
             self.heatmaps.draw_asked,
@@ -150,7 +154,8 @@ class Worker:
         return True
 
     def _guess_or_train(self) -> bool:
-        """While images are still being embedded: guess from names where that is due, then train if due."""
+        """While images are still being embedded: order them, guess from names where that is due, train if due."""
+        self.first_orders.publish_if_due(all_embedded=False)
         self.names.publish_if_due(all_embedded=False)
         return self._train_if_due()
 

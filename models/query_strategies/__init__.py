@@ -2,8 +2,7 @@
 
 The table is the registry: a new strategy is one file (base.py says what it must be) and one entry here. The worker
 computes every order of the table after each run (annotator/queues/query_order.py), and the pages offer all of them.
-random.py, uncertainty.py, class_balance.py, diversity.py, expected_missing.py and mix.py order images without a label;
-incomplete.py orders those with some answers.
+All order images without a label but incomplete.py, which orders those with some answers.
 """
 
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from models.query_strategies.diversity import DIVERSITY
 from models.query_strategies.expected_missing import EXPECTED_MISSING
 from models.query_strategies.mix import MIX
 from models.query_strategies.random import RANDOM
+from models.query_strategies.representative import REPRESENTATIVE
 from models.query_strategies.uncertainty import UNCERTAINTY
 from models.rows import Rows
 
@@ -26,6 +26,7 @@ STRATEGIES: dict[str, Strategy] = {
         UNCERTAINTY,
         CLASS_BALANCE,
         DIVERSITY,
+        REPRESENTATIVE,
         EXPECTED_MISSING,
         MIX,
     )

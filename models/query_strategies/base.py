@@ -66,6 +66,14 @@ def open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> n
     return chances
 
 
+def answered_rows(labels: Rows, candidates: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows of images that have an answer and are no candidates; of more than `most`, as many of them at random."""
+    has_answer = [(labels[places] != UNSEEN).any(1) for places in slices(len(labels))]
+    answered = np.flatnonzero(np.concatenate([np.zeros(0, bool), *has_answer]))
+    answered = answered[~np.isin(answered, candidates)]
+    return rng.choice(answered, most, replace=False) if len(answered) > most else answered
+
+
 def by_falling(values: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The candidates by falling value, equal ones at random; values (n,)."""
     return candidates[np.lexsort((rng.random(len(candidates)), -values))]

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from models.labels import UNSEEN
-from models.query_strategies.base import Strategy, blocks, slices
+from models.query_strategies.base import Strategy, answered_rows, blocks
 from models.rows import Rows
 
 CENTRES = 1000  # images chosen one by one; all others follow at random
@@ -20,12 +19,7 @@ def diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
     CENTRES images the others follow at random: by then every region has been visited, and the next run begins anew.
     Source: Sener and Savarese 2018, algorithm 1; within twice the best radius, Gonzalez 1985.
     """
-    answered = np.flatnonzero(
-        np.concatenate([np.zeros(0, bool), *((labels[places] != UNSEEN).any(1) for places in slices(len(labels)))])
-    )
-    answered = answered[~np.isin(answered, candidates)]
-    if len(answered) > ANSWERED_CENTRES:
-        answered = rng.choice(answered, ANSWERED_CENTRES, replace=False)
+    answered = answered_rows(labels, candidates, ANSWERED_CENTRES, rng)
     shuffled = rng.permutation(candidates)  # so that ties are broken at random
     points, known = _points(features, shuffled, answered, rng)
     squares = (points**2).sum(1)

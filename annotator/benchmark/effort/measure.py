@@ -138,6 +138,7 @@ def embed_images(project: Path) -> None:
     try:
         say("embedding")
         worker.features.embed()
+        worker.first_orders.publish_if_due(all_embedded=True)
     finally:
         worker.close()
 

@@ -1,17 +1,19 @@
 """The next best action: the grid, image or click that finishes most labels per second of this annotator.
 
-It begins with single clicks on images drawn at random, at least as many as the first training needs: a label takes
-one press and a few seconds that way, and there is a model after a minute. While that model is sure of few of the
-positives it expects, exploration comes first: more clicks, then a few images without a known positive, answered in
-every class. From then on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep the estimates
-unbiased (calibration, certificate) and find what the model does not expect.
+It begins with single clicks on images that represent many others, at least as many as the first training needs: a label
+takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few of the
+positives it expects, exploration comes first: more such clicks, then a few random images without a known positive,
+answered in every class. From then on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep
+the estimates unbiased (calibration, certificate) and find what the model does not expect.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from annotator.quality import audit
+from annotator.queues import query_order
 from annotator.queues.annotate import Work, with_surroundings
 from annotator.queues.autopilot import acquisition, relabel, wording
 from annotator.queues.autopilot.acquisition import PositivePrior
@@ -34,6 +36,7 @@ from annotator.store import (
 )
 from annotator.store.database import Database
 from annotator.store.history import LABELED, UNTOUCHED
+from models.query_strategies.representative import REPRESENTATIVE
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
@@ -170,6 +173,12 @@ class _Planner:
             return cells.without_positive(self.db, self._drawn_of_own(UNLABELED_AMONG), UNLABELED)
         return cells.unlabeled_images(self.db, self.rng.bytes(8).hex(), UNLABELED_AMONG, UNLABELED)
 
+    def _representative(self) -> list[int]:
+        ordered = query_order.load(self.db, REPRESENTATIVE.name)
+        if self.own is not None:
+            ordered = ordered[np.isin(ordered, self.own)]
+        return cells.without_positive(self.db, ordered[:UNLABELED_AMONG].tolist(), UNLABELED)
+
     def _drawn_of_own(self, most: int) -> list[int]:
         assert self.own is not None
         return self.rng.permutation(self.own)[:most].tolist()
@@ -221,9 +230,14 @@ class _Planner:
         candidate = acquisition.image_candidate(image_id, open_classes, self.time_model, least=least)
         return self.leasing.action(replace(candidate, reason=reason))
 
+    def _to_explore(self, kind: str) -> Iterator[int]:
+        if kind == "click":
+            yield from self._representative()
+        yield from self._unlabeled()
+
     def _explore(self, kind: str) -> Action | None:
-        """An image without a known positive: all its classes, or one click."""
-        for image_id in self._unlabeled():
+        """An image without a known positive: one click on the most representative, or all classes of a random one."""
+        for image_id in self._to_explore(kind):
             if image_id in self.leasing.images_out or not (open_classes := self.leasing.open_classes(image_id)):
                 continue
             least = self.prior.any_of(open_classes) if self.snapshot else 1.0
