@@ -11,6 +11,7 @@ from annotator.queues.autopilot import acquisition, planner
 
 CHANGES: dict[str, tuple[object, ...]] = {
     "EXPLORATION_CLICKS": ((0.0, 20, 20), (0.2, 20, 500)),
+    "CLICKED_FIRST": ("random", "diversity"),
     "EXPLORED": (0, 8, 40),
     "SHARP": (0.15, 0.6),
     "RANDOM_SHARE": (0.0, 0.1),

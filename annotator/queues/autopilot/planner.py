@@ -40,6 +40,7 @@ from models.query_strategies.representative import REPRESENTATIVE
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
+CLICKED_FIRST = REPRESENTATIVE.name  # the query order of these images
 EXPLORED = 20  # and so many more without a known positive are answered in every class;
 MANY, EXPLORED_OF_MANY = 50, 8  # with so many images a class fewer, as grids then teach what is absent in less time:
 SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
@@ -173,8 +174,8 @@ class _Planner:
             return cells.without_positive(self.db, self._drawn_of_own(UNLABELED_AMONG), UNLABELED)
         return cells.unlabeled_images(self.db, self.rng.bytes(8).hex(), UNLABELED_AMONG, UNLABELED)
 
-    def _representative(self) -> list[int]:
-        ordered = query_order.load(self.db, REPRESENTATIVE.name)
+    def _clicked_first(self) -> list[int]:
+        ordered = query_order.load(self.db, CLICKED_FIRST)
         if self.own is not None:
             ordered = ordered[np.isin(ordered, self.own)]
         return cells.without_positive(self.db, ordered[:UNLABELED_AMONG].tolist(), UNLABELED)
@@ -232,7 +233,7 @@ class _Planner:
 
     def _to_explore(self, kind: str) -> Iterator[int]:
         if kind == "click":
-            yield from self._representative()
+            yield from self._clicked_first()
         yield from self._unlabeled()
 
     def _explore(self, kind: str) -> Action | None:
