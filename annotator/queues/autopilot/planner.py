@@ -94,8 +94,10 @@ class _Planner:
         sources = overview.decisions_by_source(db)
         # "done" counts as well: an image without anything to name was answered, too.
         self.clicked = sum(sources.get(source, 0) for source in ("click", "import", "done"))
-        # Cells whose answer was asked for, whatever it is; a click answers the one cell that somebody has chosen.
-        self.explored = self.answered - sources.get("click", 0)
+        # Cells whose answer was asked for, whatever it is. A click answers the one cell that somebody has chosen, and
+        # so does an import of single labels; one that says what is absent is as good as exploration.
+        absent = sum(count[1] for count in self.counts.values())
+        self.explored = max(absent, self.answered - sources.get("click", 0) - sources.get("import", 0))
         self.asked: Counter[int] = Counter()  # class id -> cells in grids of random images of this request
         together = answer_times.image_answers(db, COMPLETE_AMONG)
         has_positive = [positive for cells_answered, positive in together if cells_answered >= self.class_count]
@@ -257,18 +259,15 @@ class _Planner:
         """Random images on which a class is open, of the class of which people have answered fewest cells."""
         assert self.snapshot is not None
         size = RANDOM_TILES if self.tiles is None else min(RANDOM_TILES, self.tiles)
-        drawn = self._drawn(UNLABELED_AMONG)
-        for class_id in sorted(
-            self.counts, key=lambda class_id: (sum(self.counts[class_id]) + self.asked[class_id], class_id)
-        ):
+        drawn = self._drawn(IMAGES_TRIED)
+        answers = {class_id: sum(counts) + self.asked[class_id] for class_id, counts in self.counts.items()}
+        for class_id in sorted(answers, key=lambda class_id: (answers[class_id], class_id)):
             out = self.leasing.out.images(class_id)
-            image_ids = [image_id for image_id in cells.open_among(self.db, class_id, drawn) if image_id not in out][
-                :size
-            ]
-            if not image_ids:
+            free = [image_id for image_id in cells.open_among(self.db, class_id, drawn) if image_id not in out]
+            if not free:
                 continue
-            candidate = acquisition.grid_of_images(self.snapshot, class_id, image_ids, self.time_model)
+            candidate = acquisition.grid_of_images(self.snapshot, class_id, free[:size], self.time_model)
             if action := self.leasing.action(replace(candidate, reason="exploration")):
-                self.asked[class_id] += len(image_ids)
+                self.asked[class_id] += len(free[:size])
                 return action
         return None
