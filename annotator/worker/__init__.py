@@ -5,6 +5,7 @@ exchange, quality, snapshot, store, models) and never Streamlit; the page and th
 
     context.py                                          what the duties share: features, network, heartbeat, stop
     missing_features.py training.py heatmaps.py         the duties of the loop; schedule.py: when to train
+    first_orders.py                                     which images come first before there is a run
     work_list.py away.py                                which images are embedded next; addresses that do not answer
     update_thread.py missing_files.py layout.py         the duties with a thread of their own
     train.py training_set.py calibrate.py publish.py    one training, from labels to a published run (models/trainers)

@@ -2,7 +2,8 @@
 
 The table is the registry: a new strategy is one file (base.py says what it must be) and one entry here. The worker
 computes every order of the table after each run (annotator/queues/query_order.py), and the pages offer all of them.
-All order images without a label but incomplete.py, which orders those with some answers.
+random.py, uncertainty.py, class_balance.py, diversity.py, representative.py, expected_missing.py and mix.py order
+images without a label; incomplete.py orders those with some answers.
 """
 
 from dataclasses import dataclass
