@@ -116,16 +116,16 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
-@pytest.mark.parametrize(("many", "grids"), [(9, 3), (8, 1)], ids=["few images a class", "many images a class"])
-def test_the_model_gets_clicks_and_grids_of_random_images_first_while_it_is_sure_of_little(
-    db, monkeypatch, many, grids
+@pytest.mark.parametrize(("many", "tiles"), [(9, 6), (8, 5)], ids=["few images a class", "many images a class"])
+def test_clicks_and_a_grid_of_random_images_for_every_class_come_first_while_the_model_is_sure_of_little(
+    db, monkeypatch, many, tiles
 ):
     monkeypatch.setattr(planner, "MANY", many)  # times three classes; there are 24 images
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
-    monkeypatch.setattr(planner, "RANDOM_TILES", 6)
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.05, 0, 200))  # of 24 images, rounded up: two
-    monkeypatch.setattr(planner, "EXPLORED", 8)  # cells a class: 24, of which six were answered first
-    monkeypatch.setattr(planner, "EXPLORED_OF_MANY", 3)  # nine
+    monkeypatch.setattr(planner, "EXPLORED", 6)
+    monkeypatch.setattr(planner, "EXPLORED_OF_MANY", 5)
+    monkeypatch.setattr(planner, "ABSENT_OF_EXPLORED", 0.5)  # three absent answers; there are two
     answer_whole(db, range(1, 3))
     publish(db, np.stack([np.full(24, 0.6), np.linspace(0.01, 0.6, 24), np.full(24, np.nan)], 1))
     for _ in range(2):
@@ -134,18 +134,18 @@ def test_the_model_gets_clicks_and_grids_of_random_images_first_while_it_is_sure
         assert action.kind == action.source == "click" and "for the model to learn from" in action.line
         assert cells.unlabeled_images(db, "", 24, 24).count(image_id) == 1 and image_id > 2
         answer(db, image_id, 1)
-    asked = []
-    for _ in range(grids):
+    asked = {}
+    for _ in range(3):
         action = planner.next_actions(db, wanted()).items[0]
         shown = [tile.image.id for tile in action.grid.tiles]
-        assert action.kind == action.source == "grid" and "6 random images, for the model to learn from" in action.line
-        assert len(shown) == 6 and min(shown) > 2, "cells that are answered were asked for"
-        asked.append((action.grid.class_id, [tile.probability for tile in action.grid.tiles]))
+        assert action.kind == action.source == "grid"
+        assert action.line.startswith(f"{tiles} random images, for the model to learn from: which show ")
+        assert len(shown) == tiles and min(shown) > 2, "cells that are answered were asked for"
+        asked[action.grid.class_id] = [tile.probability for tile in action.grid.tiles]
         give(db, "grid", [(image_id, action.grid.class_id, -1) for image_id in shown])
-    assert [class_id for class_id, _ in asked] == [2, 3, 1][:grids], "not those of which least is known"
-    chances = dict(asked)[2]
-    assert None not in chances and chances != sorted(chances, reverse=True), "the likeliest are no random ones"
-    assert dict(asked).get(3, [None])[0] is None, "a class without a model got a probability"
+    assert list(asked) == [2, 3, 1], "not those first of which least is known"
+    assert None not in asked[2] and asked[2] != sorted(asked[2], reverse=True), "the likeliest are no random ones"
+    assert asked[3] == [None] * tiles, "a class without a model got a probability"
     assert "to learn from" not in planner.next_actions(db, wanted()).items[0].line
 
 

@@ -12,8 +12,7 @@ from annotator.queues.autopilot import acquisition, planner
 CHANGES: dict[str, tuple[object, ...]] = {
     "EXPLORATION_CLICKS": ((0.0, 20, 20), (0.2, 20, 500)),
     "CLICKED_FIRST": ("random", "diversity"),
-    "EXPLORED": (0, 8, 40),
-    "RANDOM_TILES": (12, 48),
+    "EXPLORED": (0, 12, 48),
     "SHARP": (0.15, 0.6),
     "RANDOM_SHARE": (0.0, 0.1),
     "PRESS": (0.0, 4.0),

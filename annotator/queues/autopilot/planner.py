@@ -2,12 +2,11 @@
 
 It begins with single clicks on images that represent many others, at least as many as the first training needs: a label
 takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few of the
-positives it expects, exploration comes first: more such clicks, then grids of random images, class after class. From
-then on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep the estimates unbiased
-(calibration, certificate) and find what the model does not expect.
+positives it expects, exploration comes first: more such clicks, then a grid of random images for every class. From then
+on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep the estimates unbiased (calibration,
+certificate) and find what the model does not expect.
 """
 
-from collections import Counter
 from dataclasses import replace
 from itertools import chain
 
@@ -42,10 +41,10 @@ from models.query_strategies.representative import REPRESENTATIVE
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
 CLICKED_FIRST = REPRESENTATIVE.name  # the query order of these images
-EXPLORED = 20  # then so many cells a class, on average, are answered in grids of random images;
-MANY, EXPLORED_OF_MANY = 50, 8  # with so many images a class fewer, as other grids teach what is absent in less time:
+EXPLORED = 24  # then every class gets a grid of so many random images;
+MANY, EXPLORED_OF_MANY = 50, 12  # with so many images a class fewer, as other grids teach what is absent in less time:
+ABSENT_OF_EXPLORED = 0.25  # share of such a grid from which on as many absent answers say that a class was explored
 SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
-RANDOM_TILES = 24  # of such a grid
 MOST_CLASSES = 40  # with more classes exploration is by clicks alone
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
@@ -94,11 +93,9 @@ class _Planner:
         sources = overview.decisions_by_source(db)
         # "done" counts as well: an image without anything to name was answered, too.
         self.clicked = sum(sources.get(source, 0) for source in ("click", "import", "done"))
-        # Cells whose answer was asked for, whatever it is. A click answers the one cell that somebody has chosen, and
-        # so does an import of single labels; one that says what is absent is as good as exploration.
-        absent = sum(count[1] for count in self.counts.values())
-        self.explored = max(absent, self.answered - sources.get("click", 0) - sources.get("import", 0))
-        self.asked: Counter[int] = Counter()  # class id -> cells in grids of random images of this request
+        # Single clicks and imports of single labels never say what is absent.
+        least = ABSENT_OF_EXPLORED * self.to_explore
+        self.unexplored = [class_id for class_id, (_, absent, _) in self.counts.items() if absent < least]
         together = answer_times.image_answers(db, COMPLETE_AMONG)
         has_positive = [positive for cells_answered, positive in together if cells_answered >= self.class_count]
         present = {class_id: count[0] for class_id, count in self.counts.items()}
@@ -148,7 +145,7 @@ class _Planner:
             return "click"
         if self.snapshot is None or sharp or self.class_count > MOST_CLASSES:
             return ""
-        return "grid" if self.explored + self.asked.total() < self.to_explore * self.class_count else ""
+        return "grid" if self.unexplored else ""
 
     def _best(self) -> Action | None:
         """The candidate with the highest acquisition value per second that can be leased."""
@@ -256,18 +253,17 @@ class _Planner:
         return None
 
     def _explore_by_grid(self) -> Action | None:
-        """Random images on which a class is open, of the class of which people have answered fewest cells."""
+        """Random images on which a class is open that was not explored, of the class with fewest answers."""
         assert self.snapshot is not None
-        size = RANDOM_TILES if self.tiles is None else min(RANDOM_TILES, self.tiles)
+        size = self.to_explore if self.tiles is None else min(self.to_explore, self.tiles)
         drawn = self._drawn(IMAGES_TRIED)
-        answers = {class_id: sum(counts) + self.asked[class_id] for class_id, counts in self.counts.items()}
-        for class_id in sorted(answers, key=lambda class_id: (answers[class_id], class_id)):
+        for class_id in sorted(self.unexplored, key=lambda class_id: (sum(self.counts[class_id]), class_id)):
+            self.unexplored.remove(class_id)
             out = self.leasing.out.images(class_id)
             free = [image_id for image_id in cells.open_among(self.db, class_id, drawn) if image_id not in out]
             if not free:
                 continue
             candidate = acquisition.grid_of_images(self.snapshot, class_id, free[:size], self.time_model)
             if action := self.leasing.action(replace(candidate, reason="exploration")):
-                self.asked[class_id] += len(free[:size])
                 return action
         return None
