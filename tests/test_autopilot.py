@@ -116,50 +116,33 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
-@pytest.mark.parametrize(("many", "tiles"), [(9, 6), (8, 5)], ids=["few images a class", "many images a class"])
-def test_clicks_and_a_grid_of_random_images_for_every_class_come_first_while_the_model_is_sure_of_little(
-    db, monkeypatch, many, tiles
-):
+@pytest.mark.parametrize(("many", "whole"), [(9, 2), (8, 1)], ids=["few images a class", "many images a class"])
+def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(db, monkeypatch, many, whole):
     monkeypatch.setattr(planner, "MANY", many)  # times three classes; there are 24 images
+    monkeypatch.setattr(planner, "EXPLORED_OF_MANY", 3)
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.05, 0, 200))  # of 24 images, rounded up: two
-    monkeypatch.setattr(planner, "EXPLORED", 6)
-    monkeypatch.setattr(planner, "EXPLORED_OF_MANY", 5)
-    monkeypatch.setattr(planner, "ABSENT_OF_EXPLORED", 0.5)  # three absent answers; there are two
+    monkeypatch.setattr(planner, "EXPLORED", 4)  # with those that came first
     answer_whole(db, range(1, 3))
-    publish(db, np.stack([np.full(24, 0.6), np.linspace(0.01, 0.6, 24), np.full(24, np.nan)], 1))
-    for _ in range(2):
+    publish(db, np.full((24, 3), 0.6))
+    for kind in ("click", "click", *["image"] * whole):
         action = planner.next_actions(db, wanted()).items[0]
         image_id = action.item.image.id
-        assert action.kind == action.source == "click" and "for the model to learn from" in action.line
+        assert action.kind == kind and "for the model to learn from" in action.line
+        assert action.source == {"click": "click", "image": "exploration"}[kind]
         assert cells.unlabeled_images(db, "", 24, 24).count(image_id) == 1 and image_id > 2
-        answer(db, image_id, 1)
-    asked = {}
-    for _ in range(3):
-        action = planner.next_actions(db, wanted()).items[0]
-        shown = [tile.image.id for tile in action.grid.tiles]
-        assert action.kind == action.source == "grid"
-        assert action.line.startswith(f"{tiles} random images, for the model to learn from: which show ")
-        assert len(shown) == tiles and min(shown) > 2, "cells that are answered were asked for"
-        asked[action.grid.class_id] = [tile.probability for tile in action.grid.tiles]
-        give(db, "grid", [(image_id, action.grid.class_id, -1) for image_id in shown])
-    assert list(asked) == [2, 3, 1], "not those first of which least is known"
-    assert None not in asked[2] and asked[2] != sorted(asked[2], reverse=True), "the likeliest are no random ones"
-    assert asked[3] == [None] * tiles, "a class without a model got a probability"
+        assert action.preset == ((1, 2, 3) if kind == "image" else ())
+        if kind == "click":
+            answer(db, image_id, 1)
+        else:
+            answer_whole(db, range(image_id, image_id + 1))
     assert "to learn from" not in planner.next_actions(db, wanted()).items[0].line
 
 
-def test_two_random_grids_of_one_request_are_of_two_classes(db, monkeypatch):
-    monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0, 0))
-    publish(db, np.full((24, 3), 0.6))
-    first, second = planner.next_actions(db, wanted(want=2)).items
-    assert [first.grid.class_id, second.grid.class_id] == [1, 2]
-
-
-def test_exploration_is_by_clicks_where_there_are_many_classes_and_ends_with_a_sure_model(db, monkeypatch):
+def test_exploration_is_by_clicks_where_a_whole_image_takes_too_long_and_ends_with_a_sure_model(db, monkeypatch):
     monkeypatch.setattr(planner, "RANDOM_SHARE", 0.0)
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.05, 0, 200))  # two
-    monkeypatch.setattr(planner, "MOST_CLASSES", 2)
+    monkeypatch.setattr(planner, "LONGEST", time_model.DEFAULTS.image(3, planner.EXPECTED_POSITIVES) - 0.1)
     publish(db, np.full((24, 3), 0.6))
     for image_id in (1, 2):
         action = planner.next_actions(db, wanted(f"tab {image_id}")).items[0]

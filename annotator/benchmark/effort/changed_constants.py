@@ -1,7 +1,7 @@
 """Autopilot with one of its constants changed, to see what each is worth: CHANGES is the table.
 
-Left out are bounds that only keep an answer quick (CLASSES_TRIED, IMAGES_TRIED, UNLABELED), MOST_CLASSES, from which on
-EXPLORED is 0, and what concerns relabels, which a perfect person makes none of.
+Left out are bounds that only keep an answer quick (CLASSES_TRIED, IMAGES_TRIED, UNLABELED), LONGEST, which replaces
+EXPLORED where there are many classes, and what concerns relabels, which a perfect person makes none of.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from annotator.queues.autopilot import acquisition, planner
 CHANGES: dict[str, tuple[object, ...]] = {
     "EXPLORATION_CLICKS": ((0.0, 20, 20), (0.2, 20, 500)),
     "CLICKED_FIRST": ("random", "diversity"),
-    "EXPLORED": (0, 12, 48),
+    "EXPLORED": (0, 8, 40),
     "SHARP": (0.15, 0.6),
     "RANDOM_SHARE": (0.0, 0.1),
     "PRESS": (0.0, 4.0),

@@ -6,7 +6,7 @@ needs (snapshot/time_model.py) and by a price per press.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -115,17 +115,6 @@ def grid_candidate(
     changes = min(positives, len(cells) - positives)
     seconds, learning = time_model.grid(len(cells), changes), _learning(probabilities, open_share)
     return Candidate("grid", class_id, cells, positives, len(cells), changes, learning, seconds)
-
-
-def grid_of_images(snapshot: Snapshot, class_id: int, image_ids: Sequence[int], time_model: TimeModel) -> Candidate:
-    """A grid of these images, in their order; where there is no model of the class, without probabilities."""
-    predictions, column = snapshot.predictions, snapshot.delta.column(class_id)
-    rows, known = predictions.rows(image_ids)
-    if column is None or not known.all():
-        candidate = grid_candidate(class_id, [(image_id, 0.0) for image_id in image_ids], time_model, 0.0)
-        return replace(candidate, cells=[(image_id, None) for image_id in image_ids])
-    chances = np.nan_to_num(np.array(predictions.probabilities[rows, column], np.float64)).tolist()
-    return grid_candidate(class_id, list(zip(image_ids, chances, strict=True)), time_model, 0.0)
 
 
 def image_candidates(

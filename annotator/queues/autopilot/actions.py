@@ -131,8 +131,7 @@ class Leasing:
             return None
         if len(tiles.tiles) < len(candidate.cells):  # another page leased some of them first
             left = [(tile.image.id, tile.probability or 0.0) for tile in tiles.tiles]
-            fewer = acquisition.grid_candidate(candidate.class_id, left, self.time_model, 0.0)
-            candidate = replace(fewer, reason=candidate.reason)
+            candidate = acquisition.grid_candidate(candidate.class_id, left, self.time_model, 0.0)
         return self._described(tiles.id, candidate, others, grid=tiles)
 
     def _image(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:

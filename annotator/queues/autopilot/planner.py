@@ -2,13 +2,13 @@
 
 It begins with single clicks on images that represent many others, at least as many as the first training needs: a label
 takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few of the
-positives it expects, exploration comes first: more such clicks, then a grid of random images for every class. From then
-on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep the estimates unbiased (calibration,
-certificate) and find what the model does not expect.
+positives it expects, exploration comes first: more such clicks, then a few random images without a known positive,
+answered in every class. From then on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep
+the estimates unbiased (calibration, certificate) and find what the model does not expect.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -41,15 +41,14 @@ from models.query_strategies.representative import REPRESENTATIVE
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
 CLICKED_FIRST = REPRESENTATIVE.name  # the query order of these images
-EXPLORED = 24  # then every class gets a grid of so many random images;
-MANY, EXPLORED_OF_MANY = 50, 12  # with so many images a class fewer, as other grids teach what is absent in less time:
-ABSENT_OF_EXPLORED = 0.25  # share of such a grid from which on as many absent answers say that a class was explored
+EXPLORED = 20  # and so many more without a known positive are answered in every class;
+MANY, EXPLORED_OF_MANY = 50, 8  # with so many images a class fewer, as grids then teach what is absent in less time:
 SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
-MOST_CLASSES = 40  # with more classes exploration is by clicks alone
+LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
 IMAGES_TRIED = 200  # images tried to find one that is free and has an open class
-COMPLETE_AMONG = 20_000  # newest decisions among which images answered in every class are counted
+EXPLORED_AMONG = 20_000  # newest decisions among which images answered in every class are counted
 UNLABELED_AMONG, UNLABELED = 5000, 64  # images read to find ones without a known positive, and how many are evaluated
 EXPECTED_POSITIVES = 1.5  # of an image, before there is a model
 
@@ -93,10 +92,9 @@ class _Planner:
         sources = overview.decisions_by_source(db)
         # "done" counts as well: an image without anything to name was answered, too.
         self.clicked = sum(sources.get(source, 0) for source in ("click", "import", "done"))
-        # Single clicks and imports of single labels never say what is absent.
-        least = ABSENT_OF_EXPLORED * self.to_explore
-        self.unexplored = [class_id for class_id, (_, absent, _) in self.counts.items() if absent < least]
-        together = answer_times.image_answers(db, COMPLETE_AMONG)
+        together = answer_times.image_answers(db, EXPLORED_AMONG)
+        # Exploration asks the open classes: an image counts although grids had ruled out some of its classes before.
+        self.explored = sum(2 * cells_answered >= self.class_count for cells_answered, _ in together)
         has_positive = [positive for cells_answered, positive in together if cells_answered >= self.class_count]
         present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.prior = PositivePrior(len(has_positive), sum(has_positive), present)
@@ -132,10 +130,10 @@ class _Planner:
         return None
 
     def _exploration_kind(self) -> str:
-        """How to explore: "click", "grid" (of random images), or "" for not at all.
+        """How to explore: "click", "image" (all its classes), or "" for not at all.
 
         Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second of
-        a person brings most labels that way. They are all where there are more than MOST_CLASSES classes.
+        a person brings most labels that way. They are all where an image takes longer than LONGEST.
         """
         if not self.whole_images:
             return ""
@@ -143,9 +141,10 @@ class _Planner:
         share, least, most = EXPLORATION_CLICKS
         if self.clicked < (least if sharp else min(max(share * self.image_count, least), most)):
             return "click"
-        if self.snapshot is None or sharp or self.class_count > MOST_CLASSES:
+        if self.snapshot is None or sharp or self.explored >= self.to_explore:
             return ""
-        return "grid" if self.unexplored else ""
+        long = self.time_model.image(self.class_count, EXPECTED_POSITIVES) > LONGEST
+        return "" if long else "image"
 
     def _best(self) -> Action | None:
         """The candidate with the highest acquisition value per second that can be leased."""
@@ -175,12 +174,6 @@ class _Planner:
             return cells.without_positive(self.db, self._drawn_of_own(UNLABELED_AMONG), UNLABELED)
         return cells.unlabeled_images(self.db, self.rng.bytes(8).hex(), UNLABELED_AMONG, UNLABELED)
 
-    def _drawn(self, most: int) -> list[int]:
-        """So many random images, of this person's own where they have a share."""
-        if self.own is not None:
-            return self._drawn_of_own(most)
-        return images.from_place(self.db, self.rng.bytes(8).hex(), most)
-
     def _clicked_first(self) -> list[int]:
         ordered = query_order.load(self.db, CLICKED_FIRST)
         if self.own is not None:
@@ -207,7 +200,8 @@ class _Planner:
         return None
 
     def _random_image(self) -> Action | None:
-        for image_id in self._drawn(IMAGES_TRIED):
+        drawn = self._drawn_of_own(IMAGES_TRIED) if self.own is not None else None
+        for image_id in drawn or images.from_place(self.db, self.rng.bytes(8).hex(), IMAGES_TRIED):
             if action := self._whole_image(image_id, "random"):
                 return action
         return None
@@ -237,33 +231,22 @@ class _Planner:
         candidate = acquisition.image_candidate(image_id, open_classes, self.time_model, least=least)
         return self.leasing.action(replace(candidate, reason=reason))
 
-    def _explore(self, kind: str) -> Action | None:
-        return self._explore_by_click() if kind == "click" else self._explore_by_grid()
+    def _to_explore(self, kind: str) -> Iterator[int]:
+        if kind == "click":
+            yield from self._clicked_first()
+        yield from self._unlabeled()
 
-    def _explore_by_click(self) -> Action | None:
-        """One click on the most representative image without a known positive."""
-        for image_id in chain(self._clicked_first(), self._unlabeled()):
+    def _explore(self, kind: str) -> Action | None:
+        """An image without a known positive: one click on the most representative, or all classes of a random one."""
+        for image_id in self._to_explore(kind):
             if image_id in self.leasing.images_out or not (open_classes := self.leasing.open_classes(image_id)):
                 continue
             least = self.prior.any_of(open_classes) if self.snapshot else 1.0
-            candidate = acquisition.click_candidate(image_id, open_classes, self.time_model, 0.0, least=least)
+            if kind == "click":
+                candidate = acquisition.click_candidate(image_id, open_classes, self.time_model, 0.0, least=least)
+            else:
+                candidate = acquisition.image_candidate(image_id, open_classes, self.time_model, least=least)
             if action := self.leasing.action(replace(candidate, reason="exploration")):
-                self.clicked += 1
-                return action
-        return None
-
-    def _explore_by_grid(self) -> Action | None:
-        """Random images on which a class is open that was not explored, of the class with fewest answers."""
-        assert self.snapshot is not None
-        size = self.to_explore if self.tiles is None else min(self.to_explore, self.tiles)
-        drawn = self._drawn(IMAGES_TRIED)
-        for class_id in sorted(self.unexplored, key=lambda class_id: (sum(self.counts[class_id]), class_id)):
-            self.unexplored.remove(class_id)
-            out = self.leasing.out.images(class_id)
-            free = [image_id for image_id in cells.open_among(self.db, class_id, drawn) if image_id not in out]
-            if not free:
-                continue
-            candidate = acquisition.grid_of_images(self.snapshot, class_id, free[:size], self.time_model)
-            if action := self.leasing.action(replace(candidate, reason="exploration")):
+                self.clicked, self.explored = self.clicked + (kind == "click"), self.explored + (kind == "image")
                 return action
         return None

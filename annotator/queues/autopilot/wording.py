@@ -16,8 +16,6 @@ def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
     time = _seconds(candidate.seconds)
     if candidate.kind == "grid":
         name, tiles = names[candidate.class_id], len(candidate.cells)
-        if candidate.reason == "exploration":
-            return f"{tiles} random images, for the model to learn from: which show '{name}'? {time}"
         if candidate.positives >= tiles / 2:
             return f"{tiles} likely '{name}': about {candidate.positives:.0f} to confirm, {time}"
         return f"{tiles} possible '{name}': about {_few(candidate.positives)} to find, {time}"
