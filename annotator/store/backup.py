@@ -36,6 +36,7 @@ LEFT_OUT = {
     "secret": "the next annotator serve makes a new one; every browser signs in again",
     "features": "the worker computes them again",
     "runs": "the next training makes one",
+    "first_orders": "the worker makes them again",
     "map": "the worker lays it out again",
     "heatmaps": "drawn again when somebody looks",
     "thumbs": "made again when somebody looks",
