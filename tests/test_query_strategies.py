@@ -139,19 +139,12 @@ def test_a_representative_adds_most_to_how_well_all_images_are_represented():
         best = np.maximum(best, likeness[place])
 
 
-def test_more_images_than_representatives_all_come():
-    many = SAMPLED + 50
+@pytest.mark.parametrize(("name", "most"), [("representative", SAMPLED), ("diversity", CENTRES)])
+def test_more_images_than_are_chosen_one_by_one_all_come(name, most):
+    many = most + 50
     features = np.random.default_rng(0).standard_normal((many, 4)).astype(np.float16)
     labels = np.zeros((many, 1), np.int8)
-    found = order("representative", features, None, labels, np.arange(many), np.random.default_rng(1))
-    assert sorted(found.rows.tolist()) == list(range(many))
-
-
-def test_more_images_than_centres_all_come():
-    many = CENTRES + 50
-    features = np.random.default_rng(0).standard_normal((many, 4)).astype(np.float16)
-    labels = np.zeros((many, 1), np.int8)
-    found = order("diversity", features, None, labels, np.arange(many), np.random.default_rng(0))
+    found = order(name, features, None, labels, np.arange(many), np.random.default_rng(1))
     assert sorted(found.rows.tolist()) == list(range(many))
 
 

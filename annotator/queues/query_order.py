@@ -95,7 +95,7 @@ def build(
     returns          name -> (K,) int64 image ids, best first; K at most CONSIDERED
     """
     rng = np.random.default_rng(seed)
-    rows = _considered(db, image_ids, rng)
+    rows = _considered(np.isin(image_ids, cells.untouched(db)), rng)
     mixed = [strategy.name for strategy in MIXED]
     others = [name for name in STRATEGIES if name not in mixed and name != MIX.name]
     orders = {name: order(name, features, probabilities, labels, rows, rng).rows for name in (*mixed, *others)}
@@ -110,19 +110,19 @@ def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int
     """Store the orders that need features alone, for the time before there is a run; image_ids and features as of
     `build`. Raises DiskFull."""
     rng = np.random.default_rng(seed)
-    rows = _considered(db, image_ids, rng)
-    # An answer of any kind: nothing is asked of these images that is known already.
-    labels = np.full((len(image_ids), 1), PRESENT, np.int8)
-    labels[np.isin(image_ids, cells.untouched(db))] = UNSEEN
+    is_untouched = np.isin(image_ids, cells.untouched(db))
+    rows = _considered(is_untouched, rng)
+    # These strategies ask only whether an image has an answer.
+    labels = np.where(is_untouched, UNSEEN, PRESENT).astype(np.int8)[:, None]
     save(
         db.paths.first_orders,
         {name: image_ids[order(name, features, None, labels, rows, rng).rows] for name in BEFORE_A_RUN},
     )
 
 
-def _considered(db: Database, image_ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows of the readable images that nobody has labeled or skipped, ascending, at most CONSIDERED."""
-    rows = np.flatnonzero(np.isin(image_ids, cells.untouched(db)))
+def _considered(is_untouched: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rows of the readable images that nobody has labeled or skipped, ascending; of more, CONSIDERED at random."""
+    rows = np.flatnonzero(is_untouched)
     return np.sort(rng.choice(rows, CONSIDERED, replace=False)) if len(rows) > CONSIDERED else rows
 
 
@@ -141,14 +141,14 @@ def load(db: Database, name: str) -> np.ndarray:
         return EMPTY
     run = runs.current_run(db)
     if run is not None:
-        file = _file(db.paths.run(run.id), name)
-        return db.caches.get("query orders", (run.id, name), lambda: _load(file), ORDERS_KEPT)
-    file = _file(db.paths.first_orders, name)
-    try:
-        written_at = file.stat().st_mtime_ns
-    except OSError:
-        return EMPTY
-    return db.caches.get("query orders", (written_at, name), lambda: _load(file), ORDERS_KEPT)
+        file, version = _file(db.paths.run(run.id), name), run.id
+    else:
+        file = _file(db.paths.first_orders, name)
+        try:
+            version = file.stat().st_mtime_ns
+        except OSError:
+            return EMPTY
+    return db.caches.get("query orders", (version, name), lambda: _load(file), ORDERS_KEPT)
 
 
 def _file(folder: Path, name: str) -> Path:
