@@ -29,7 +29,8 @@ _LIES_IN = {
 def open(path: "str | PathLike[str]") -> "Project":
     """Open the project in a folder, to be closed by `close()` or at the end of a `with` block.
 
-    Raises AnnotatorError when there is no project there, or one that this version cannot read.
+    Raises:
+        AnnotatorError: There is no project there, or one that this version cannot read.
     """
     from annotator.project import Project
 

@@ -17,9 +17,10 @@ ROWS_AT_ONCE = 1 << 14  # aligned in one go: no second copy of everything
 def positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Where some ids stand among others, and which of them do: (n,) int64, (n,) bool.
 
-    wanted    (n,) int64, in any order
-    ids       (N,) int64, unique; ascending unless `order` is given
-    order     (N,) int64 that sorts `ids`
+    Args:
+        wanted: (n,) int64, in any order.
+        ids: (N,) int64, unique; ascending unless `order` is given.
+        order: (N,) int64 that sorts `ids`.
 
     The position of an unknown id is 0 or another valid one, so that it can index any non-empty array.
     """
@@ -37,8 +38,9 @@ def positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> 
 class CellIndex:
     """What the rows and columns of an (N, C) array are.
 
-    image_ids    (N,) int64, ascending
-    class_ids    (C,) int64, ascending
+    Attributes:
+        image_ids: (N,) int64, ascending.
+        class_ids: (C,) int64, ascending.
     """
 
     image_ids: np.ndarray
@@ -60,7 +62,8 @@ class CellIndex:
     def aligned(self, values: Rows, image_ids: Ids, class_ids: Ids) -> np.ndarray:
         """Values in the rows and columns of other images and classes: (n, c) of their type, nan where there are none.
 
-        values    (N, C) float; may be mapped from the disk
+        Args:
+            values: (N, C) float; may be mapped from the disk.
         """
         (rows, known_rows), (columns, known_columns) = self.rows(image_ids), self.columns(class_ids)
         result = np.full((len(rows), len(columns)), np.nan, values.dtype)

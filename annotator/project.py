@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from annotator.errors import AnnotatorError
 from annotator.settings import login
-from annotator.store import configuration
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.networks import configuration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.imports.importing import Done
     from annotator.quality.certificate_records import Certificate
-    from annotator.store.prediction_sources import Source
-    from annotator.store.staged_cells import Preview
+    from annotator.store.imports.staged_cells import Preview
+    from annotator.store.runs.prediction_sources import Source
     from annotator.torch_dataset import LabeledImages
 
 OneOrMany = str | int | Iterable[str | int]
@@ -44,7 +44,8 @@ class Configuration:
 class Project:
     """The project in a folder; safe to share between threads until it is closed.
 
-    db    the database, for the functions of annotator's rooms; not part of the public interface
+    Attributes:
+        db: The database, for the functions of annotator's rooms; not part of the public interface.
     """
 
     def __init__(self, path: str | PathLike[str]):
@@ -67,21 +68,23 @@ class Project:
     @property
     def classes(self) -> list[str]:
         """The names of the classes, in the order of columns."""
-        from annotator.store.classes import all_classes
+        from annotator.store.classes.classes import all_classes
 
         return [class_.name for class_ in all_classes(self.db)]
 
     def labels(self, *, wide: bool = False, unknown: bool = False, choices: "Choices | None" = None) -> "pd.DataFrame":
         """The labels as a table, of one moment.
 
-        wide       one row an image (the index), one Int8 column a class: 1 present, 0 absent, <NA> unknown or unsure.
-                   Otherwise one row a cell: image, class, state (present, absent, unsure; <NA> unknown), source,
-                   annotator, decided_at (UTC), probability (of the current run), split, image_id, origin_source,
-                   origin_annotator (of an imported answer)
-        unknown    of the long table: also the cells that nobody has answered
-        choices    which cells count, as for an export
+        Args:
+            wide: One row an image (the index), one Int8 column a class: 1 present, 0 absent, <NA> unknown or unsure.
+                Otherwise one row a cell: image, class, state (present, absent, unsure; <NA> unknown), source,
+                annotator, decided_at (UTC), probability (of the current run), split, image_id, origin_source,
+                origin_annotator (of an imported answer).
+            unknown: Of the long table: also the cells that nobody has answered.
+            choices: Which cells count, as for an export.
 
-        Raises AnnotatorError for impossible choices.
+        Raises:
+            AnnotatorError: For impossible choices.
         """
         from annotator.exchange import frames
 
@@ -97,10 +100,12 @@ class Project:
     def suggestions(self, class_: str | None = None, n: int = 100) -> "pd.DataFrame":
         """The labels that are probably missing, the likeliest first: image, class, probability, run, image_id.
 
-        class_    only of this class
-        n         how many at most
+        Args:
+            class_: Only of this class.
+            n: How many at most.
 
-        Raises AnnotatorError for an unknown class.
+        Raises:
+            AnnotatorError: For an unknown class.
         """
         from annotator.exchange import frames
 
@@ -116,15 +121,17 @@ class Project:
     ) -> int:
         """Answer cells, in the name of a person; returns how many. All of them are one step for `undo`.
 
-        image        its name or id, or several; or a table with the columns image, class and state, given alone
-        class_       name or id; one for all images, or one for each
-        state        present, absent, unsure, or clear (no answer any more); one for all, or one for each
-        annotator    whose answers these are; None: your login name
+        Args:
+            image: Its name or id, or several; or a table with the columns image, class and state, given alone.
+            class_: Name or id; one for all images, or one for each.
+            state: Present, absent, unsure, or clear (no answer any more); one for all, or one for each.
+            annotator: Whose answers these are; None: your login name.
 
         The answers get the source `script`: a person stands for them, and a program chose the cells. Other people at
         work wait while they are stored, so labels of a whole data set are better brought in with `import_`.
 
-        Raises AnnotatorError with all that is wrong with them; then none is stored.
+        Raises:
+            AnnotatorError: With all that is wrong with them; then none is stored.
         """
         from annotator.exchange import answers
 
@@ -133,7 +140,7 @@ class Project:
     def undo(self, *, annotator: str | None = None) -> int:
         """Take back a person's newest step (None: your own); returns how many decisions it had. Imports are taken back
         with `annotator imports undo`. Raises AnnotatorError when there is nothing to undo."""
-        from annotator.store import decisions
+        from annotator.store.labels import decisions
 
         return len(decisions.undo(self.db, annotator or login()))
 
@@ -149,14 +156,16 @@ class Project:
     ) -> "Source":
         """Store what another model says of images; the next training learns how much it is worth.
 
-        scores        a file that `annotator predictions` reads; or a table: image, class and score, one row a cell, or
-                      images as index and one column a class (<NA>: nothing is said). Images by name or sha256
-        name          what the source is called
-        scale         probability, in [0, 1]; or score, of which only the order within a class counts
-        only_known    classes that the project does not have are left out, instead of being a mistake
-        replace       what the source said before is forgotten
+        Args:
+            scores: A file that `annotator predictions` reads; or a table: image, class and score, one row a cell, or
+                images as index and one column a class (<NA>: nothing is said). Images by name or sha256.
+            name: What the source is called.
+            scale: Probability, in [0, 1]; or score, of which only the order within a class counts.
+            only_known: Classes that the project does not have are left out, instead of being a mistake.
+            replace: What the source said before is forgotten.
 
-        Raises AnnotatorError for all that is wrong with them; then nothing is stored.
+        Raises:
+            AnnotatorError: For all that is wrong with them; then nothing is stored.
         """
         from annotator.exchange.predictions import outside_predictions as outside
         from annotator.exchange.predictions.score_frames import score_blocks
@@ -170,7 +179,8 @@ class Project:
     def certificate(self, target: float = 0.98) -> "Certificate":
         """How complete and how correct the labels are, with 95 % intervals.
 
-        target    the recall that its `lacks` refers to
+        Args:
+            target: The recall that its `lacks` refers to.
         """
         from annotator.quality.certificate import certificate
 
@@ -188,13 +198,15 @@ class Project:
     ) -> list[Path]:
         """Write the data set with its data card; returns the files, or the folder.
 
-        format       docs/formats.md lists them
-        choices      which cells and images, splits, columns, ...
-        overwrite    also replace files that no export has written
-        lossy        write also what the format has no room for
-        tag          the name of this export, for `annotator diff`
+        Args:
+            format: docs/formats.md lists them.
+            choices: Which cells and images, splits, columns, ...
+            overwrite: Also replace files that no export has written.
+            lossy: Write also what the format has no room for.
+            tag: The name of this export, for `annotator diff`.
 
-        Raises AnnotatorError for all that is wrong at once; then nothing is written.
+        Raises:
+            AnnotatorError: For all that is wrong at once; then nothing is written.
         """
         from annotator.exchange.exports import export
 
@@ -232,14 +244,16 @@ class Project:
     ) -> "Done":
         """Bring in images and labels of a file, folder, archive or address, all or nothing.
 
-        format        its name; None: recognised
-        images        a folder with the images; None: where the source says, or those that the project has
-        class_map     a CSV of two columns: name in the source, class of the project (empty: left out)
-        conflicts     keep: answers of the project stay where the source says something else; replace: they do not
-        exhaustive    the source names all that is present: its other classes are absent
-        annotator     who imports, for the history; None: your login name. The answers are those of "import"
+        Args:
+            format: Its name; None: recognised.
+            images: A folder with the images; None: where the source says, or those that the project has.
+            class_map: A CSV of two columns: name in the source, class of the project (empty: left out).
+            conflicts: Keep: answers of the project stay where the source says something else; replace: they do not.
+            exhaustive: The source names all that is present: its other classes are absent.
+            annotator: Who imports, for the history; None: your login name. The answers are those of "import".
 
-        Raises AnnotatorError for all that is wrong with the source; then nothing is stored.
+        Raises:
+            AnnotatorError: For all that is wrong with the source; then nothing is stored.
         """
         from annotator.exchange.imports import importing
 
@@ -258,13 +272,15 @@ class Project:
     ) -> "LabeledImages":
         """The data set as it is now, as a torch Dataset of (image, labels, mask); it reads the images where they lie.
 
-        split        only images of this split: of `choices.splits`, or else of the attribute `split`
-        transform    called with each picture (PIL, RGB, upright); None: a float32 tensor (3, size, size) in [0, 1]
-        unknown      mask: where nothing is known, labels and mask are 0; absent, model: filled in as for exports
-        choices      which cells and images count, as for an export
-        size         pixels, without a transform; None: the PIL image itself
+        Args:
+            split: Only images of this split: of `choices.splits`, or else of the attribute `split`.
+            transform: Called with each picture (PIL, RGB, upright); None: a float32 tensor (3, size, size) in [0, 1].
+            unknown: Mask: where nothing is known, labels and mask are 0; absent, model: filled in as for exports.
+            choices: Which cells and images count, as for an export.
+            size: Pixels, without a transform; None: the PIL image itself.
 
-        Raises AnnotatorError for impossible choices, and for a split that is not there.
+        Raises:
+            AnnotatorError: For impossible choices, and for a split that is not there.
         """
         from annotator.exchange.exports.choices import Choices
         from annotator.torch_dataset import labeled_images

@@ -20,17 +20,18 @@ OF_A_CELL = ("label", "clear")
 class Source:
     """Where a decision came from, and the properties that follow.
 
-    about       who or what chose the cell, in words for people
-    chosen_by   person: named unasked; model: its ranking; chance: a random sample; answers: earlier answers are asked
-                again; file: imported
-    scored      the model's probability is logged with the answer, as a test of the model
-    unbiased    the choice of the cell does not depend on its answer, so a training may use it as a sample. Relabels are
-                included: without them the cells on which model and people differ would be missing
-    timed       the kind of work that its time measures: grid, image (several classes at once), click; "" for none
-    claimable   an open page may send it
-    blind       whoever answers does not see what others have said
-    is_vote     it never changes a label that another person gave
-    right       what a member needs who gives it
+    Attributes:
+        about: Who or what chose the cell, in words for people.
+        chosen_by: Person: named unasked; model: its ranking; chance: a random sample; answers: earlier answers are
+            asked again; file: imported.
+        scored: The model's probability is logged with the answer, as a test of the model.
+        unbiased: The choice of the cell does not depend on its answer, so a training may use it as a sample. Relabels
+            are included: without them the cells on which model and people differ would be missing.
+        timed: The kind of work that its time measures: grid, image (several classes at once), click; "" for none.
+        claimable: An open page may send it.
+        blind: Whoever answers does not see what others have said.
+        is_vote: It never changes a label that another person gave.
+        right: What a member needs who gives it.
     """
 
     name: str
@@ -125,11 +126,12 @@ class BadFile:
 class Class:
     """A class that can be answered.
 
-    key         the letter or digit that labels with it, "" for none
-    position    where it stands in lists, under its heading ("": under none)
-    colour      "#rrggbb", "" for none
-    synonyms    other names by which people find it
-    examples    ids of the images that people chose to show what it means
+    Attributes:
+        key: The letter or digit that labels with it, "" for none.
+        position: Where it stands in lists, under its heading ("": under none).
+        colour: "#rrggbb", "" for none.
+        synonyms: Other names by which people find it.
+        examples: Ids of the images that people chose to show what it means.
     """
 
     id: int
@@ -147,16 +149,17 @@ class Class:
 class Decision:
     """A decision of a person, as the store takes it.
 
-    uuid        made where the person acted; storing the same one again changes nothing
-    action      one of ACTIONS
-    image_id    None only for an undo
-    class_id    None but for labels and cleared cells
-    state       1 present, -1 absent, 0 unsure; None but for labels
-    note        text of a flag or a comment; "" removes the image's flag
-    undoes      uuid of the decision taken back; None with action "undo": this annotator's newest
-    batch       decisions sharing one are undone as one
-    run_id, score    the suggestion the person was shown
-    milliseconds     from the image being on screen to the decision
+    Attributes:
+        uuid: Made where the person acted; storing the same one again changes nothing.
+        action: One of ACTIONS.
+        image_id: None only for an undo.
+        class_id: None but for labels and cleared cells.
+        state: 1 present, -1 absent, 0 unsure; None but for labels.
+        note: Text of a flag or a comment; "" removes the image's flag.
+        undoes: Uuid of the decision taken back; None with action "undo": this annotator's newest.
+        batch: Decisions sharing one are undone as one.
+        run_id, score: The suggestion the person was shown.
+        milliseconds: From the image being on screen to the decision.
     """
 
     uuid: str
@@ -178,9 +181,10 @@ class Decision:
 class Batch:
     """Many cells answered with one key, such as a grid: stored whole or not at all, undone as one.
 
-    uuid            made where the person acted; its decisions are stored as "<uuid>:0", "<uuid>:1", ...
-    cells           (image id, class id, state or None to clear the cell, the probability that was shown or None)
-    milliseconds    for all of them together
+    Attributes:
+        uuid: Made where the person acted; its decisions are stored as "<uuid>:0", "<uuid>:1", ...
+        cells: (image id, class id, state or None to clear the cell, the probability that was shown or None).
+        milliseconds: For all of them together.
     """
 
     uuid: str
@@ -209,7 +213,8 @@ class Label(NamedTuple):
 class Saved:
     """The result of storing decisions: every uuid is in exactly one of the first two; refused: uuid -> reason.
 
-    opinions    those saved now that are one more opinion on what people still differ on
+    Attributes:
+        opinions: Those saved now that are one more opinion on what people still differ on.
     """
 
     saved: list[str]
@@ -231,9 +236,10 @@ class Voice(NamedTuple):
 class Suggestion:
     """A label the current run thinks is missing, or, where `known` says what a person decided, thinks is wrong.
 
-    probability, run_id    None only of an annotator disagreement on a cell that the model has no probability for
-    said                   the answers of an annotator disagreement, the newest last
-    models                 what models from elsewhere say of it: (name, score)
+    Attributes:
+        probability, run_id: None only of an annotator disagreement on a cell that the model has no probability for.
+        said: The answers of an annotator disagreement, the newest last.
+        models: What models from elsewhere say of it: (name, score).
     """
 
     image_id: int
@@ -249,11 +255,12 @@ class Suggestion:
 class Filter:
     """Which suggestions Review shows.
 
-    class_id     only of this class
-    low, high    probabilities, both included; low None: from the run's own threshold on, or, of answered cells, all
-    kind         "missing": cells nobody has answered; "likely_mistakes": decisions that the model doubts;
-                 "annotator_disagreements": decisions of different people that contradict each other
-    by           only on images this person decided on; of answered cells, only those with a decision of this person
+    Attributes:
+        class_id: Only of this class.
+        low, high: Probabilities, both included; low None: from the run's own threshold on, or, of answered cells, all.
+        kind: "missing": cells nobody has answered; "likely_mistakes": decisions that the model doubts;
+            "annotator_disagreements": decisions of different people that contradict each other.
+        by: Only on images this person decided on; of answered cells, only those with a decision of this person.
     """
 
     class_id: int | None = None
@@ -267,17 +274,18 @@ class Filter:
 class Wanted:
     """What a page asks for.
 
-    mode         annotate or review
-    holder       the open page, for leases
-    instead      the holder that this page was before a reload: what that one held is this one's now
-    have         images it has in hand: their leases are renewed, all others of this page are let go of
-    passed       images it has done with: they are not given again
-    want         how many more it can take
-    only         review: which suggestions
-    order        annotate: in which order; "" for the project's own
-    after        of an order by name or time: the last image that this person has left; 0: begin anew, None: as before
-    may_review   False: without images that this person is still to answer blind, and without likely mistakes on which
-                 people differ, which others settle
+    Attributes:
+        mode: Annotate or review.
+        holder: The open page, for leases.
+        instead: The holder that this page was before a reload: what that one held is this one's now.
+        have: Images it has in hand: their leases are renewed, all others of this page are let go of.
+        passed: Images it has done with: they are not given again.
+        want: How many more it can take.
+        only: Review: which suggestions.
+        order: Annotate: in which order; "" for the project's own.
+        after: Of an order by name or time: the last image that this person has left; 0: begin anew, None: as before.
+        may_review: False: without images that this person is still to answer blind, and without likely mistakes on
+            which people differ, which others settle.
     """
 
     mode: str
@@ -323,9 +331,10 @@ class WantedGrids:
 class WantedActions:
     """What Autopilot asks for.
 
-    have, passed     cells (image id, class id), as in WantedGrids; class 0 for a whole image
-    want             how many more actions it can take
-    tiles            how many tiles a grid may have: as many as this person's grid shows at once; None: any number
+    Attributes:
+        have, passed: Cells (image id, class id), as in WantedGrids; class 0 for a whole image.
+        want: How many more actions it can take.
+        tiles: How many tiles a grid may have: as many as this person's grid shows at once; None: any number.
     """
 
     holder: str
@@ -341,10 +350,11 @@ class WantedActions:
 class Run:
     """One finished training, and the version of its probabilities.
 
-    last_decision_id       the newest decision that the current version includes
-    trained_decision_id    the newest decision that the training included
-    version                0 after training, increased by every update
-    calibration            parameters that map the model's logits to these probabilities; None: uncalibrated
+    Attributes:
+        last_decision_id: The newest decision that the current version includes.
+        trained_decision_id: The newest decision that the training included.
+        version: 0 after training, increased by every update.
+        calibration: Parameters that map the model's logits to these probabilities; None: uncalibrated.
     """
 
     id: int

@@ -6,7 +6,8 @@ import math
 def percent(part: float, of: float = 1, digits: int = 0) -> str:
     """A share of work as words: "99 %" for 199 of 200, "<1 %" for 1 of 1,000; "0 %" of nothing.
 
-    digits    after the point; never rounded up
+    Args:
+        digits: After the point; never rounded up.
     """
     if part <= 0 or of <= 0:
         return "0 %"

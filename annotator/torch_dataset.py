@@ -15,10 +15,10 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.formats.view import CODES
-from annotator.store import blocks
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import blocks
 from annotator.store.locations.location import Location, open_source
-from annotator.store.pixels import BadImage, open_rgb
+from annotator.store.pictures.decoding import BadImage, open_rgb
 
 
 class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
@@ -29,10 +29,11 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
     labels     (C,) float32: 1 present, -1 absent, 0 unknown (or unsure)
     mask       (C,) float32: 1 where the label is known, else 0
 
-    classes    names of the C classes
-    names      names of the images, in their order
-    targets    (N, C) int8, the labels of all
-    missing    names of images of the split that are left out, because they have no file that can be read
+    Attributes:
+        classes: Names of the C classes.
+        names: Names of the images, in their order.
+        targets: (N, C) int8, the labels of all.
+        missing: Names of images of the split that are left out, because they have no file that can be read.
     """
 
     def __init__(
@@ -80,7 +81,8 @@ def labeled_images(
 ) -> LabeledImages:
     """The data set with these choices, as it is now; without splits in the choices, those that the images have.
 
-    Raises AnnotatorError for impossible choices, and for a split that is not there.
+    Raises:
+        AnnotatorError: For impossible choices, and for a split that is not there.
     """
     if split is not None and not choices.splits:
         choices = replace(choices, splits="existing")

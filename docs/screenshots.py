@@ -20,8 +20,11 @@ from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.queues.autopilot import planner
 from annotator.records import ABSENT, PRESENT, Batch
-from annotator.store import classes, decisions, images, runs
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 from annotator.ui.server import free_port
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,8 +21,12 @@ from annotator.benchmark.harness.processes import free_port, listens, wait_for
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.records import ABSENT, PRESENT, Batch
-from annotator.store import classes, decisions, images, members, readings
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.labels import overlap as readings
+from annotator.store.people import members
 
 MISSES = {"Ann": 0.04, "Ben": 0.2, "Cleo": 0.1}  # share of what is there that they overlook
 FALSE_ALARMS = 0.01

@@ -29,8 +29,9 @@ VERDICTS = ("no", "in part", "yes", "none are published")
 class Parameter:
     """One constant of a method.
 
-    default     its value when nobody says otherwise
-    kinds       what it may be, as its annotation says: of "float", "int", "bool", "str", "None"
+    Attributes:
+        default: Its value when nobody says otherwise.
+        kinds: What it may be, as its annotation says: of "float", "int", "bool", "str", "None".
     """
 
     name: str

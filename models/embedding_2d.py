@@ -26,9 +26,13 @@ MARGIN = 0.02
 def layout(features: Rows, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndarray:
     """A place in the unit square for each row, alike rows together; the same for the same features and seed.
 
-    features     (N, D) of any float type, all finite; N may be 0
-    landmarks    how many rows t-SNE arranges; the others are placed at the weighted mean of their 3 nearest landmarks
-    returns      (N, 2) float32 in [0, 1]
+    Args:
+        features: (N, D) of any float type, all finite; N may be 0.
+        landmarks: How many rows t-SNE arranges; the others are placed at the weighted mean of their 3 nearest
+            landmarks.
+
+    Returns:
+        (N, 2) float32 in [0, 1].
 
     Works in one thread, on float32 copies of a few thousand rows at a time. Raises ValueError for another shape, and
     for features that are not finite.

@@ -30,7 +30,8 @@ class PluginWarning(Notice):
 def plugins(group: str, ours: Iterable[str]) -> dict[str, EntryPoint]:
     """Name -> the entry point, not loaded yet.
 
-    ours    names that are taken already: a frozenset or tuple
+    Args:
+        ours: Names that are taken already: a frozenset or tuple.
 
     Left out with a PluginWarning: names that are taken, names that two packages want, and names that are no words.
     """

@@ -19,11 +19,14 @@ ALL = -1  # "as many as there are", in the published code too
 def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0, seed: int = SEED) -> np.ndarray:
     """Single-positive labels: a random choice of the true labels of every image, the rest unseen.
 
-    truth01     (N, C) bool or 0/1, the whole official training set in its published order, before any split
-    positives   labels kept of each image, drawn uniformly; -1 keeps all. Images with fewer keep what they have
-    negatives   absent classes kept as confirmed absent; -1 keeps all
-    seed        1200 gives the labels of the papers
-    returns     (N, C) int8, 1 present, -1 absent, 0 unseen (models/labels.py); an image without a positive stays unseen
+    Args:
+        truth01: (N, C) bool or 0/1, the whole official training set in its published order, before any split.
+        positives: Labels kept of each image, drawn uniformly; -1 keeps all. Images with fewer keep what they have.
+        negatives: Absent classes kept as confirmed absent; -1 keeps all.
+        seed: 1200 gives the labels of the papers.
+
+    Returns:
+        (N, C) int8, 1 present, -1 absent, 0 unseen (models/labels.py); an image without a positive stays unseen.
 
     Both lists of an image, its positives and its negatives, are always shuffled, as in the published code, because
     each shuffle advances the random stream. Raises ValueError for other shapes, values or counts.
@@ -51,10 +54,13 @@ def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0,
 def split(n: int, share: float = VAL_SHARE, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the official training set that are trained on, and rows held back to choose the epoch by.
 
-    n         images in the official training set
-    share     in [0, 1), how much is held back: round(share x n) images, a half going to the even number
-    seed      1200 gives the split of the papers
-    returns   (train, val), int64 and ascending
+    Args:
+        n: Images in the official training set.
+        share: In [0, 1), how much is held back: round(share x n) images, a half going to the even number.
+        seed: 1200 gives the split of the papers.
+
+    Returns:
+        (train, val), int64 and ascending.
 
     Where the share rounds to no image, nothing is held back (the published code would then hold back everything).
     Raises ValueError for n below 1 or another share. Source: generate_split in the datasets.py of Cole et al. 2021.

@@ -11,11 +11,12 @@ from conftest import CLASSES, draw
 
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
-from annotator.store import configuration, decisions
-from annotator.store.adapted import SEEN, Adapted, write_facts
-from annotator.store.arrays import save_array
-from annotator.store.database import Database
-from annotator.store.folders import make_folder
+from annotator.store.database.arrays import save_array
+from annotator.store.database.database import Database
+from annotator.store.disk.durable import make_folder
+from annotator.store.labels import decisions
+from annotator.store.networks import configuration
+from annotator.store.networks.adapted import SEEN, Adapted, write_facts
 from annotator.worker.process import Worker
 
 IMAGES, SIZE = 72, 64

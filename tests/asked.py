@@ -9,7 +9,7 @@ from anyio import sleep_forever
 from anyio.from_thread import start_blocking_portal
 from starlette.applications import Starlette
 
-from annotator.ui import context
+from annotator.ui.access import context
 from annotator.ui.routes import ROUTES
 
 

@@ -19,7 +19,7 @@ from PIL import Image
 from annotator.__main__ import main
 from annotator.benchmark.harness.browser import chromium
 from annotator.exchange.setup import set_up
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # a test process, its servers, workers and browser share two cores
 

@@ -19,7 +19,7 @@ from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.provenance import Sidecars, read_sidecars
 from annotator.exchange.formats.view import BLOCK, STATE_WORDS, UNKNOWN, Block, View
 from annotator.records import ABSENT, FILLED, PRESENT, SOURCES, UNSURE, Class, Image
-from annotator.store.classes import name_problem
+from annotator.store.classes.classes import name_problem
 
 UNSURE_CELL = 2  # in the array that view_of takes: 1 present, 0 absent, -1 unknown, 2 unsure
 ALL_SOURCES = ("", *SOURCES, *FILLED)

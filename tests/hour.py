@@ -27,9 +27,13 @@ from served import APP, PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.browser import chromium
 from annotator.exchange.setup import set_up
-from annotator.store import classes, decisions, images, overview, runs
-from annotator.store.classes import KEYS
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.classes.classes import KEYS
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 LOOK = 400  # milliseconds: a key that comes sooner after an image than a person can see it never takes a label back
 SLIPS = 0.05  # of the keys are wrong at first

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.store.features.contents import ProjectContents
 from annotator.store.features.shards import Coded, write_shard

@@ -12,8 +12,8 @@ from served import PAGES_ALONE, Served, serving
 
 from annotator.benchmark.harness.browser import let_in
 from annotator.exchange.setup import set_up
-from annotator.store import decisions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
 
 RENEW = 8_000  # milliseconds between two requests for news of a page that nobody touches (hand.js)
 

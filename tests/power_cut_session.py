@@ -12,8 +12,8 @@ from pathlib import Path
 
 from served import Served, until
 
-from annotator.store import runs
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.runs import runs
 
 PROJECT, MARKS = Path(sys.argv[1]), Path(sys.argv[2])
 

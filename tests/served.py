@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from annotator.benchmark.harness import page_alone
-from annotator.ui.keys import headers_for
+from annotator.ui.access.access_keys import headers_for
 
 APP = ("-P", "-m", "annotator", "serve")
 PAGES_ALONE = ()  # without a worker, and without the second that Python takes to load Streamlit: see Forked

@@ -3,7 +3,7 @@
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.ui.access import access
+from annotator.ui.access.serving_modes import access
 
 GOOD = 'client_id = "a"\nclient_secret = "b"\nserver_metadata_url = "https://login.example.org/x"\n'
 

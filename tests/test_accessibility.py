@@ -21,8 +21,9 @@ from annotator.quality import audit
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
-from annotator.store import decisions, images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
 

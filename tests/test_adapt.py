@@ -17,13 +17,16 @@ from safetensors.numpy import load_file
 
 from annotator.errors import AlreadyRunning, AnnotatorError, NothingToLearn
 from annotator.exchange.setup import set_up
-from annotator.store import adapted, adapting, configuration, decisions, runs
-from annotator.store.database import Database
-from annotator.store.folders import make_folder
+from annotator.store.database.database import Database
+from annotator.store.disk.durable import make_folder
+from annotator.store.labels import decisions
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import adapted, configuration
+from annotator.store.runs import runs
 from annotator.worker.adapting import inputs
 from annotator.worker.adapting.adapt_now import adapt_now
 from annotator.worker.adapting.plan import make_plan, read_plan
-from annotator.worker.backbone import backbone_of
+from annotator.worker.features.backbone import backbone_of
 from annotator.worker.process import Worker, prepare_next_backbone
 
 
@@ -142,8 +145,8 @@ def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
     worker.close()
     assert backbone.dimensions == features.features.shape[1] and features.folder == db.paths.features(made.name)
     # Answers of images that it was fitted to say nothing of how far its scores are to be believed.
-    from annotator.worker import fitted_images
-    from annotator.worker.training_set import training_set
+    from annotator.worker.training import fitted_images
+    from annotator.worker.training.training_set import training_set
 
     known = training_set(db, features)
     fitted = np.isin(features.image_ids[known.rows], adapted.seen(db, made.name))
@@ -192,7 +195,7 @@ def test_the_estimate_trains_nothing(db):
 @pytest.mark.process
 def test_the_worker_starts_what_the_page_asks_for(db):
     from annotator.worker.adapting.switching import Starter
-    from annotator.worker.context import Context
+    from annotator.worker.features.context import Context
 
     starter = Starter(Context(db))
     adapting.want(db, "estimate")

@@ -10,12 +10,17 @@ from streamlit.testing.v1 import AppTest
 
 from annotator.records import Decision
 from annotator.snapshot.status import status
-from annotator.store import adapted, adapting, adapting_again, classes, decisions, images
-from annotator.store.database import Database
-from annotator.ui import context, frame
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import adapted, adapting_again
+from annotator.ui.access import context
+from annotator.ui.parts import frame
 
 SCRIPT = """
-from annotator.ui import frame
+from annotator.ui.parts import frame
 from annotator.ui.pages import settings
 with frame.errors_shown():
     settings.page()

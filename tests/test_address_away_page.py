@@ -13,9 +13,11 @@ from test_addresses_in_place import picture
 from test_addresses_of_others import served as web_server
 
 from annotator.exchange.setup import set_up
-from annotator.store import arrays, images, runs
-from annotator.store.database import Database
+from annotator.store.database import arrays
+from annotator.store.database.database import Database
+from annotator.store.images import images
 from annotator.store.locations import objects
+from annotator.store.runs import runs
 
 pytestmark = pytest.mark.browser
 

@@ -24,10 +24,12 @@ from served import until
 from annotator.errors import AnnotatorError, NoAnswer, NotAsked
 from annotator.exchange.imports.in_words import registered_in_words
 from annotator.exchange.setup import set_up
-from annotator.store import copies, fetched, images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
-from annotator.store.image_files import image_files
+from annotator.store.images import address_cache as fetched
+from annotator.store.images import browser_copies as copies
+from annotator.store.images import images
+from annotator.store.images.file_addresses import image_files
 from annotator.store.locations import listing, objects, staged_listing
 from annotator.store.locations.cache import FileCache
 from annotator.store.locations.objects import NOT_NOW, Objects, folder_of
@@ -170,7 +172,7 @@ def test_an_import_in_place_is_told_as_json_and_takes_no_options_of_labels(birds
 
 
 def test_two_images_of_a_bucket_are_embedded_and_the_cache_stays_empty(birds):
-    from annotator.worker.embed import embed
+    from annotator.worker.features.embed import embed
     from models.backbones.networks import load_backbone
 
     ids = [images.find_image(birds, name).id for name in ("a/1.jpg", "b.jpg")]
@@ -240,7 +242,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from annotator.exchange.setup import set_up
-from annotator.store import address_registration
+from annotator.store.images import address_registration
 from annotator.store.locations import listing, staged_listing
 listing.PAGE = staged_listing.AT_ONCE = address_registration.AT_ONCE = 2
 def show(what, done, of):
@@ -550,7 +552,7 @@ def _place(db, image_id):
 
 
 PAGE = """
-from annotator.ui import frame
+from annotator.ui.parts import frame
 from annotator.ui.pages import images as one
 with frame.errors_shown():
     one.page()
@@ -560,8 +562,8 @@ with frame.errors_shown():
 def test_the_images_page_says_what_the_cache_takes_bounds_it_and_looks_for_changes(birds, bucket, tmp_path):
     from streamlit.testing.v1 import AppTest
 
-    from annotator.ui import context
-    from annotator.ui.adding import adding
+    from annotator.ui.access import context
+    from annotator.ui.work.adding import adding
 
     context.open_project(tmp_path / "p")
     db = context.db()

@@ -12,8 +12,9 @@ from test_addresses_in_place import picture, shown
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.store import fetched, images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import address_cache as fetched
+from annotator.store.images import images
 from annotator.store.locations import objects
 
 pytestmark = pytest.mark.process

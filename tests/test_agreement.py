@@ -12,8 +12,9 @@ from test_annotator_disagreement import say
 
 from annotator.quality.agreement import agreement
 from annotator.records import Decision
-from annotator.store import annotator_disagreement, decisions
-from annotator.ui import context
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.ui.access import context
 
 PAGE = """
 from annotator.ui.pages import agreement

@@ -4,8 +4,8 @@ from served import until
 
 from annotator.snapshot import gallery
 from annotator.snapshot.gallery import GalleryFilter, Sorting
-from annotator.store.database import Database
-from annotator.ui.ahead import ReadAhead
+from annotator.store.database.database import Database
+from annotator.ui.serving.read_ahead import ReadAhead
 
 
 def test_the_images_are_in_memory_before_anybody_opens_the_gallery(db):

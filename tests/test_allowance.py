@@ -8,17 +8,17 @@ import pytest
 from served import Served, until
 from test_roles import NOBODY, ask, cookie, served_to_roles
 
-from annotator.store import access_tokens, members
-from annotator.store.database import Database
-from annotator.ui import allowance
-from annotator.ui.allowance import BURST, MOST_KNOWN, Allowance, network_of
+from annotator.store.database.database import Database
+from annotator.store.people import access_tokens, members
+from annotator.ui.access import rate_limit as allowance
+from annotator.ui.access.rate_limit import BURST, MOST_KNOWN, Allowance, network_of
 
 pytestmark = pytest.mark.process
 
 FEW = 200
 # So that it is used up quickly however slow this machine is.
 WITH_FEW = f"""
-from annotator.ui import allowance
+from annotator.ui.access import rate_limit as allowance
 allowance.BURST, allowance.A_SECOND = {FEW}, 0.5
 from annotator.__main__ import main
 main()

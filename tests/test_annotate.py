@@ -25,8 +25,11 @@ from served import PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import query_order
-from annotator.store import class_changes, decisions, images, leases
-from annotator.store.database import Database
+from annotator.store.classes import changes as class_changes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.people import leases
 
 pytestmark = pytest.mark.browser
 

@@ -3,8 +3,8 @@
 import pytest
 from person import open_page, served_photos, wait_for_picture
 
-from annotator.store import class_changes
-from annotator.store.database import Database
+from annotator.store.classes import changes as class_changes
+from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.browser
 

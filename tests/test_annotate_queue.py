@@ -8,7 +8,10 @@ import numpy as np
 from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import annotate, query_order
 from annotator.records import Decision, Wanted
-from annotator.store import decisions, images, incomplete, leases, overview
+from annotator.store.images import images
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions, incomplete
+from annotator.store.people import leases
 
 
 def wanted(holder: str, *, have=(), want=8, mode="annotate", **more) -> Wanted:

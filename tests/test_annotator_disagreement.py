@@ -15,8 +15,12 @@ from test_roles import browser_cookie, served_to_roles
 from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import annotate, review
 from annotator.records import Batch, Decision, Filter, Wanted
-from annotator.store import annotator_disagreement, arrays, decisions, leases, runs
-from annotator.store.database import Database
+from annotator.store.database import arrays
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.people import leases
+from annotator.store.runs import runs
 from annotator.store.schema import MIGRATIONS
 
 NO_DISAGREEMENT = "No disagreements here."

@@ -25,23 +25,19 @@ from annotator.records import ABSENT, PRESENT, Batch, Decision, Filter, Wanted, 
 from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import rankings_of, read_predictions, stored_predictions
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.store import (
-    audits,
-    auto_accepted,
-    class_changes,
-    class_history,
-    classes,
-    consistency,
-    decisions,
-    image_columns,
-    leases,
-    overview,
-)
-from annotator.store.auto_accepted import NewAcceptance
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.classes import history as class_history
 from annotator.store.features.cache import open_features
-from annotator.store.image_columns import ImageColumns
-from annotator.worker.schedule import Basis
-from annotator.worker.training_set import training_set
+from annotator.store.gallery import columns as image_columns
+from annotator.store.gallery.columns import ImageColumns
+from annotator.store.labels import audits, auto_accepted, decisions
+from annotator.store.labels import counts as overview
+from annotator.store.labels.auto_accepted import NewAcceptance
+from annotator.store.people import leases
+from annotator.store.upkeep import consistency
+from annotator.worker.training.schedule import Basis
+from annotator.worker.training.training_set import training_set
 
 
 @pytest.fixture
@@ -243,7 +239,7 @@ def test_two_processes_that_answer_and_change_classes_at_once_leave_what_follows
 import random, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_class_changes import change_at_random
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 db, rng = Database({str(db.paths.project)!r}), random.Random(int(sys.argv[1]))
 for _ in range(150):
     change_at_random(db, rng, alone=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotator.store import arrays
+from annotator.store.database import arrays
 
 
 def test_what_is_written_by_rows_is_the_same_file_as_what_is_written_at_once(tmp_path, monkeypatch):

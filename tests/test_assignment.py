@@ -9,7 +9,7 @@ from annotator.errors import AnnotatorError
 from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
 from annotator.records import Filter, Wanted, WantedActions, WantedGrids
-from annotator.store import assignment
+from annotator.store.people import assignment
 
 ALL = set(range(1, 25))
 

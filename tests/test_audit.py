@@ -18,8 +18,8 @@ from annotator.quality import audit
 from annotator.quality.certificate import certificate, seconds_per_tile
 from annotator.quality.evidence import Interval, duration, precision_reason, recall_reason, share_in_words
 from annotator.records import Batch, Decision
-from annotator.store import audits, decisions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import audits, decisions
 
 
 def truth(image_id: int, class_id: int) -> int:

@@ -13,8 +13,9 @@ from annotator.quality import audit
 from annotator.quality.agreement import agreement
 from annotator.queues import audit_grid
 from annotator.records import Decision, WantedGrids
-from annotator.store import audits, decisions, leases
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import audits, decisions
+from annotator.store.people import leases
 
 WANTED = WantedGrids("page", "Ann", None, 12, (), 6, hide_predictions=True)
 

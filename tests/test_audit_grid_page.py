@@ -13,7 +13,7 @@ from test_autopilot_page import flown
 
 from annotator.quality import audit
 from annotator.quality.certificate import certificate
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.browser
 

@@ -17,8 +17,11 @@ from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import Probabilities
 from annotator.snapshot.status import status
-from annotator.store import arrays, auto_accepted, classes, decisions, runs
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database import arrays
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted, decisions
+from annotator.store.runs import runs
 from models.statistics.sequential_bound import POSSIBLE, most_wrong, possible_precision, sample_size
 
 IMAGES = 1200

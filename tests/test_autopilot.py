@@ -13,8 +13,9 @@ from annotator.records import Batch, WantedActions, WantedGrids
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot import time_model
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.store import cells, decisions, overview
-from annotator.store.arrays import save_array
+from annotator.store.database.arrays import save_array
+from annotator.store.labels import cells, decisions
+from annotator.store.labels import counts as overview
 
 SURE = np.stack([np.r_[np.full(16, 0.97), np.full(8, 0.01)], np.full(24, 0.02), np.full(24, np.nan)], 1)
 

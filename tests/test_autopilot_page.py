@@ -18,8 +18,9 @@ from annotator.benchmark.harness.projects import publish_run
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.records import Decision
-from annotator.store import decisions, images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
 

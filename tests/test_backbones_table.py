@@ -17,8 +17,8 @@ from annotator.cli import app
 from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE, Paths
 from annotator.snapshot.networks import networks
-from annotator.store import machine
-from annotator.worker.backbone import fetch_weights, measure_speed, network_of, prepare_backbone
+from annotator.store.disk import machine_settings as machine
+from annotator.worker.features.backbone import fetch_weights, measure_speed, network_of, prepare_backbone
 from models.backbones import curated as curation
 from models.backbones import families, hub, licences
 from models.backbones.curated import ATTENTION, AVERAGE, CLASS_TOKEN, CURATED, curated, is_installed
@@ -211,8 +211,8 @@ def test_a_library_that_is_not_installed_is_named_before_anything_is_downloaded(
 
 
 def test_offline_and_unaccepted_networks_leave_a_project_as_it_is(project, annotator):
-    from annotator.store import configuration
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.networks import configuration
 
     db = Database(project)
     with pytest.raises(AnnotatorError, match="licence that binds those who use them"):

@@ -13,8 +13,9 @@ from test_worker import say
 
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
-from annotator.store import backup, consistency, decisions, pruning, restoring
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.upkeep import backup, consistency, pruning, restoring
 
 
 @pytest.fixture
@@ -161,7 +162,9 @@ def test_hostile_and_damaged_backups_are_refused_and_nothing_appears(filled, tmp
 KILLED = """
 import os, sys
 from pathlib import Path
-from annotator.store import backup, restoring, database_copy
+from annotator.store.upkeep import backup
+from annotator.store.upkeep import restoring
+from annotator.store.database import snapshot_copy as database_copy
 database_copy.PAGES = 4
 last, steps = int(sys.argv[1]), 0
 def watch(event, arguments):

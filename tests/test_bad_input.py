@@ -15,7 +15,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.imports.importing import Choices, prepare
 from annotator.exchange.setup import set_up
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 NAMES = [f"{number:02}.jpg" for number in range(4)]
 CLASSES = ["cat", "dog", "owl"]

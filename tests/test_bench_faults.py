@@ -9,10 +9,10 @@ from annotator.benchmark.faults import compare
 from annotator.benchmark.faults.hands import WHOLE, Hands
 from annotator.benchmark.faults.measure import FAULTS, measure
 from annotator.benchmark.faults.people import Sent
-from annotator.cli.bench import seeds
+from annotator.cli.bench.speed import seeds
 from annotator.errors import AnnotatorError
 from annotator.records import Batch, Decision
-from annotator.store import decisions
+from annotator.store.labels import decisions
 
 
 def sent_and_stored(db) -> Sent:

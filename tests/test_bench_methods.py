@@ -114,9 +114,11 @@ def test_what_is_finished_is_not_done_again_and_a_new_method_is(result, folder, 
 
 def test_a_result_belongs_to_the_code_that_made_it():
     modules = work.modules_of("em_apl", "linear")
-    assert {"models.methods.em_apl", "models.methods.base", "models.losses.entropy_maximization"} <= set(modules)
+    assert {"models.methods.published.em_apl", "models.methods.base", "models.losses.entropy_maximization"} <= set(
+        modules
+    )
     assert {"models.linear.training", "models.statistics.metrics", "models.trainers.linear"} <= set(modules)
-    assert "models.methods" not in modules and "models.methods.gr" not in modules
+    assert "models.methods" not in modules and "models.methods.published.gr" not in modules
     assert "models.finetune.fit_network" in work.modules_of("an", "finetune")
     assert work.sources_of("an", "linear") != work.sources_of("em_apl", "linear")
 

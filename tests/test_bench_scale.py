@@ -14,10 +14,10 @@ from annotator.benchmark.scale import report, room
 from annotator.benchmark.scale.files import write_photos
 from annotator.benchmark.scale.growth import growth
 from annotator.benchmark.scale.measure import STEPS, measure
-from annotator.cli.bench import whole_numbers
+from annotator.cli.bench.speed import whole_numbers
 from annotator.errors import AnnotatorError
-from annotator.store.pixels import check_image
-from annotator.store.whole_jpeg import whole_jpeg
+from annotator.store.pictures.decoding import check_image
+from annotator.store.pictures.jpeg import whole_jpeg
 
 
 def _left() -> set[Path]:

@@ -13,7 +13,9 @@ from annotator.queues import annotate
 from annotator.records import Wanted
 from annotator.snapshot import rankings
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import decisions, images, overview
+from annotator.store.images import images
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
 
 
 def test_a_made_up_project_is_consistent(tmp_path):

@@ -11,14 +11,14 @@ from annotator.benchmark.team.freed import Freed
 from annotator.benchmark.team.measure import measure
 from annotator.benchmark.team.teammates import Teammate
 from annotator.errors import AnnotatorError
-from annotator.store import leases
+from annotator.store.people import leases
 
 
 @pytest.mark.parametrize(("lease_seconds", "twice"), [(150.0, 1), (0.0, 0)])
 def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leased(
     tmp_path, monkeypatch, lease_seconds, twice
 ):
-    for module in ("annotator.store.leases", "annotator.benchmark.team.freed"):
+    for module in ("annotator.store.people.leases", "annotator.benchmark.team.freed"):
         monkeypatch.setattr(f"{module}.LEASE_SECONDS", lease_seconds)
     monkeypatch.setattr("annotator.benchmark.team.freed.WAITING", 1.0)  # enough to see that the long lease goes on
     db, hands = projects.make_project(tmp_path, 30, 2), Hands()

@@ -12,8 +12,11 @@ from test_roles import ask, browser_cookie, served_to_roles
 
 from annotator.records import Batch, Decision
 from annotator.snapshot import image_map
-from annotator.store import class_changes, configuration, decisions, readings
-from annotator.store.database import Database
+from annotator.store.classes import changes as class_changes
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.labels import overlap as readings
+from annotator.store.networks import configuration
 
 pytestmark = pytest.mark.process
 

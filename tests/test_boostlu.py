@@ -7,7 +7,7 @@ import torch
 
 from models.labels import PRESENT
 from models.methods import make_method
-from models.methods.boostlu import BoostedMap, boosted
+from models.methods.published.boostlu import BoostedMap, boosted
 
 
 def test_only_positive_scores_are_boosted():

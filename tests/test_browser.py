@@ -12,8 +12,10 @@ from served import PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.browser import let_in
 from annotator.exchange.setup import set_up
-from annotator.store import classes, decisions, images
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
 

@@ -9,10 +9,10 @@ from made_features import add_features
 
 from annotator.records import Batch, Decision
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import decisions
 from annotator.store.features.cache import FeatureCache, open_features
-from annotator.worker import calibrate
-from annotator.worker.train import train
+from annotator.store.labels import decisions
+from annotator.worker.training import calibrate
+from annotator.worker.training.train import train
 from models.statistics.calibration import Calibration, raw_logits
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image, TiffImagePlugin
 
-from annotator.store import images, pixels
-from annotator.store.capture import captured_at
-from annotator.store.files import list_files
-from annotator.store.registration import register
-from annotator.worker.missing_files import MissingFiles
+from annotator.store.images import images
+from annotator.store.images.registration import register
+from annotator.store.pictures import decoding as pixels
+from annotator.store.pictures.exif import captured_at
+from annotator.store.pictures.files import list_files
+from annotator.worker.features.missing_files import MissingFiles
 
 NOON = 1_777_636_800.0  # 2026-05-01 12:00:00 UTC
 SAID = "2026:05:01 12:00:00"

@@ -16,9 +16,10 @@ from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee
 from annotator.quality.certificate import certificate, stamp
 from annotator.quality.guarantee import Guarantee
 from annotator.records import Decision
-from annotator.store import audits, auto_accepted, classes, decisions
-from annotator.store.database import Database
-from annotator.ui import context
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import audits, auto_accepted, decisions
+from annotator.ui.access import context
 from annotator.ui.charts import certificate as charts
 from annotator.ui.charts import theme
 

@@ -22,9 +22,11 @@ from playwright.sync_api import Route, expect
 from served import Served
 
 from annotator.records import Decision
-from annotator.store import class_changes, classes, decisions
-from annotator.store.database import Database
-from annotator.ui import class_adding
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.ui.parts import class_adding
 
 
 @pytest.fixture

@@ -7,17 +7,15 @@ import pytest
 
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT, UNSURE, Batch, Decision
-from annotator.store import (
-    annotator_disagreement,
-    class_changes,
-    class_history,
-    class_words,
-    classes,
-    consistency,
-    decisions,
-    overview,
-    selections,
-)
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.classes import history as class_history
+from annotator.store.classes import wording as class_words
+from annotator.store.images import selections
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.upkeep import consistency
 
 FOX, HERON, DEER = 1, 2, 3
 

@@ -7,9 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from annotator.records import Decision
-from annotator.store import classes, decisions, overview
-from annotator.ui import context, frame
-from annotator.ui.pages.class_form import read_lines
+from annotator.store.classes import classes
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.ui.access import context
+from annotator.ui.parts import frame
+from annotator.ui.parts.class_form import read_lines
 
 SCRIPT = """
 from annotator.ui.pages import classes

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store.class_states import OPEN, ClassStates, places_of
+from annotator.store.gallery.class_states import OPEN, ClassStates, places_of
 
 
 @pytest.mark.parametrize("count", [0, 1, 8, 1003])

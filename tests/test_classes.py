@@ -3,7 +3,10 @@
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.store import class_changes, class_history, class_words, classes
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.classes import history as class_history
+from annotator.store.classes import wording as class_words
 
 
 def keys(db) -> dict[str, str]:

@@ -11,9 +11,13 @@ from streamlit.testing.v1 import AppTest
 from annotator.errors import AnnotatorError
 from annotator.queues import grid
 from annotator.records import ABSENT, PRESENT, Decision, WantedGrids
-from annotator.store import class_changes, class_history, classes, decisions
-from annotator.ui import class_adding, context
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.classes import history as class_history
+from annotator.store.labels import decisions
+from annotator.ui.access import context
 from annotator.ui.pages import classes as classes_page
+from annotator.ui.parts import class_adding
 
 SCRIPT = """
 from annotator.ui.pages import classes

@@ -3,10 +3,11 @@
 import pytest
 
 from annotator.records import Batch, Decision
-from annotator.store import decisions, images
-from annotator.store.annotator_disagreement import count
-from annotator.store.database import Database
-from annotator.store.history import rebuild
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.labels.derivation import rebuild
+from annotator.store.labels.disagreement import count
 
 
 @pytest.fixture

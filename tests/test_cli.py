@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from annotator import __version__
 from annotator.cli import app
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.process
 

@@ -22,9 +22,10 @@ from conftest import draw
 from annotator.benchmark.harness.ray_cluster import HEAD, MACHINE, Cluster
 from annotator.errors import AlreadyRunning
 from annotator.exchange.setup import set_up
-from annotator.store import adapted, adapting, embedding
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import adapted, embedding
 from annotator.worker.adapting.adapt_now import adapt_now
 from models import plugins
 

@@ -24,11 +24,12 @@ from annotator.cluster.connection import Use, connected
 from annotator.cluster.tasks import AHEAD, Tasks
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.store import configuration, embedding, runs
-from annotator.store.database import Database
-from annotator.worker import scoring
+from annotator.store.database.database import Database
+from annotator.store.networks import configuration, embedding
+from annotator.store.runs import runs
 from annotator.worker.process import Worker
-from annotator.worker.scoring import ScoringOnCluster
+from annotator.worker.training import scoring
+from annotator.worker.training.scoring import ScoringOnCluster
 from models.ensemble import stacking
 from models.ensemble.all_images import Known, score_here
 

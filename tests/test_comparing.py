@@ -10,16 +10,21 @@ from made_features import add_features
 from streamlit.testing.v1 import AppTest
 
 from annotator.errors import AnnotatorError
-from annotator.store import adapted, candidates, configuration, heartbeat, machine, registration
-from annotator.store.database import Database
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.store.disk import machine_settings as machine
 from annotator.store.features.cache import open_features
-from annotator.ui import context, frame
-from annotator.worker import backbone, missing_features
-from annotator.worker.comparing import compare_networks
+from annotator.store.images import registration
+from annotator.store.networks import adapted, configuration
+from annotator.store.networks import comparisons as candidates
+from annotator.ui.access import context
+from annotator.ui.parts import frame
+from annotator.worker.duties.comparing import compare_networks
+from annotator.worker.features import backbone, missing_features
 from annotator.worker.process import Worker, compare_candidates
 
 SCRIPT = """
-from annotator.ui import frame
+from annotator.ui.parts import frame
 from annotator.ui.pages import {name} as one
 with frame.errors_shown():
     one.page()

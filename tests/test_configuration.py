@@ -3,7 +3,7 @@
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.store import configuration
+from annotator.store.networks import configuration
 from annotator.worker import train_now
 
 

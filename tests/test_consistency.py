@@ -3,7 +3,7 @@
 import pytest
 from test_worker import say
 
-from annotator.store import consistency
+from annotator.store.upkeep import consistency
 
 
 @pytest.mark.parametrize(

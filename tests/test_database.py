@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from annotator.errors import AnnotatorError
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 
 @pytest.mark.process

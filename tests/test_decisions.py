@@ -10,7 +10,10 @@ import pytest
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Batch, Decision
 from annotator.snapshot.time_model import time_model_of
-from annotator.store import answer_times, classes, decisions, images, overview
+from annotator.store.classes import classes
+from annotator.store.images import images
+from annotator.store.labels import answer_times, decisions
+from annotator.store.labels import counts as overview
 
 PRESENT, ABSENT, UNSURE = 1, -1, 0
 
@@ -212,8 +215,8 @@ WRITER = """
 import sys, uuid
 from pathlib import Path
 from annotator.records import Batch, Decision
-from annotator.store import decisions
-from annotator.store.database import Database
+from annotator.store.labels import decisions
+from annotator.store.database.database import Database
 db = Database(Path(sys.argv[1]))
 for number in range(60):
     one = Decision(str(uuid.uuid4()), "label", sys.argv[2], "click", image_id=number % 24 + 1, class_id=1, state=1)

@@ -9,10 +9,11 @@ from conftest import draw
 
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
-from annotator.store import decisions, images
-from annotator.store.database import Database
-from annotator.ui.access import access
-from annotator.ui.keys import SERVED_TO_TEAM
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.ui.access.access_keys import SERVED_TO_TEAM
+from annotator.ui.access.serving_modes import access
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "deploy.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from get_caddy import get_caddy
 from served import free_port, until
 
 from annotator.exchange.setup import set_up
-from annotator.ui.access import access
+from annotator.ui.access.serving_modes import access
 
 TOP = Path(__file__).resolve().parent.parent
 

@@ -12,7 +12,8 @@ from annotator.exchange.formats.view import Columns
 from annotator.quality import differing
 from annotator.quality.first_answers import FirstAnswers
 from annotator.records import Decision
-from annotator.store import decisions, readings
+from annotator.store.labels import decisions
+from annotator.store.labels import overlap as readings
 
 PRESENT, ABSENT = 1, -1
 

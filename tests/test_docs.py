@@ -134,7 +134,7 @@ def test_the_demo_starts_and_goes_on_where_it_was(tmp_path, processes):
         demo.terminate()
         demo.wait(30)
     from annotator.snapshot.status import status
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     found = status(Database(tmp_path / "demo-project"))
     assert (found["images"], found["classes"], found["files_kept_out"]) == (160, 12, [])

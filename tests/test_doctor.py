@@ -9,9 +9,11 @@ import pytest
 from test_worker import say
 
 from annotator.errors import AnnotatorError
-from annotator.store import consistency, database_copy, health, upgrading
-from annotator.store.database import Database
+from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.database import upgrading
+from annotator.store.database.database import Database
 from annotator.store.features.shards import write_shard
+from annotator.store.upkeep import consistency, health
 
 
 def change(project, statement: str) -> None:

@@ -26,11 +26,11 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from streamlit.web.server.starlette import starlette_server
 
-from annotator.store.database import Database
-from annotator.ui import sockets
-from annotator.ui.keys import cookie_name, fresh_link, own_secret, storage_name
-from annotator.ui.sockets import Patient, set_up_connections
-from annotator.ui.tokens import KEY_SECONDS, Tokens
+from annotator.store.database.database import Database
+from annotator.ui.access.access_keys import cookie_name, fresh_link, own_secret, storage_name
+from annotator.ui.access.tokens import KEY_SECONDS, Tokens
+from annotator.ui.serving import sockets
+from annotator.ui.serving.sockets import Patient, set_up_connections
 
 pytestmark = pytest.mark.process
 
@@ -175,9 +175,9 @@ def test_keys_run_out_and_are_good_for_one_run_of_the_server_only(tmp_path, monk
         assert tokens.read_key(other, "run") is None
         assert tokens.admits(other, 1) == (other == tokens.cookie(1))
     later = time.time() + KEY_SECONDS + 1
-    monkeypatch.setattr("annotator.ui.tokens.time.time", lambda: later)
+    monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: later)
     assert tokens.read_key(ten_minutes, "run") is None and tokens.read_key(lasting, "run")
-    monkeypatch.setattr("annotator.ui.tokens.time.time", lambda: later + 31 * 24 * 3600)
+    monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: later + 31 * 24 * 3600)
     assert not tokens.admits(Tokens(tmp_path / "secret").cookie(1)[:-1], 1)
 
 

@@ -8,7 +8,8 @@ import pytest
 from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
 from annotator.settings import EARLY_POSITIVES
-from annotator.store import decisions, runs
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 
 def say(db, image_id: int, class_id: int, state: int) -> str:

@@ -17,7 +17,8 @@ from annotator.benchmark.effort.session import Session
 from annotator.errors import AnnotatorError
 from annotator.queues.autopilot import acquisition, planner
 from annotator.snapshot.time_model import TimeModel
-from annotator.store import adapted, configuration, runs
+from annotator.store.networks import adapted, configuration
+from annotator.store.runs import runs
 
 TRUTH = np.random.default_rng(0).random((400, 6)) < 0.3
 

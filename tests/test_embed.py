@@ -3,9 +3,9 @@ import pytest
 import torch
 from PIL import Image
 
-from annotator.store.files import content_of
-from annotator.store.pixels import open_rgb
-from annotator.worker.embed import embed
+from annotator.store.pictures.decoding import open_rgb
+from annotator.store.pictures.files import content_of
+from annotator.worker.features.embed import embed
 from models.backbones.networks import load_backbone
 
 

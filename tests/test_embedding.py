@@ -16,20 +16,20 @@ from annotator.cluster import connection
 from annotator.cluster.connection import Use
 from annotator.cluster.versions import versions
 from annotator.errors import AlreadyRunning
-from annotator.store import embedding
 from annotator.store.features.basis import StoredBasis, publish_basis
 from annotator.store.features.cache import open_features
 from annotator.store.features.contents import ProjectContents
 from annotator.store.features.shards import Coded, read_shard, shard_files
-from annotator.store.files import NOT_READ
-from annotator.store.image_files import image_files, open_image_file
+from annotator.store.images.file_addresses import image_files, open_image_file
 from annotator.store.locations.location import Location
-from annotator.worker.context import Context
+from annotator.store.networks import embedding
+from annotator.store.pictures.files import NOT_READ
 from annotator.worker.embedding.chunks import LOSSES, Chunks
 from annotator.worker.embedding.members import Share, shares
 from annotator.worker.embedding.node import Member, Work
 from annotator.worker.embedding.results import Result, Results
-from annotator.worker.missing_features import MissingFeatures
+from annotator.worker.features.context import Context
+from annotator.worker.features.missing_features import MissingFeatures
 from models.backbones.batches import largest_useful_batch
 
 BACKBONE = "efficientnet_lite0"

@@ -14,14 +14,14 @@ from served import Served, until
 from stalled import stalled
 
 from annotator.exchange.setup import set_up
-from annotator.store import heartbeat
-from annotator.store.database import Database
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
 
 LONG_ENOUGH = 15  # seconds: three times what is promised, a third of what the stalled disk takes
 
 HANGS = """
 import signal, sys, threading, time
-from annotator.ui.ending import Ending
+from annotator.ui.serving.shutdown import Ending
 ending = Ending()
 ending.add_last_step(lambda: print("first", flush=True))
 ending.add_last_step(lambda: 1 / 0)

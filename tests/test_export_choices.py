@@ -20,9 +20,10 @@ from annotator.exchange.exports.splits import stratified
 from annotator.exchange.formats.view import Columns
 from annotator.exchange.setup import set_up
 from annotator.records import ABSENT, PRESENT, Decision
-from annotator.store import auto_accepted, classes, decisions
-from annotator.store.auto_accepted import NewAcceptance
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted, decisions
+from annotator.store.labels.auto_accepted import NewAcceptance
 
 
 def answer(db, image_id: int, class_id: int, state: int, annotator: str = "Ann", source: str = "click") -> None:

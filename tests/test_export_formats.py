@@ -28,7 +28,7 @@ from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_folder, parquet, spml
 from annotator.exchange.formats.view import UNKNOWN, Columns
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store import images
+from annotator.store.images import images
 
 pytest.importorskip("pyarrow")
 
@@ -295,7 +295,7 @@ def test_an_export_that_is_killed_leaves_nothing_half_and_the_next_one_sweeps(db
 import os, signal
 from pathlib import Path
 from annotator.exchange.exports import data_card, export
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 markdown = data_card.markdown
 data_card.markdown = lambda card: os.kill(os.getpid(), signal.SIGKILL)
 export.export(Database(Path({str(db.paths.project)!r})), Path({str(target)!r}), {kind!r})

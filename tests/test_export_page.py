@@ -26,14 +26,17 @@ from annotator.exchange.exports.export import prepare
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.formats.view import Columns
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store import classes, decisions, images, tags
-from annotator.store.database import Database
-from annotator.ui import context
-from annotator.ui.background import UNASKED, Background
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.labels import tagged_exports as tags
+from annotator.ui.access import context
 from annotator.ui.charts.theme import JOINER
-from annotator.ui.downloads import Downloads
 from annotator.ui.export import columns as page_columns
 from annotator.ui.export.running import Exporting, Order, exporting
+from annotator.ui.work.background import UNASKED, Background
+from annotator.ui.work.downloads import Downloads
 
 __all__ = ["sure"]  # a fixture
 

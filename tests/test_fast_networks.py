@@ -12,11 +12,11 @@ from torch import nn
 
 from annotator.benchmark.embedding import measure
 from annotator.cluster.versions import OPEN_CLIP, needed_for, refusal, versions
-from annotator.store import heartbeat
-from annotator.store.database import Database
-from annotator.worker import embed as embedding
-from annotator.worker.backbone import backbone_of
-from annotator.worker.embed import embed
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.worker.features import embed as embedding
+from annotator.worker.features.backbone import backbone_of
+from annotator.worker.features.embed import embed
 from models.backbones import fast, networks
 from models.backbones.batches import settle_batch
 from models.backbones.cam import heat_map

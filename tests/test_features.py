@@ -13,8 +13,8 @@ from safetensors.numpy import save_file
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.status import status
-from annotator.store.caches import Caches
-from annotator.store.database import Database
+from annotator.store.database.caches import Caches
+from annotator.store.database.database import Database
 from annotator.store.features import contents
 from annotator.store.features.basis import StoredBasis, publish_basis, read_basis
 from annotator.store.features.cache import FeatureCache, count_features
@@ -30,7 +30,7 @@ from annotator.store.features.shards import (
     shard_files,
     write_shard,
 )
-from annotator.worker.coding import code_regions, write_features
+from annotator.worker.features.coding import code_regions, write_features
 from annotator.worker.process import Worker
 
 # Adds shards of 50 images without end; of each image all numbers say which it is. Says which shards are kept.

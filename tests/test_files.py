@@ -18,10 +18,11 @@ from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.exports.export import export
 from annotator.exchange.setup import set_up
 from annotator.snapshot.status import status
-from annotator.store import copies, images
-from annotator.store.database import Database
-from annotator.store.files import GONE, escaped, unescaped
-from annotator.worker.missing_files import MissingFiles
+from annotator.store.database.database import Database
+from annotator.store.images import browser_copies as copies
+from annotator.store.images import images
+from annotator.store.pictures.files import GONE, escaped, unescaped
+from annotator.worker.features.missing_files import MissingFiles
 
 NOBODY = 65534
 

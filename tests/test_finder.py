@@ -18,8 +18,10 @@ from person import (
 from playwright.sync_api import expect
 from served import Served
 
-from annotator.store import arrays, classes, runs
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database import arrays
+from annotator.store.database.database import Database
+from annotator.store.runs import runs
 
 pytestmark = pytest.mark.browser
 

@@ -22,7 +22,7 @@ from annotator.benchmark.finish.tools.binomial_audit import BinomialAudit, sampl
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.time_model import TimeModel
-from annotator.store.audits import OPEN
+from annotator.store.labels.audits import OPEN
 
 ROOT = Path(__file__).resolve().parent.parent
 DOC = (ROOT / "docs" / "finish-benchmark.md").read_text(encoding="utf-8")

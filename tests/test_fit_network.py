@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from annotator.store.pixels import open_rgb
+from annotator.store.pictures.decoding import open_rgb
 from models.backbones.pretrained import Pretrained
 from models.finetune.checkpoints import give_back, state_of
 from models.finetune.fit_network import fit_network, linear_start, predict
@@ -14,7 +14,7 @@ from models.finetune.optimisers import average_into, new_optimiser
 from models.finetune.views import ImageExamples, MapExamples
 from models.finetune.whole_network import MapNetwork, WholeNetwork, whole_network
 from models.methods import METHODS, make_method
-from models.methods.published import EndToEnd
+from models.methods.end_to_end import EndToEnd
 
 pytestmark = pytest.mark.training
 

@@ -10,10 +10,10 @@ from made_features import add_features
 
 from annotator.records import Decision
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import decisions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
-from annotator.worker.train import train
+from annotator.store.labels import decisions
+from annotator.worker.training.train import train
 
 IMAGES, CLASSES = adaptable.IMAGES, len(adaptable.CLASSES)
 FITTED = np.arange(1, 58)

@@ -22,8 +22,9 @@ from served import Served, until
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.records import Decision
-from annotator.store import decisions, leases
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.people import leases
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,8 @@ import json
 from annotator.exchange.exports.export import export
 from annotator.records import Decision
 from annotator.snapshot.status import status
-from annotator.store import decisions, images
+from annotator.store.images import images
+from annotator.store.labels import decisions
 
 
 def flag(image_id: int, note: str) -> Decision:

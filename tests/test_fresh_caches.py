@@ -10,7 +10,11 @@ from annotator.quality import certificate
 from annotator.queues import by_annotator
 from annotator.records import Decision
 from annotator.snapshot import image_map
-from annotator.store import class_changes, classes, columns, decisions, overview, versions
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database import versions
+from annotator.store.labels import columns, decisions
+from annotator.store.labels import counts as overview
 
 COMPLETE = 3
 

@@ -10,8 +10,10 @@ from test_review import NAMES, open_review, reviewed
 
 from annotator.snapshot import rankings
 from annotator.snapshot.predictions import arrays_of
-from annotator.store import arrays, decisions, runs
-from annotator.store.database import Database
+from annotator.store.database import arrays
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 pytestmark = pytest.mark.browser
 

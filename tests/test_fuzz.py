@@ -23,9 +23,9 @@ from test_grid import publish
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.records import SOURCES
-from annotator.store import consistency
-from annotator.store.database import Database
-from annotator.ui import context
+from annotator.store.database.database import Database
+from annotator.store.upkeep import consistency
+from annotator.ui.access import context
 from annotator.ui.routes import pictures, requests
 
 MANY = int(os.environ.get("ANNOTATOR_FUZZ", "0"))

@@ -18,8 +18,14 @@ from annotator.exchange.setup import set_up
 from annotator.records import Batch, Decision
 from annotator.snapshot import gallery
 from annotator.snapshot.gallery import GalleryFilter, Sorting
-from annotator.store import class_changes, class_history, classes, decisions, image_columns, image_names, overview
-from annotator.store.database import Database
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.classes import history as class_history
+from annotator.store.database.database import Database
+from annotator.store.gallery import columns as image_columns
+from annotator.store.gallery import names as image_names
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
 
 PEOPLE = ("Ann", "Bob")
 SOURCES = ("click", "suggestion", "gallery")

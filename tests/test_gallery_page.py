@@ -10,8 +10,8 @@ from playwright.sync_api import APIResponse, Page, Route, expect
 from served import Served, until
 
 from annotator.records import Decision
-from annotator.store import decisions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
 

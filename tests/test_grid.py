@@ -9,8 +9,12 @@ import pytest
 from annotator.errors import AnnotatorError
 from annotator.queues import grid
 from annotator.records import Batch, Decision, Wanted, WantedGrids
-from annotator.store import arrays, cells, classes, decisions, runs, selections
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database import arrays
+from annotator.store.database.database import Database
+from annotator.store.images import selections
+from annotator.store.labels import cells, decisions
+from annotator.store.runs import runs
 
 
 def publish(db: Database, probabilities: np.ndarray, last_decision: int = 0) -> int:

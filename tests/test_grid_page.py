@@ -11,8 +11,10 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 from served import Served, until
 
-from annotator.store import arrays, images, runs, selections
-from annotator.store.database import Database
+from annotator.store.database import arrays
+from annotator.store.database.database import Database
+from annotator.store.images import images, selections
+from annotator.store.runs import runs
 
 pytestmark = pytest.mark.browser
 

@@ -21,9 +21,9 @@ from served import until
 from annotator.benchmark.harness.processes import free_port
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.store import members
-from annotator.store.database import Database
-from annotator.ui.access import access
+from annotator.store.database.database import Database
+from annotator.store.people import members
+from annotator.ui.access.serving_modes import access
 from annotator.ui.home import projects
 from annotator.ui.home.running import caddyfile, ready
 

@@ -13,8 +13,8 @@ from test_login import is_up, signed_in
 
 from annotator.benchmark.harness.processes import free_port
 from annotator.exchange.setup import set_up
-from annotator.store import members
-from annotator.ui.access import access
+from annotator.store.people import members
+from annotator.ui.access.serving_modes import access
 from annotator.ui.home import projects
 from annotator.ui.home.running import caddyfile, ready
 

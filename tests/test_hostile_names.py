@@ -19,9 +19,12 @@ from annotator.quality import audit
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
-from annotator.store import decisions, heartbeat, images
-from annotator.store.database import Database
-from annotator.ui import context, frame
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.ui.access import context
+from annotator.ui.parts import frame
 
 HOST = "evil.example"
 MARKUP = (
@@ -64,7 +67,7 @@ STREAMLITS = (
     "classes",
 )
 SCRIPT = """
-from annotator.ui import frame
+from annotator.ui.parts import frame
 from annotator.ui.pages import {name} as one
 with frame.errors_shown():
     one.page()

@@ -7,8 +7,8 @@ from hour import check, truth_of, work_through
 from served import serving
 
 from annotator.benchmark.harness.projects import publish_run
-from annotator.store import images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import images
 
 
 @pytest.mark.browser

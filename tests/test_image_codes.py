@@ -12,13 +12,13 @@ from test_worker import say
 
 from annotator.records import ABSENT
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import runs
 from annotator.store.features import image_codes as store
 from annotator.store.features.cache import FeatureCache
-from annotator.worker import image_codes
-from annotator.worker.coding import stored
-from annotator.worker.image_codes import KeptImageCodes
-from annotator.worker.incremental_update import Updater
+from annotator.store.runs import runs
+from annotator.worker.features import image_codes
+from annotator.worker.features.coding import stored
+from annotator.worker.features.image_codes import KeptImageCodes
+from annotator.worker.training.incremental_update import Updater
 from models.ensemble.incremental_update import encode, learn_basis
 
 MANY = 60

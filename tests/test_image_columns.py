@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from annotator.store import image_names
-from annotator.store.image_columns import Membership
-from annotator.store.image_names import Texts
+from annotator.store.gallery import names as image_names
+from annotator.store.gallery.columns import Membership
+from annotator.store.gallery.names import Texts
 
 
 @pytest.mark.parametrize("block", [1, 50, 1 << 17])

@@ -7,9 +7,11 @@ import pytest
 from test_tallies import anything
 
 from annotator.records import Batch, Decision
-from annotator.store import classes, decisions, images
-from annotator.store.comments import comment_counts, comments, count_comments
-from annotator.store.image_history import history_of
+from annotator.store.classes import classes
+from annotator.store.gallery.image_history import history_of
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.labels.comments import comment_counts, comments, count_comments
 
 
 def say(db, *given: Decision | Batch) -> None:

@@ -12,14 +12,15 @@ from streamlit.testing.v1 import AppTest
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate
 from annotator.records import Wanted
-from annotator.store import heartbeat, images
-from annotator.store.database import Database
-from annotator.ui import context
-from annotator.ui.adding import Adding, adding
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.ui.access import context
 from annotator.ui.pages import images as the_page
+from annotator.ui.work.adding import Adding, adding
 
 SCRIPT = """
-from annotator.ui import frame
+from annotator.ui.parts import frame
 from annotator.ui.pages import images as one
 with frame.errors_shown():
     one.page()
@@ -106,7 +107,7 @@ def test_what_cannot_be_added_is_said_and_changes_nothing(served, tmp_path):
 
 
 def test_one_folder_at_a_time_is_added_and_stopped_it_keeps_what_it_has(served, tmp_path, monkeypatch):
-    monkeypatch.setattr("annotator.store.registration.BATCH", 1)
+    monkeypatch.setattr("annotator.store.images.registration.BATCH", 1)
     folder, work = photos(tmp_path / "one", 12), Adding(served)
     seen, go_on = threading.Event(), threading.Event()
     note = work._note

@@ -22,20 +22,18 @@ from annotator.exchange.imports.importing import Choices, prepare
 from annotator.exchange.imports.origin import choose_format
 from annotator.exchange.setup import add_folder
 from annotator.records import Decision
-from annotator.store import (
-    class_changes,
-    classes,
-    consistency,
-    decisions,
-    imports,
-    interruption,
-    overview,
-    unfinished_imports,
-)
-from annotator.store.comments import comments
-from annotator.store.database import Database
-from annotator.store.images import missing_ids, names_to_ids
-from annotator.store.staging import Staging
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database import statement_progress as interruption
+from annotator.store.database.database import Database
+from annotator.store.images.images import missing_ids, names_to_ids
+from annotator.store.imports import imports
+from annotator.store.imports import leftovers as unfinished_imports
+from annotator.store.imports.staging import Staging
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.store.labels.comments import comments
+from annotator.store.upkeep import consistency
 
 SHAPES = {
     "long": "image,class,state,annotator,decided_at\n00.jpg,fox,present,Bob,2026-01-02T03:04:05+00:00\n"

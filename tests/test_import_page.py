@@ -23,11 +23,18 @@ from test_hostile_names import MARKUP, markdown_of
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports.importing import Choices
 from annotator.records import ABSENT, PRESENT, Decision
-from annotator.store import class_changes, classes, consistency, decisions, imports, prediction_sources
-from annotator.store.database import Database
-from annotator.store.images import names_to_ids
-from annotator.ui import context, frame, paths, uploads
-from annotator.ui.importing import CANCELLED, READY, Importing, Order, importing
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images.images import names_to_ids
+from annotator.store.imports import imports
+from annotator.store.labels import decisions
+from annotator.store.runs import prediction_sources
+from annotator.store.upkeep import consistency
+from annotator.ui.access import context
+from annotator.ui.parts import frame
+from annotator.ui.work import paths, uploads
+from annotator.ui.work.importing import CANCELLED, READY, Importing, Order, importing
 
 SCRIPT = "from annotator.ui.pages import imports\nimports.page()"
 SETTLED = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every((one) =>
@@ -260,8 +267,8 @@ KILLED = """
 import os, signal, sys, time
 from pathlib import Path
 from annotator.exchange.imports.importing import Choices
-from annotator.ui import context
-from annotator.ui.importing import Importing, Order
+from annotator.ui.access import context
+from annotator.ui.work.importing import Importing, Order
 context.open_project(Path(sys.argv[1]))
 upload = context.db().paths.project / "uploads" / "x"
 upload.mkdir(parents=True)

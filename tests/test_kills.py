@@ -12,8 +12,10 @@ from conftest import CLASSES, draw
 from test_class_changes import DEER, FOX, HERON, answer, done, everything, labels
 
 from annotator.exchange.setup import add_folder
-from annotator.store import class_history, consistency, images
-from annotator.store.database import Database
+from annotator.store.classes import history as class_history
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.upkeep import consistency
 
 # Forks a process for each line of its input, which then does what the line says; what it needs is imported before. From
 # its first write on the process counts the steps of SQLite, 20 instructions each, and kills itself at the given one.
@@ -23,9 +25,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from annotator.__main__ import main
 from annotator.cli import app
-from annotator.store import class_changes, overview, registration
-from annotator.store.database import Database
-from annotator.ui.adding import adding
+from annotator.store.classes import changes as class_changes
+from annotator.store.labels import counts as overview
+from annotator.store.images import registration
+from annotator.store.database.database import Database
+from annotator.ui.work.adding import adding
 
 registration.BATCH = 5
 writing, steps, last = Database.writing, 0, 0

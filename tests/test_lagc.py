@@ -10,9 +10,14 @@ from torchvision.transforms.v2 import RandAugment
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Decision
-from annotator.store import arrays, classes, configuration, decisions, images, runs
-from annotator.worker.context import Stopped
-from annotator.worker.map_cache import STRONG, WEAK, MapFiles, check_room, views_of
+from annotator.store.classes import classes
+from annotator.store.database import arrays
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
+from annotator.worker.features.context import Stopped
+from annotator.worker.features.map_cache import STRONG, WEAK, MapFiles, check_room, views_of
 from annotator.worker.process import Worker
 from models.backbones.feature_maps import FeatureMaps
 from models.backbones.networks import load_backbone
@@ -21,8 +26,8 @@ from models.finetune.views import MapExamples
 from models.linear.stand_in import linear_stand_in
 from models.linear.training import Head
 from models.methods import make_method
-from models.methods.consistency import EmbeddingQueue, consistency_loss, contrastive_loss, one_cycle
-from models.methods.label_decoder import LabelDecoder, position_code
+from models.methods.published.consistency import EmbeddingQueue, consistency_loss, contrastive_loss, one_cycle
+from models.methods.published.label_decoder import LabelDecoder, position_code
 
 
 def decoder(seed: int = 0, **sizes) -> LabelDecoder:

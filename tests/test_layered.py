@@ -5,8 +5,11 @@ import pytest
 from test_worker import say
 
 from annotator.snapshot import rankings
-from annotator.store import arrays, classes, decisions, probabilities, runs
-from annotator.store.probabilities import COLUMNS, WHOLE, Layered
+from annotator.store.classes import classes
+from annotator.store.database import arrays
+from annotator.store.labels import decisions
+from annotator.store.runs import probabilities, runs
+from annotator.store.runs.probabilities import COLUMNS, WHOLE, Layered
 
 IMAGES, CLASSES = 24, 9
 

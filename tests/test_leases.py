@@ -5,7 +5,7 @@ import time
 import pytest
 
 from annotator.settings import LEASE_SECONDS
-from annotator.store import leases
+from annotator.store.people import leases
 
 
 def test_two_grids_of_one_class_never_share_a_cell_and_grids_of_two_classes_may_share_an_image(db):

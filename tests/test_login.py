@@ -26,9 +26,10 @@ from served import free_port, until
 from test_allowance import FEW, WITH_FEW
 
 from annotator.exchange.setup import set_up
-from annotator.store import decisions, members
-from annotator.store.database import Database
-from annotator.ui.tokens import Tokens
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.people import members
+from annotator.ui.access.tokens import Tokens
 
 pytestmark = pytest.mark.process
 

@@ -161,7 +161,7 @@ def rank(vector: dict, at: Inputs, p: Params) -> Tensor:
 
 
 def role(vector: dict, at: Inputs, p: Params) -> Tensor:
-    from models.methods.role import role_loss
+    from models.methods.published.role import role_loss
 
     return role_loss(
         at["logits"], at["phi"], at["labels"], k=p["k"], strength=p.get("lambda", 1.0), eps=p.get("eps", 0.0)
@@ -170,7 +170,7 @@ def role(vector: dict, at: Inputs, p: Params) -> Tensor:
 
 def large(correct: bool) -> Callable[[dict, Inputs, Params], Tensor]:
     def price(vector: dict, at: Inputs, p: Params) -> Tensor:
-        from models.methods.large_loss import large_loss
+        from models.methods.published.large_loss import large_loss
 
         loss, above = large_loss(at["logits"], at["labels"], p["k"], correct)
         if vector.get("aux"):
@@ -181,7 +181,7 @@ def large(correct: bool) -> Callable[[dict, Inputs, Params], Tensor]:
 
 
 def consistency(vector: dict, at: Inputs, p: Params) -> Tensor:
-    from models.methods.consistency import consistency_loss
+    from models.methods.published.consistency import consistency_loss
 
     form = "paper" if "sum over C" in vector["reduction"] else "code"
     strength = p.get("lambda_plc", 1.0)
@@ -191,7 +191,7 @@ def consistency(vector: dict, at: Inputs, p: Params) -> Tensor:
 
 
 def contrastive(vector: dict, at: Inputs, p: Params) -> Tensor:
-    from models.methods.consistency import contrastive_loss
+    from models.methods.published.consistency import contrastive_loss
 
     form = "paper" if "paper" in vector["source"] else "code"
     return contrastive_loss(at["features"], at["labels"].long(), p["temperature"], form=form)
@@ -274,7 +274,7 @@ def test_our_copy_of_the_figures_is_complete():
 
 
 def test_pseudo_negatives_are_those_of_the_published_code_after_every_call():
-    from models.methods.em_apl import give_up_on_lowest
+    from models.methods.published.em_apl import give_up_on_lowest
 
     block = GOLDEN["apl_procedure"]
     probabilities = torch.sigmoid(array(block["logits"]))
@@ -324,7 +324,7 @@ def test_gr_moves_its_curves_as_the_published_code(epochs):
 
 @pytest.mark.parametrize("setting", GOLDEN.get("ll_k_per_epoch", {}))
 def test_large_loss_rejects_as_many_cells_in_each_epoch_as_the_published_code(setting):
-    from models.methods.large_loss import rejections
+    from models.methods.published.large_loss import rejections
 
     batch, classes, percent = re.fullmatch(r"B(\d+)_C(\d+)_delta([\d.e-]+)%", setting).groups()
     ours = [
@@ -337,7 +337,7 @@ def test_large_loss_rejects_as_many_cells_in_each_epoch_as_the_published_code(se
 @pytest.mark.parametrize("vector", [v for v in GOLDEN["vectors"] if v["method"].startswith("LL-")], ids=named)
 def test_large_loss_counts_its_rejections_from_epoch_and_share(vector):
     # In the vectors delta_rel is a share, in the schedule above a percentage.
-    from models.methods.large_loss import rejections
+    from models.methods.published.large_loss import rejections
 
     p = flat(vector["params"])
     cells = array(vector["inputs"]["logits"]).numel()
@@ -346,7 +346,7 @@ def test_large_loss_counts_its_rejections_from_epoch_and_share(vector):
 
 @pytest.mark.parametrize("block", [name for name in GOLDEN if name.startswith("onecycle")])
 def test_the_learning_rate_goes_up_and_down_as_in_the_published_code(block):
-    from models.methods.consistency import one_cycle
+    from models.methods.published.consistency import one_cycle
 
     rates = GOLDEN[block]["lrs"]
     peak, warm_up = (float(re.search(rf"{word}([\de.-]+\d)", block).group(1)) for word in ("max", "pct"))
@@ -405,7 +405,7 @@ def test_average_precision_is_also_had_as_the_code_of_asl_counts_it():
 
 
 def test_the_estimated_labels_of_role_begin_where_the_published_code_begins():
-    from models.methods.role import first_guess, inverse_sigmoid
+    from models.methods.published.role import first_guess, inverse_sigmoid
 
     block = GOLDEN["role_init"]
     labels = array(block["obs"])

@@ -19,10 +19,12 @@ from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE as BACKBONE
 from annotator.snapshot import image_map
-from annotator.store import decisions, heartbeat, selections
-from annotator.store.database import Database
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache, open_features
-from annotator.worker.layout import Mapmaker
+from annotator.store.images import selections
+from annotator.store.labels import decisions
+from annotator.worker.duties.layout import Mapmaker
 
 IMAGES = 24
 REFRESH = 10_000  # milliseconds between two requests for the colours (map.js)

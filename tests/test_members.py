@@ -9,19 +9,15 @@ from annotator.errors import AnnotatorError, Forbidden
 from annotator.quality import audit, auto_accept
 from annotator.records import Decision
 from annotator.roles import Right, Role
-from annotator.store import (
-    access_tokens,
-    acting,
-    annotator_disagreement,
-    classes,
-    consistency,
-    decisions,
-    leases,
-    members,
-    overview,
-)
-from annotator.store.database import Database
-from annotator.store.members import Member
+from annotator.store.classes import classes
+from annotator.store.database import authorization as acting
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.people import access_tokens, leases, members
+from annotator.store.people.members import Member
+from annotator.store.upkeep import consistency
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ import pytest
 from PIL import Image
 from served import until
 
-from annotator.store import pixels
-from annotator.store.memory import DECODING, Budget
+from annotator.store.pictures import decoding as pixels
+from annotator.store.pictures.decoding_budget import DECODING, Budget
 
 TEN_AT_ONCE = """
 import resource, sys, threading
 from pathlib import Path
-from annotator.store import memory, pixels
+from annotator.store.pictures import decoding_budget as memory
+from annotator.store.pictures import decoding as pixels
 pixels.open_rgb(Path(sys.argv[1]) / "small.png")
 pixels.DECODING = memory.Budget(50_000_000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_rankings import answers, made_up
 
 from annotator.snapshot import merging, rankings
-from annotator.store import decisions
+from annotator.store.labels import decisions
 
 CHANCES = st.one_of(st.sampled_from([0.0, 0.1, 0.5, 1.0, np.nan]), st.floats(0, 1, width=16))
 

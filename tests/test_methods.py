@@ -6,8 +6,8 @@ from tables import over
 
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.methods import DEFAULT_METHOD, METHODS, defaults_of, make_method
-from models.methods.em_apl import give_up_on_lowest
-from models.methods.published import SETS, shared_protocol
+from models.methods.end_to_end import SETS, shared_protocol
+from models.methods.published.em_apl import give_up_on_lowest
 
 every_method = over(name=METHODS)
 

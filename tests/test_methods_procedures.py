@@ -9,11 +9,11 @@ from models.labels import ABSENT, PRESENT, UNSEEN
 from models.linear.training import Adam
 from models.losses.base import negative_log
 from models.methods import make_method
-from models.methods.en import expected_positives
-from models.methods.large_loss import large_loss, rejections
-from models.methods.opml_sp import corrected, observed_ap, smoothing
-from models.methods.ranks import lowest
-from models.methods.role import first_guess, inverse_sigmoid, role_loss
+from models.methods.published.en import expected_positives
+from models.methods.published.large_loss import large_loss, rejections
+from models.methods.published.opml_sp import corrected, observed_ap, smoothing
+from models.methods.published.ranks import lowest
+from models.methods.published.role import first_guess, inverse_sigmoid, role_loss
 from models.statistics.metrics import average_precision
 
 

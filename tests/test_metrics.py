@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from served import serving
 
 from annotator.records import Decision
-from annotator.store import decisions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.process
 

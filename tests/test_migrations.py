@@ -11,8 +11,12 @@ from test_tallies import counted, kept
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store import classes, configuration, database_copy, decisions, overview
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.store.networks import configuration
 from annotator.store.schema import MIGRATIONS
 
 DECISIONS = (
@@ -182,7 +186,7 @@ def test_an_older_project_goes_on_with_the_network_that_analyzed_its_images(old,
 KILLED = """
 import os, sys
 from pathlib import Path
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 class Doomed(Database):
     def _connect(self):

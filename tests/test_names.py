@@ -15,14 +15,18 @@ from annotator.queues.annotate import worker_line
 from annotator.records import Decision
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import missing_positives
-from annotator.store import classes, configuration, decisions, name_texts, prediction_sources, runs
-from annotator.store.database import Database
-from annotator.store.image_history import history_of
-from annotator.store.patch_scores import PatchScores
-from annotator.store.prediction_sources import NAMES
-from annotator.ui import class_names, context
+from annotator.store.classes import classes, name_texts
+from annotator.store.classes.patch_scores import PatchScores
+from annotator.store.database.database import Database
+from annotator.store.gallery.image_history import history_of
+from annotator.store.labels import decisions
+from annotator.store.networks import configuration
+from annotator.store.runs import prediction_sources, runs
+from annotator.store.runs.prediction_sources import NAMES
+from annotator.ui.access import context
+from annotator.ui.parts import class_names
 from annotator.worker.process import Worker
-from annotator.worker.schedule import Schedule
+from annotator.worker.training.schedule import Schedule
 from models.statistics.metrics import hidden_average_precision, mean_average_precision
 from models.zero_shot.prompts import NOTHING, names_of, prompts
 
@@ -36,7 +40,7 @@ TEXTS = {
     "grey": list(NOTHING),
 }
 SCRIPT = """
-from annotator.ui import frame
+from annotator.ui.parts import frame
 from annotator.ui.pages import settings
 with frame.errors_shown():
     settings.page()

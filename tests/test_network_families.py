@@ -10,7 +10,7 @@ from tiny_networks import CLIP, FAMILIES, save_clip, save_timm, small_timm
 from torch import nn
 
 from annotator.errors import AnnotatorError
-from annotator.worker.backbone import prepare_backbone
+from annotator.worker.features.backbone import prepare_backbone
 from models.backbones import families
 from models.backbones.cam import heat_map
 from models.backbones.joined import resized

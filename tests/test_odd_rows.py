@@ -15,8 +15,10 @@ from annotator.quality import audit
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
-from annotator.store import configuration, heartbeat, runs
-from annotator.store.database import Database
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
 from annotator.worker.process import Worker
 
 

@@ -33,7 +33,7 @@ def served(tmp_path_factory) -> Iterator[Served]:
 
 
 def project_of(served: Served) -> str:
-    from annotator.ui.tokens import Tokens
+    from annotator.ui.access.tokens import Tokens
 
     return Tokens(served.project / "secret").project
 

@@ -8,12 +8,17 @@ from streamlit.testing.v1 import AppTest
 
 from annotator.queues import query_order
 from annotator.records import Decision
-from annotator.store import adapting, configuration, decisions, jobs
-from annotator.ui import access, context, frame, navigation
+from annotator.store.database import jobs
+from annotator.store.labels import decisions
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import configuration
+from annotator.ui.access import context
+from annotator.ui.access import serving_modes as access
+from annotator.ui.parts import frame, navigation
 from models import catalogue
 
 SCRIPT = """
-from annotator.ui import frame
+from annotator.ui.parts import frame
 from annotator.ui.pages import {name} as one
 with frame.errors_shown():
     one.page()

@@ -17,9 +17,9 @@ from person import (
 from playwright.sync_api import expect
 
 from annotator.records import Decision
-from annotator.store import decisions
-from annotator.store.database import Database
-from annotator.store.image_history import history_of
+from annotator.store.database.database import Database
+from annotator.store.gallery.image_history import history_of
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
 

@@ -10,8 +10,9 @@ from served import Served, until
 from test_readings import say
 from test_roles import TEAM, ask, browser_cookie
 
-from annotator.store import members, readings
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import overlap as readings
+from annotator.store.people import members
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 

@@ -12,7 +12,7 @@ from test_annotator_disagreement import say
 
 from annotator.quality.people import people
 from annotator.records import Batch, Decision
-from annotator.store import decisions
+from annotator.store.labels import decisions
 from models.statistics import intervals
 
 

@@ -9,10 +9,10 @@ import profiles
 import pytest
 from PIL import Image, PngImagePlugin
 
-from annotator.store import originals
-from annotator.store.files import content_of
-from annotator.store.pixels import BadImage, ImageFacts, check_image, open_rgb, write_display
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
+from annotator.store.pictures import browser_formats as originals
+from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb, write_display
+from annotator.store.pictures.files import content_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # what Pillow mutters about spoilt files
 

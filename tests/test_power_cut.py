@@ -18,8 +18,10 @@ from annotator.exchange.setup import set_up
 from annotator.settings import DEFAULT_BACKBONE as BACKBONE
 from annotator.snapshot.image_map import save_map
 from annotator.snapshot.predictions import rankings_of, read_predictions
-from annotator.store import audits, consistency, runs
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import audits
+from annotator.store.runs import runs
+from annotator.store.upkeep import consistency
 
 SHARE = float(os.environ.get("ANNOTATOR_POWER_CUTS", "0.25"))  # of the syncs after which the power is cut
 SESSION = Path(__file__).with_name("power_cut_session.py")

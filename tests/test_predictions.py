@@ -16,13 +16,17 @@ from annotator.queues import grid, review
 from annotator.records import Batch, Decision, Wanted, WantedGrids
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.suggestions import first_run_in_words, missing_positives
-from annotator.store import class_changes, classes, configuration, decisions, prediction_sources, runs
-from annotator.store.database import Database
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
-from annotator.store.image_history import history_of
-from annotator.worker.incremental_update import Updater
-from annotator.worker.schedule import QUIET, Schedule
-from annotator.worker.train import train
+from annotator.store.gallery.image_history import history_of
+from annotator.store.labels import decisions
+from annotator.store.networks import configuration
+from annotator.store.runs import prediction_sources, runs
+from annotator.worker.training.incremental_update import Updater
+from annotator.worker.training.schedule import QUIET, Schedule
+from annotator.worker.training.train import train
 
 WIDE = "image,fox,heron\n00.jpg,0.9,0.1\n01.jpg,0.2,\ndeep/23.png,,0.75\n"
 

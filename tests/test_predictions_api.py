@@ -6,8 +6,9 @@ import json
 import pytest
 from served import Served, serving
 
-from annotator.store import access_tokens, prediction_sources
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.people import access_tokens
+from annotator.store.runs import prediction_sources
 
 pytestmark = pytest.mark.process
 

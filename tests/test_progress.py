@@ -10,9 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from annotator.exchange.setup import add_folder
 from annotator.records import SOURCES, Decision
-from annotator.store import decisions, embedding, overview
-from annotator.store.database import Database
-from annotator.ui import context
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.store.networks import embedding
+from annotator.ui.access import context
 from annotator.ui.charts import progress as charts
 from annotator.ui.charts import theme
 from models.statistics.intervals import wilson

@@ -13,8 +13,10 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.suggestions import missing_positives
-from annotator.store import arrays, configuration, runs
-from annotator.store.caches import Caches
+from annotator.store.database import arrays
+from annotator.store.database.caches import Caches
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
 
 
 @pytest.fixture

@@ -191,7 +191,7 @@ def test_a_dataset_never_gives_a_picture_that_replaced_another(opened, photos):
 
 
 def test_scores_of_a_table_belong_to_the_cells_that_it_names(opened):
-    from annotator.store import prediction_sources
+    from annotator.store.runs import prediction_sources
 
     long = pd.DataFrame(
         {"image": ["00.jpg", "02.jpg", "00.jpg"], "class": ["fox", "deer", "deer"], "score": [0.9, 0.8, 0.7]}

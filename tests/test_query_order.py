@@ -9,11 +9,14 @@ from made_features import add_features
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate, query_order
 from annotator.records import Decision, Wanted
-from annotator.store import configuration, decisions, images, leases
 from annotator.store.features.cache import FeatureCache, open_features
-from annotator.worker.context import Context
-from annotator.worker.first_orders import FirstOrders
-from annotator.worker.train import train
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.networks import configuration
+from annotator.store.people import leases
+from annotator.worker.features.context import Context
+from annotator.worker.training.first_orders import FirstOrders
+from annotator.worker.training.train import train
 from models.query_strategies import STRATEGIES
 
 

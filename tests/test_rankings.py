@@ -11,9 +11,12 @@ from annotator.queues import grid
 from annotator.records import Decision, WantedGrids
 from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import rankings_of, read_predictions
-from annotator.store import arrays, classes, decisions, runs
+from annotator.store.classes import classes
+from annotator.store.database import arrays
 from annotator.store.features.cache import open_features
-from annotator.worker.train import train
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
+from annotator.worker.training.train import train
 
 IMAGES, CLASSES = 24, 3
 

@@ -16,8 +16,8 @@ import pytest
 from test_grid import publish
 
 from annotator.records import Decision
-from annotator.store import decisions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.process
 

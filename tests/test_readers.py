@@ -10,9 +10,9 @@ from served import serving, until
 from stalled import stalled
 
 from annotator.errors import NoAnswer
-from annotator.store import reading
-from annotator.store.database import Database
-from annotator.ui.readers import Readers
+from annotator.store.database.database import Database
+from annotator.store.disk import open_files as reading
+from annotator.ui.serving.readers import Readers
 
 LONG = 60.0  # seconds: a deadline that a healthy file meets on any machine
 

@@ -12,17 +12,14 @@ from annotator.quality.certificate import certificate
 from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
 from annotator.records import Batch, Decision, Filter, Wanted, WantedActions, WantedGrids
-from annotator.store import (
-    annotator_disagreement,
-    blindness,
-    classes,
-    consistency,
-    decisions,
-    images,
-    known_answers,
-    readings,
-)
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.labels import overlap as readings
+from annotator.store.people import blindness, known_answers
+from annotator.store.upkeep import consistency
 
 CLASSES = (1, 2, 3)
 

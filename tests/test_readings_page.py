@@ -8,8 +8,11 @@ from served import Served, until
 from test_autopilot_page import flown, fly, sure_of_the_fox
 
 from annotator.records import Decision
-from annotator.store import annotator_disagreement, assignment, decisions, leases, readings
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.labels import overlap as readings
+from annotator.store.people import assignment, leases
 
 pytestmark = pytest.mark.browser
 

@@ -8,10 +8,10 @@ import pytest
 from asked import Asked, asked
 
 from annotator.quality import audit
-from annotator.store import decisions
-from annotator.store.database import Database
-from annotator.ui import context
-from annotator.ui.tokens import DAY, Tokens
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.ui.access import context
+from annotator.ui.access.tokens import DAY, Tokens
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_no_decision_is_refused_for_its_time(app, db, time):
 
 
 def test_a_decision_that_waited_in_the_browser_stays_with_the_name_it_was_signed_with(app, db, monkeypatch):
-    monkeypatch.setattr("annotator.ui.tokens.time.time", lambda: 60.0 * DAY)
+    monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: 60.0 * DAY)
     long_ago = context.tokens().mint("Bob")
     monkeypatch.undo()
     assert context.tokens().annotator(long_ago) is None, "nothing can be asked with it any more"

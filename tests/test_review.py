@@ -25,8 +25,8 @@ from served import Served, serving, until
 from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
-from annotator.store import decisions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
 
 pytestmark = pytest.mark.browser
 

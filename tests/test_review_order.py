@@ -9,7 +9,10 @@ import pytest
 from annotator.errors import AnnotatorError
 from annotator.queues import review
 from annotator.records import Decision, Filter, Wanted
-from annotator.store import arrays, decisions, images, runs
+from annotator.store.database import arrays
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 
 @pytest.fixture

@@ -24,10 +24,11 @@ from served import Served, until
 from websockets.exceptions import InvalidStatus
 
 from annotator.roles import Role
-from annotator.store import access_tokens, decisions, members
-from annotator.store.database import Database
-from annotator.ui.keys import SERVED_TO_TEAM, cookie_name
-from annotator.ui.tokens import Tokens
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.people import access_tokens, members
+from annotator.ui.access.access_keys import SERVED_TO_TEAM, cookie_name
+from annotator.ui.access.tokens import Tokens
 
 pytestmark = pytest.mark.process
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 
 def cells(project) -> dict[tuple[str, str], int]:

@@ -13,9 +13,11 @@ from contexts import Contexts
 from PIL import Image
 
 from annotator.exchange.setup import set_up
-from annotator.store import copies, images, originals
-from annotator.store.database import Database
-from annotator.store.pixels import open_rgb
+from annotator.store.database.database import Database
+from annotator.store.images import browser_copies as copies
+from annotator.store.images import images
+from annotator.store.pictures import browser_formats as originals
+from annotator.store.pictures.decoding import open_rgb
 
 SUFFIXES = ("jpg", "png", "webp", "bmp", "gif", "tiff")
 WITH_EXIF = ("jpg", "png", "webp", "tiff")

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, expect
 from served import Served
 
 from annotator.queues import query_order
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.browser
 

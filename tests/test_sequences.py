@@ -9,12 +9,12 @@ from PIL import Image
 
 from annotator.queues import annotate, query_order
 from annotator.records import Decision, Wanted
-from annotator.store import images, sequences
-from annotator.store.database import Database
-from annotator.store.decisions import decide
-from annotator.store.files import list_files
-from annotator.store.name_keys import name_key
-from annotator.store.registration import register
+from annotator.store.database.database import Database
+from annotator.store.images import images, sequences
+from annotator.store.images.registration import register
+from annotator.store.labels.decisions import decide
+from annotator.store.pictures.files import list_files
+from annotator.store.pictures.name_keys import name_key
 
 COUNT = 60
 

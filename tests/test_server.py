@@ -23,9 +23,10 @@ from PIL import Image
 from served import APP, PAGES_ALONE, Served, free_port, until
 
 from annotator.exchange.setup import set_up
-from annotator.store import heartbeat, images
-from annotator.store.database import Database
-from annotator.ui.tokens import DAY, VALID_DAYS, Tokens
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.ui.access.tokens import DAY, VALID_DAYS, Tokens
 
 pytestmark = pytest.mark.process
 
@@ -50,7 +51,7 @@ def label(image_id: int, class_id: int = 1, **more) -> dict:
 
 def test_every_route_refuses_a_missing_forged_or_expired_token(shared, monkeypatch, tmp_path):
     genuine = Tokens(shared.project / "secret")
-    monkeypatch.setattr("annotator.ui.tokens.time.time", lambda: 0.0)
+    monkeypatch.setattr("annotator.ui.access.tokens.time.time", lambda: 0.0)
     expired = genuine.mint("Ann")
     monkeypatch.undo()
     # Not the last letter of the signature: some of its bits are padding, and the token would stay the same.

@@ -11,8 +11,11 @@ from conftest import draw
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
-from annotator.store import classes, decisions, images, overview
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
 
 
 def png_header(width: int, height: int) -> bytes:

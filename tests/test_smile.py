@@ -9,7 +9,7 @@ import torch
 from models.labels import ABSENT, UNSEEN
 from models.linear.training import Head, fit
 from models.methods import make_method
-from models.methods.label_enhancement import beta_divergence, enhancement_loss, nearest, smoothed
+from models.methods.published.label_enhancement import beta_divergence, enhancement_loss, nearest, smoothed
 
 
 def test_the_divergence_of_two_beta_densities():

@@ -7,8 +7,10 @@ from test_suggestions import answer
 
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.store import arrays, decisions, runs
-from annotator.store.database import Database
+from annotator.store.database import arrays
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 
 @pytest.fixture

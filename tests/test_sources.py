@@ -29,9 +29,10 @@ from PIL import Image
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources import bombs, fetch, urls, zip_directory
 from annotator.exchange.sources.landing import safe_path
-from annotator.store import images, manifest
-from annotator.store.database import Database
-from annotator.store.imports import imports
+from annotator.store.database.database import Database
+from annotator.store.disk import fetched_manifest as manifest
+from annotator.store.images import images
+from annotator.store.imports.imports import imports
 from annotator.store.locations import addresses, file_systems, listing
 from annotator.store.locations import web as web_servers
 from annotator.store.locations.addresses import check_host

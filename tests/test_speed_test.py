@@ -7,9 +7,11 @@ from test_grid import answer
 from annotator.queues import speed_test
 from annotator.queues.speed_test import PLAN
 from annotator.snapshot.time_model import DEFAULTS
-from annotator.store import cells, overview, speed_tests
-from annotator.store.answer_times import Answer
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import cells
+from annotator.store.labels import counts as overview
+from annotator.store.labels.answer_times import Answer
+from annotator.store.people import speed_tests
 
 
 def done(db, test: speed_test.SpeedTest, tasks: int, annotator: str = "Ann") -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from served import Served, until
 
 from annotator.queues.speed_test import PLAN
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 pytestmark = pytest.mark.browser
 

@@ -12,26 +12,21 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Given, Item, Remark
 from annotator.records import Decision
-from annotator.store import (
-    blocks,
-    class_changes,
-    classes,
-    consistency,
-    decisions,
-    import_changes,
-    imports,
-    overview,
-    staged_cells,
-    staging,
-)
-from annotator.store import images as images_of
-from annotator.store.comments import comments
-from annotator.store.database import Database
-from annotator.store.image_history import history_of
-from annotator.store.import_commit import Imported, Source, commit
-from annotator.store.staged_cells import Preview
-from annotator.store.staged_names import Rules, resolve
-from annotator.store.staging import Staging
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.gallery.image_history import history_of
+from annotator.store.images import images as images_of
+from annotator.store.imports import changes as import_changes
+from annotator.store.imports import imports, staged_cells, staging
+from annotator.store.imports.commit import Imported, Source, commit
+from annotator.store.imports.staged_cells import Preview
+from annotator.store.imports.staged_names import Rules, resolve
+from annotator.store.imports.staging import Staging
+from annotator.store.labels import blocks, decisions
+from annotator.store.labels import counts as overview
+from annotator.store.labels.comments import comments
+from annotator.store.upkeep import consistency
 
 CLASSES = ("fox", "heron", "deer")
 COMPARED = {

@@ -10,9 +10,9 @@ import pytest
 from served import Served, until
 from streamlit import config
 
-from annotator.store import heartbeat
-from annotator.store.database import Database
-from annotator.ui.streamlit_options import LOOK, PINNED
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.ui.serving.streamlit_options import LOOK, PINNED
 
 
 def words(text: str) -> list[str]:
@@ -77,8 +77,8 @@ level = "debug"
 """
 EFFECTIVE = """
 import json
-from annotator.ui.access import local
-from annotator.ui.streamlit_options import options
+from annotator.ui.access.serving_modes import local
+from annotator.ui.serving.streamlit_options import options
 from streamlit import config
 from streamlit.web import bootstrap
 bootstrap.load_config_options(options(local(8501)))

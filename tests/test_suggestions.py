@@ -18,7 +18,11 @@ from annotator.queues import annotate, review
 from annotator.records import Decision, Wanted
 from annotator.snapshot import suggestions
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import arrays, classes, decisions, images, runs
+from annotator.store.classes import classes
+from annotator.store.database import arrays
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 
 def answer(db, image_id: int, class_id: int, state: int, source: str = "click") -> None:
@@ -137,8 +141,8 @@ def test_assumed_absences_are_marked_as_assumed(db, tmp_path):
 
 def test_exported_provenance_can_be_read_back_as_labels(db, tmp_path, photos, class_file):
     from annotator.exchange.setup import set_up
-    from annotator.store import overview
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.labels import counts as overview
 
     answer(db, 1, 1, 1)
     answer(db, 1, 2, 0)

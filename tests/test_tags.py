@@ -11,7 +11,10 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export import export
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store import class_changes, classes, images, tags
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.images import images
+from annotator.store.labels import tagged_exports as tags
 
 
 def test_a_tag_keeps_the_cells_of_its_export_readable_by_safetensors(db, tmp_path):

@@ -7,8 +7,11 @@ import uuid
 import pytest
 
 from annotator.records import SOURCES, STATE_NAMES, Batch, Decision, sources
-from annotator.store import classes, decisions, overview, runs
-from annotator.store.sources import counted_view
+from annotator.store.classes import classes
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.store.labels.sources import counted_view
+from annotator.store.runs import runs
 
 SHOWN = ("suggestion", "grid", "audit", "random", "exploration")
 

@@ -14,8 +14,12 @@ from annotator.exchange.formats import FORMATS
 from annotator.exchange.formats.shared.times import iso_time
 from annotator.exchange.imports import importing
 from annotator.records import ABSENT, PRESENT, UNSURE, Decision
-from annotator.store import class_changes, classes, decisions, images, imports
-from annotator.store.database import Database
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.imports import imports
+from annotator.store.labels import decisions
 
 OUT_AND_IN = [name for name, format_ in FORMATS.items() if format_.read and format_.write]
 

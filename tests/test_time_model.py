@@ -14,8 +14,9 @@ from annotator.queues.autopilot import planner
 from annotator.records import Batch, Decision
 from annotator.snapshot import time_model, time_report
 from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel, time_model_of
-from annotator.store import answer_times, decisions, speed_tests
-from annotator.store.answer_times import Answer
+from annotator.store.labels import answer_times, decisions
+from annotator.store.labels.answer_times import Answer
+from annotator.store.people import speed_tests
 from models.statistics.time_regression import INTERVAL, fit_times
 
 ONE = np.ones(1)

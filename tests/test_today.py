@@ -7,10 +7,10 @@ import pytest
 from test_tallies import anything
 
 from annotator.records import Batch, Decision, sources
-from annotator.store import decisions
-from annotator.store.answer_times import LONGEST
-from annotator.store.database import Database
-from annotator.store.today import Today, today
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.labels.answer_times import LONGEST
+from annotator.store.people.daily_activity import Today, today
 
 PEOPLE = ("Ann", "Bob", "5", "nobody")
 

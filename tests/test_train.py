@@ -15,13 +15,15 @@ from annotator.exchange.exports.data_set import data_set
 from annotator.records import UNSURE
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
-from annotator.store import classes, configuration, runs
+from annotator.store.classes import classes
 from annotator.store.features.cache import open_features
-from annotator.worker import calibrate
-from annotator.worker.explain import Explainer
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
+from annotator.worker.duties.explain import Explainer
+from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.process import Worker
-from annotator.worker.region_cache import RegionCache
-from annotator.worker.train import train
+from annotator.worker.training import calibrate
+from annotator.worker.training.train import train
 from models.backbones.cam import heat_map
 from models.backbones.networks import load_backbone
 from models.ensemble.regions import encode

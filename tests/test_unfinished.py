@@ -9,8 +9,8 @@ from conftest import draw
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.store import images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import images
 
 
 def names(db: Database) -> dict[int, str]:
@@ -21,7 +21,8 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from annotator.exchange.setup import set_up
-from annotator.store import classes, registration
+from annotator.store.classes import classes
+from annotator.store.images import registration
 registration.BATCH = 5
 project, photos, listed, when = sys.argv[1:]
 end = lambda *_: os.kill(os.getpid(), 9)

@@ -18,11 +18,16 @@ from annotator.settings import DEFAULT_BACKBONE as BACKBONE
 from annotator.snapshot import rankings, suggestions
 from annotator.snapshot.predictions import arrays_of, rankings_of, read_predictions
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.store import classes, configuration, decisions, heartbeat, jobs, runs, selections
+from annotator.store.classes import classes
+from annotator.store.database import heartbeat, jobs
 from annotator.store.features.cache import FeatureCache, open_features
-from annotator.worker.incremental_update import Updater
+from annotator.store.images import selections
+from annotator.store.labels import decisions
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
 from annotator.worker.process import Worker
-from annotator.worker.update_thread import UpdateThread
+from annotator.worker.training.incremental_update import Updater
+from annotator.worker.training.update_thread import UpdateThread
 
 
 @pytest.fixture
@@ -218,7 +223,7 @@ def test_a_version_that_cannot_be_written_is_told_and_the_one_before_stays_until
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from annotator.worker.update_thread import UpdateThread
+from annotator.worker.training.update_thread import UpdateThread
 from annotator.worker.process import Worker
 worker, left = Worker(Path(sys.argv[1])), int(sys.argv[2])
 def kill_at_rename(event, _):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from annotator.store.pixels import BadImage, check_image
-from annotator.store.whole_jpeg import whole_jpeg
+from annotator.store.pictures.decoding import BadImage, check_image
+from annotator.store.pictures.jpeg import whole_jpeg
 
 ROUNDS = 150  # spoilt files of each kind
 

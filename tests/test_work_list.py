@@ -11,13 +11,15 @@ from test_addresses_of_others import served
 
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
-from annotator.store import decisions, images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
 from annotator.store.locations import objects
 from annotator.store.locations.objects import NOT_NOW, Objects
-from annotator.worker import away, missing_features
+from annotator.worker.features import missing_features
+from annotator.worker.features import unreachable_addresses as away
+from annotator.worker.features.work_list import WorkList
 from annotator.worker.process import Worker
-from annotator.worker.work_list import WorkList
 
 BIRDS = 40
 

@@ -22,16 +22,22 @@ from annotator.settings import BUSY_STATUS
 from annotator.settings import DEFAULT_BACKBONE as BACKBONE
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.status import status
-from annotator.store import annotator_disagreement, configuration, decisions, heartbeat, images, jobs, readings, runs
-from annotator.store.caches import Caches
-from annotator.store.database import Database
+from annotator.store.database import heartbeat, jobs
+from annotator.store.database.caches import Caches
+from annotator.store.database.database import Database
 from annotator.store.features.cache import count_features, open_features
 from annotator.store.features.contents import ProjectContents
 from annotator.store.features.shards import shard_files
-from annotator.worker import schedule
-from annotator.worker.context import Stopped
+from annotator.store.images import images
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.labels import overlap as readings
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
+from annotator.worker.features.context import Stopped
 from annotator.worker.process import Worker
-from annotator.worker.training_set import training_set
+from annotator.worker.training import schedule
+from annotator.worker.training.training_set import training_set
 
 
 def say(db, image_id: int, class_id: int, state: int = 1) -> None:
@@ -238,8 +244,8 @@ CORES_WHILE_UPDATES_RUN = """
 import sys
 from pathlib import Path
 from threading import Thread
-from annotator.store.database import Database
-from annotator.worker.update_thread import UpdateThread
+from annotator.store.database.database import Database
+from annotator.worker.training.update_thread import UpdateThread
 import torch
 
 other = Thread(target=lambda: print(torch.get_num_threads()))

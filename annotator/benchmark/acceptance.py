@@ -20,12 +20,13 @@ IMAGES, PRECISION, CHECKS = 20_000, 0.99, 4
 class Condition:
     """One kind of class.
 
-    share     of the images that show it
-    model     how far the scores of present cells lie above those of absent ones, in standard deviations; negative for a
-              model that is worse than chance
-    state     what cells are accepted as: 1 present, -1 absent
-    work      share of the likely cells that people answer between two checks
-    border    None, or the share of wrong cells among those that the model calls likely: just above what is allowed
+    Attributes:
+        share: Of the images that show it.
+        model: How far the scores of present cells lie above those of absent ones, in standard deviations; negative for
+            a model that is worse than chance.
+        state: What cells are accepted as: 1 present, -1 absent.
+        work: Share of the likely cells that people answer between two checks.
+        border: None, or the share of wrong cells among those that the model calls likely: just above what is allowed.
     """
 
     share: float

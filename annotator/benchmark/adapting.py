@@ -20,7 +20,7 @@ import numpy as np
 from annotator.benchmark.datasets import folder as folder_of_images
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
-from annotator.worker.map_cache import Kept, MapFiles
+from annotator.worker.features.map_cache import Kept, MapFiles
 from models.backbones.networks import DEFAULT_BACKBONE, Backbone
 from models.backbones.pretrained import pretrained
 from models.finetune.adapt import EPOCHS, WEAK_VIEWS, adapt, features_of, settings_of
@@ -45,7 +45,8 @@ def measure(
 ) -> dict[str, Any]:
     """Adapt, and compare on test images. share: of the training cells that is answered; bound: also told all cells.
 
-    returns     {"bench", "figures": {name: mean over the seeds}}; shares of 1 and minutes
+    Returns:
+        {"bench", "figures": {name: mean over the seeds}}; shares of 1 and minutes.
 
     Raises AnnotatorError for images or a truth that do not fit, ValueError for a network that cannot be adapted.
     """

@@ -15,7 +15,8 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels
 def read_boxes(path: Path, images: Sequence[str], classes: Sequence[str]) -> dict[tuple[int, int], list[Box]]:
     """(row, column) -> boxes, of a CSV `image,class,left,top,right,bottom`.
 
-    images, classes    the names that it may use, by row and by column
+    Args:
+        images, classes: The names that it may use, by row and by column.
 
     Raises AnnotatorError that names all lines that cannot be used.
     """

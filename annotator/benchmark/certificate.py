@@ -30,15 +30,16 @@ HELD = ("classes", "overall", "precision", "precision_overall")
 class Condition:
     """One kind of project.
 
-    shares      of the images that show a class: from the rarest to the commonest
-    model       how far the scores of present cells lie above those of absent ones, in standard deviations; negative for
-                a model that is worse than chance
-    decided     share of the cells that people decide before the audit is drawn, likely ones first
-    answered    share of the audit's cells that are answered
-    since       share of the cells that ordinary work decides between the audit and the certificate
-    filled      whether likely cells are auto-accepted before the audit is drawn
-    audits      number of audits, with work in between
-    people      who answers; None: somebody who is always right
+    Attributes:
+        shares: Of the images that show a class: from the rarest to the commonest.
+        model: How far the scores of present cells lie above those of absent ones, in standard deviations; negative for
+            a model that is worse than chance.
+        decided: Share of the cells that people decide before the audit is drawn, likely ones first.
+        answered: Share of the audit's cells that are answered.
+        since: Share of the cells that ordinary work decides between the audit and the certificate.
+        filled: Whether likely cells are auto-accepted before the audit is drawn.
+        audits: Number of audits, with work in between.
+        people: Who answers; None: somebody who is always right.
     """
 
     shares: tuple[float, float]
@@ -115,9 +116,10 @@ def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
 def coverage(condition: Condition, projects: int, seed: int = 0) -> dict:
     """Shares of projects in which the interval held the truth.
 
-    returns    classes, overall: of recall and of the missing ones (both must hold; where people err of recall that
-               allows for it); precision, precision_overall: only where they do not err; and width, of the classes'
-               interval of recall, on average
+    Returns:
+        Classes, overall: of recall and of the missing ones (both must hold; where people err of recall that allows for
+        it); precision, precision_overall: only where they do not err; and width, of the classes' interval of recall, on
+        average.
     """
     held, right, widths = [], [], []
     for number in range(projects):

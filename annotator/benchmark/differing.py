@@ -53,12 +53,16 @@ def measure(
 ) -> dict[str, Any]:
     """Train `auto` on each way of using answers, with teams of two and of three people.
 
-    images, truth    a folder and its labels; None: the sample data
-    ways             of WAYS; `agreed`, which the others are compared with, always takes part
-    returns          {"bench", "figures": {"<team> people, <way>": mean AP over the seeds, in [0, 1]; "... over agreed":
-                     the mean difference to `agreed`, with "low" and "high", the smallest and the largest of a seed}}
+    Args:
+        images, truth: A folder and its labels; None: the sample data.
+        ways: Of WAYS; `agreed`, which the others are compared with, always takes part.
 
-    Raises AnnotatorError for images or a truth that do not fit, or a way there is not.
+    Returns:
+        {"bench", "figures": {"<team> people, <way>": mean AP over the seeds, in [0, 1]; "... over agreed": the mean
+        difference to `agreed`, with "low" and "high", the smallest and the largest of a seed}}.
+
+    Raises:
+        AnnotatorError: For images or a truth that do not fit, or a way there is not.
     """
     if unknown := [way for way in ways if way not in WAYS]:
         raise AnnotatorError(f"Answers cannot be used by {unknown[0]!r}. {did_you_mean(unknown[0], WAYS, 99)}")
@@ -187,7 +191,7 @@ def probability(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
 def _scores(
     images: ComparedImages, rows: np.ndarray, labels: np.ndarray, unbiased: np.ndarray, seed: int
 ) -> np.ndarray:
-    """(N, C) probabilities of `auto`, taught so; what is left out is masked, as in worker/train.py."""
+    """(N, C) probabilities of `auto`, taught so; what is left out is masked, as in worker/training/train.py."""
     used = labels != UNSEEN
     kept = used.any(1)
     taught = TrainingLabels(rows[kept], labels[kept], None if used[kept].all() else used[kept], (used & unbiased)[kept])

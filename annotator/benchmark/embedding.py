@@ -25,9 +25,9 @@ from torchvision import transforms
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
-from annotator.store.pixels import IMAGE_SUFFIXES, BadImage, open_rgb
-from annotator.worker.backbone import refuse_unaccepted
-from annotator.worker.embed import embed, embedding_threads
+from annotator.store.pictures.decoding import IMAGE_SUFFIXES, BadImage, open_rgb
+from annotator.worker.features.backbone import refuse_unaccepted
+from annotator.worker.features.embed import embed, embedding_threads
 from models.backbones.batches import settle_batch
 from models.backbones.networks import DEFAULT_BACKBONE, Backbone, load_backbone
 
@@ -46,12 +46,15 @@ def measure(
 ) -> dict:
     """Compare the pipeline with its rivals, on photos and on 12-megapixel JPEGs that are made here.
 
-    images          folder of photos, searched recursively; None: the sample data. Repeated if there are too few
-    rounds          every rival is timed so often
-    photos_a_round  images in each timing of the pipeline and the forward pass; the plain loop gets a third of them, at
-                    most PLAIN. None: PHOTOS, on a GPU PHOTOS_OF_GPU
-    large           12-megapixel JPEGs, each in every timing of the pipeline; the plain loop gets a third of them
-    returns         {"bench", "figures": {name: number}, "ratios": {name: number}}; units are in the names
+    Args:
+        images: Folder of photos, searched recursively; None: the sample data. Repeated if there are too few.
+        rounds: Every rival is timed so often.
+        photos_a_round: Images in each timing of the pipeline and the forward pass; the plain loop gets a third of them,
+            at most PLAIN. None: PHOTOS, on a GPU PHOTOS_OF_GPU.
+        large: 12-megapixel JPEGs, each in every timing of the pipeline; the plain loop gets a third of them.
+
+    Returns:
+        {"bench", "figures": {name: number}, "ratios": {name: number}}; units are in the names.
 
     Raises AnnotatorError when the folder holds no image that can be read, or a licence is not accepted; ValueError from
     load_backbone.

@@ -15,13 +15,14 @@ OPEN = 2
 class People:
     """A team, every one of whom answers images of their own and, blind, some that others answer, too.
 
-    many          how many they are
-    finds         sensitivity of each person in each class, from .. to
-    rejects       specificity of each person in each class, from .. to
-    overlap       share of the images that two of them answer
-    settled       share of the cells on which they differ that a reviewer, who is right, has settled
-    careless      whether the first of them finds half of what is there
-    overlooked    share of the present cells that are hard: people find a third of what they find otherwise
+    Attributes:
+        many: How many they are.
+        finds: Sensitivity of each person in each class, from .. to.
+        rejects: Specificity of each person in each class, from .. to.
+        overlap: Share of the images that two of them answer.
+        settled: Share of the cells on which they differ that a reviewer, who is right, has settled.
+        careless: Whether the first of them finds half of what is there.
+        overlooked: Share of the present cells that are hard: people find a third of what they find otherwise.
     """
 
     many: int
@@ -37,11 +38,12 @@ class People:
 class Said:
     """What a team says of N images and C classes.
 
-    owner     (N,) int, whose image it is
-    first     (N, C) bool, what the owner says; it becomes the label
-    second    (N, C) bool, what somebody else says; also what is said in audits
-    other     (N,) int, who that is
-    twice     (N,) bool, whether an image is answered by both
+    Attributes:
+        owner: (N,) int, whose image it is.
+        first: (N, C) bool, what the owner says; it becomes the label.
+        second: (N, C) bool, what somebody else says; also what is said in audits.
+        other: (N,) int, who that is.
+        twice: (N,) bool, whether an image is answered by both.
     """
 
     owner: np.ndarray
@@ -75,7 +77,8 @@ def read_twice(
 ) -> tuple[DoubleRead | None, np.ndarray]:
     """Label the images that two people answered, in `states` (N, C), and settle some of what they differ on.
 
-    returns    what can be compared, and the cells (N, C) bool on which they still differ
+    Returns:
+        What can be compared, and the cells (N, C) bool on which they still differ.
     """
     rows = np.flatnonzero(said.twice)
     first, second = said.first[rows], said.second[rows]

@@ -22,9 +22,11 @@ from annotator.queues import annotate, grid
 from annotator.records import ABSENT, PRESENT, Batch, Decision, Filter, Run, Wanted, WantedGrids
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot import suggestions
-from annotator.store import decisions, heartbeat, jobs, runs
-from annotator.store.database import Database
+from annotator.store.database import heartbeat, jobs
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 FILES = 100_000  # images that are files, at most
 PART = 50_000  # of more images so many are multiplied for the bare product
@@ -40,12 +42,15 @@ Cells = list[tuple[int, int]]
 def measure(images: int = 10_000, classes: int = 80, *, answers: int = 40, repetitions: int = 3) -> dict:
     """Seconds from a decision to published probabilities that have learned from it.
 
-    images, classes    size of the project; every image has one positive decision
-    answers            decisions of each kind: one suggestion, a grid of 24 of one class, "nothing else here"; each is
-                       given as soon as the one before is in the probabilities, whatever the worker does
-    repetitions        trainings: no decision is given until one has seen everything
-    returns            {"bench", "figures", "ratios"}; the bare product is float32 features (images, 1280) times
-                       weights (1280, classes), the least that new probabilities cost
+    Args:
+        images, classes: Size of the project; every image has one positive decision.
+        answers: Decisions of each kind: one suggestion, a grid of 24 of one class, "nothing else here"; each is given
+            as soon as the one before is in the probabilities, whatever the worker does.
+        repetitions: Trainings: no decision is given until one has seen everything.
+
+    Returns:
+        {"bench", "figures", "ratios"}; the bare product is float32 features (images, 1280) times weights (1280,
+        classes), the least that new probabilities cost.
     """
     with scratch_folder() as folder:
         if images <= FILES:
@@ -89,8 +94,9 @@ def measure(images: int = 10_000, classes: int = 80, *, answers: int = 40, repet
 class _Person:
     """An annotator who knows the truth and answers what the model suggests.
 
-    truth      (images, classes) bool, in the order of the ids of both
-    refills    requests, at most, until a queue no longer held what had been answered
+    Attributes:
+        truth: (images, classes) bool, in the order of the ids of both.
+        refills: Requests, at most, until a queue no longer held what had been answered.
     """
 
     db: Database

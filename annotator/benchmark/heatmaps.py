@@ -22,9 +22,9 @@ from annotator.benchmark.truth import read_truth
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT
 from annotator.settings import DEFAULT_BACKBONE, EARLY_POSITIVES
-from annotator.store.files import list_files, unescaped
-from annotator.store.pixels import IMAGE_SUFFIXES, check_image, open_rgb
-from annotator.worker.embed import embed
+from annotator.store.pictures.decoding import IMAGE_SUFFIXES, check_image, open_rgb
+from annotator.store.pictures.files import list_files, unescaped
+from annotator.worker.features.embed import embed
 from models.backbones.cam import heat_map
 from models.backbones.networks import Backbone, load_backbone
 from models.ensemble.regions import RegionCodes, encode, learn_basis
@@ -41,8 +41,9 @@ BINS = (1, 5, 10, EARLY_POSITIVES)  # positives that the training has seen of a 
 class EmbeddedImages:
     """Images as trainers read them (models/trainers/base.py), their names, and those of the C classes.
 
-    features    (N, D) float16
-    codes       of their regions
+    Attributes:
+        features: (N, D) float16.
+        codes: Of their regions.
     """
 
     features: np.ndarray
@@ -86,14 +87,18 @@ def measure(
 ) -> dict:
     """How often the hottest spot of a heat map lies in a box of its class, by labels and by positives of the class.
 
-    images     folder of images, searched recursively; None: the sample data
-    truth      CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's
-    boxes      CSV `image,class,left,top,right,bottom` in pixels of the image as people see it; None: the sample data's
-    labels     numbers of images that get one click each; more than there are means all of them
-    returns    {"bench", "figures", "ratios"}: `labels_<n>_hits` and `_maps`; `positives_<from>_hits` and `_maps` over
-               all numbers of labels; `centre_share` and `random_share`, the floors, in [0, 1]
+    Args:
+        images: Folder of images, searched recursively; None: the sample data.
+        truth: CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
+        boxes: CSV `image,class,left,top,right,bottom` in pixels of the image as people see it; None: the sample data's.
+        labels: Numbers of images that get one click each; more than there are means all of them.
 
-    Raises AnnotatorError when only some of the files are given or when they do not fit together.
+    Returns:
+        {"bench", "figures", "ratios"}: `labels_<n>_hits` and `_maps`; `positives_<from>_hits` and `_maps` over all
+        numbers of labels; `centre_share` and `random_share`, the floors, in [0, 1].
+
+    Raises:
+        AnnotatorError: Only some of the files are given or when they do not fit together.
     """
     given = (images, truth, boxes)
     if any(given) and not all(given):

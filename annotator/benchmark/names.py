@@ -22,11 +22,14 @@ from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT, Decision
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import audits, classes, configuration, decisions, name_texts, prediction_sources
-from annotator.store.database import Database
+from annotator.store.classes import classes, name_texts
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
+from annotator.store.labels import audits, decisions
+from annotator.store.networks import configuration
+from annotator.store.runs import prediction_sources
 from annotator.worker.process import Worker
-from annotator.worker.train import train
+from annotator.worker.training.train import train
 from models.statistics.metrics import hidden_average_precision
 
 NAME = "Bench"
@@ -35,7 +38,8 @@ NAME = "Bench"
 def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, seed: int = 0) -> dict[str, Any]:
     """The figures, and what names change. effort: also simulate a person.
 
-    Raises AnnotatorError for a network that knows no texts, or images and a truth that do not fit.
+    Raises:
+        AnnotatorError: For a network that knows no texts, or images and a truth that do not fit.
     """
     with scratch_folder() as folder:
         without, with_names = folder / "without", folder / "with"

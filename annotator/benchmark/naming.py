@@ -28,8 +28,9 @@ STRONGEST = 10.0  # e^10 times as salient for one standard deviation: beyond it,
 class Naming:
     """How people choose the class they name first.
 
-    kind        one of KINDS
-    strength    the power of the weights, in [0, STRONGEST]; 0 is random
+    Attributes:
+        kind: One of KINDS.
+        strength: The power of the weights, in [0, STRONGEST]; 0 is random.
     """
 
     kind: str = "random"
@@ -52,9 +53,10 @@ def class_salience(classes: int, strength: float, chance: np.random.Generator) -
 def log_weights(truth: np.ndarray, naming: Naming, seed: int, areas: np.ndarray | None = None) -> np.ndarray:
     """(n, C) logarithms of the weights with which the classes of an image are named first.
 
-    truth    (n, C) bool
-    seed     decides which classes are salient, and how long objects are that have no box
-    areas    (n, C) of what each image shows, in any unit, above 0 where truth is True; None: not known
+    Args:
+        truth: (n, C) bool.
+        seed: Decides which classes are salient, and how long objects are that have no box.
+        areas: (n, C) of what each image shows, in any unit, above 0 where truth is True; None: not known.
     """
     if naming.kind == "random":
         return np.zeros(truth.shape)
@@ -71,9 +73,10 @@ def log_weights(truth: np.ndarray, naming: Naming, seed: int, areas: np.ndarray 
 def first_named(truth: np.ndarray, uniform: np.ndarray, log_weights: np.ndarray | None = None) -> np.ndarray:
     """(n,) int64: the class named first on each image; 0 where an image shows nothing.
 
-    truth          (n, C) bool
-    uniform        (n, C) random numbers of [0, 1)
-    log_weights    (n, C); None: all alike
+    Args:
+        truth: (n, C) bool.
+        uniform: (n, C) random numbers of [0, 1).
+        log_weights: (n, C); None: all alike.
 
     The class of the largest u^(1 / weight) is a draw by weights (Efraimidis and Spirakis, "Weighted random sampling
     with a reservoir", Information Processing Letters, 2006).

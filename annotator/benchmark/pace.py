@@ -11,7 +11,7 @@ import numpy as np
 
 from annotator.queues.speed_test import PLAN
 from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel, counts_of, estimated
-from annotator.store.answer_times import LONGEST, Answer
+from annotator.store.labels.answer_times import LONGEST, Answer
 from models.statistics.time_regression import INTERVAL, prior_covariance
 
 SIZES = (12, 24, 48, 96)
@@ -34,7 +34,8 @@ KINDS: dict[str, dict[str, Any]] = {
 def measure(people: int = 100, seed: int = 0) -> dict[str, Any]:
     """The share of the 95 % intervals that hold the truth: by kind of person and number of timed answers.
 
-    people    of each kind and number of answers
+    Args:
+        people: Of each kind and number of answers.
     """
     started, figures, held = time.perf_counter(), {}, []
     for kind, about in KINDS.items():
@@ -81,9 +82,10 @@ def log(
 ) -> list[Answer]:
     """So many answers of this person: grids, whole images and clicks, a third each.
 
-    classes    of the project; half of the images have fewer open
-    spread     standard deviation of the log seconds of equal tasks
-    paused     share of the answers during which the person pauses, for PAUSE seconds on average
+    Args:
+        classes: Of the project; half of the images have fewer open.
+        spread: Standard deviation of the log seconds of equal tasks.
+        paused: Share of the answers during which the person pauses, for PAUSE seconds on average.
     """
     result = []
     for _ in range(answers):

@@ -23,7 +23,7 @@ from annotator.benchmark.harness.bulk import PEOPLE, BulkProject, make_bulk_proj
 from annotator.benchmark.harness.processes import ADDRESS, say, serve_floor, serve_page
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
-from annotator.ui.keys import headers_for
+from annotator.ui.access.access_keys import headers_for
 
 SMALL = 1000  # images beside which the large project is measured
 WARM_UP = 5  # requests of each kind that are not counted
@@ -42,10 +42,11 @@ MEMORY = {"Rss": "rss", "Pss": "pss", "Private_Dirty": "private"}  # of /proc, k
 class Client:
     """An annotator at work on one project: what they request next, from what they were given last.
 
-    pid        of the server
-    have       per row of ROWS, what is in hand; passed: what was, at most PASSED
-    undoable   uuids of decisions that can be taken back
-    version    of the Gallery's listing that is scrolled through
+    Attributes:
+        pid: Of the server.
+        have: Per row of ROWS, what is in hand; passed: what was, at most PASSED.
+        undoable: Uuids of decisions that can be taken back.
+        version: Of the Gallery's listing that is scrolled through.
     """
 
     project: BulkProject
@@ -233,9 +234,12 @@ ROWS: dict[str, Callable[[Client], Request]] = {
 def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) -> dict:
     """Times of all routes in milliseconds, and the memory of the page process.
 
-    requests    counted requests of each row, on each project
-    returns     {"bench", "figures", "ratios"}: `<row>_<small or large>[_cpu]_<p50 or p95>_ms`, the floor's, megabytes,
-                how long the worker takes for the rankings; ratios of the large project over the small one
+    Args:
+        requests: Counted requests of each row, on each project.
+
+    Returns:
+        {"bench", "figures", "ratios"}: `<row>_<small or large>[_cpu]_<p50 or p95>_ms`, the floor's, megabytes, how long
+        the worker takes for the rankings; ratios of the large project over the small one.
 
     Raises AnnotatorError when a route does not answer as it should; DiskFull.
     """

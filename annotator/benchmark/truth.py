@@ -7,7 +7,7 @@ from pathlib import Path
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.shared.label_table import read
 from annotator.records import STATE_NAMES
-from annotator.store.classes import name_problem
+from annotator.store.classes.classes import name_problem
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class TrueLabel:
 def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
     """Every label of the table, of whichever shape label_table.py reads; absent too where a row says all.
 
-    images    all names of images
+    Args:
+        images: All names of images.
 
     Raises AnnotatorError that lists every unknown image, unusable class name, bad state and conflict with its line.
     """
@@ -53,7 +54,8 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
 def conflicts_of_contents(labels: Collection[TrueLabel], ids: Mapping[str, int]) -> list[str]:
     """Labels that conflict on one image with several names; [] when all agree.
 
-    ids    name -> image; names that are not in it are skipped
+    Args:
+        ids: Name -> image; names that are not in it are skipped.
     """
     first: dict[tuple[int, str], TrueLabel] = {}
     problems: list[str] = []

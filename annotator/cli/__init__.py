@@ -20,9 +20,6 @@ from annotator.cli import (
     assign,
     backbones,
     backup,
-    bench,
-    bench_finish,
-    bench_labels,
     certify,
     classes,
     doctor,
@@ -38,6 +35,9 @@ from annotator.cli import (
     show,
     work,
 )
+from annotator.cli.bench import finish as bench_finish
+from annotator.cli.bench import labels as bench_labels
+from annotator.cli.bench import speed as bench
 
 app = typer.Typer(
     name="annotator",

@@ -44,7 +44,7 @@ def accept(
     """
     from annotator.quality import auto_accept, auto_accept_sample, guarantee
     from annotator.quality.guarantee import Guarantee
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     db = Database(project)
     wanted = Guarantee(precision, present, absent, together)
@@ -70,7 +70,8 @@ def accept(
 def auto_accept_status(db, outcomes: list) -> dict:
     """The guarantee, the outcomes of this check, and every acceptance so far, newest first."""
     from annotator.quality import guarantee
-    from annotator.store import auto_accepted, classes
+    from annotator.store.classes import classes
+    from annotator.store.labels import auto_accepted
 
     names = classes.names(db)
     wanted = guarantee.chosen(db)

@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli import bench
+from annotator.cli.bench import speed as bench
 from annotator.cli.options import AsJson, Project, examples
 from annotator.cli.printing import print_bench, printable, progress
 from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.shares import counted
-from annotator.store.adapted import Adapted
+from annotator.store.networks.adapted import Adapted
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -48,7 +48,7 @@ def adapt(
     Better on unbiased answers of images that were held out, by more than chance. Then all images are analyzed with it
     while people go on, and it is used once that is done. Ctrl+C stops; the same command goes on from the last epoch.
     """
-    from annotator.store.private import files_for_owner_only
+    from annotator.store.disk.private import files_for_owner_only
     from annotator.worker.adapting.adapt_now import adapt_now
     from annotator.worker.embedding.embed_now import embed_now
     from annotator.worker.process import prepare_next_backbone
@@ -119,9 +119,9 @@ def adapted(
     as_json: AsJson = False,
 ) -> None:
     """List the adapted networks of a project; take one home, or use one that was not found to be better."""
-    from annotator.store import adapted as store
-    from annotator.store import adapting_again, configuration
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.networks import adapted as store
+    from annotator.store.networks import adapting_again, configuration
 
     db = Database(project)
     if again is not None:

@@ -33,7 +33,7 @@ def agreement(
     from annotator.exchange.files.text_cells import as_csv
     from annotator.quality.agreement import agreement as measure
     from annotator.quality.agreement import as_rows
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     with progress("comparing answers") as note:
         measured = measure(Database(project), note)

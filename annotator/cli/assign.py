@@ -25,8 +25,9 @@ commands = typer.Typer(
 @commands.command("list", epilog=examples("annotator assign list birds", "annotator assign birds --json"))
 def listed(project: Project, as_json: AsJson = False) -> None:
     """Show what belongs to whom, what several people answer, and how people did on known answers."""
-    from annotator.store import assignment, known_answers, readings
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.labels import overlap as readings
+    from annotator.store.people import assignment, known_answers
 
     db = Database(project)
     shares, chosen, known = assignment.shares(db), readings.overlap(db), known_answers.results(db)
@@ -83,8 +84,8 @@ def folder(
     folder: Annotated[str, typer.Argument(help="Folder below the one that was added.", show_default=False)],
 ) -> None:
     """Make a folder of the images somebody's share, also what is added to it later."""
-    from annotator.store import assignment
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import assignment
 
     db = Database(project)
     _tell(db, assignment.give_folder(db, person, folder))
@@ -93,8 +94,8 @@ def folder(
 @commands.command(epilog=examples("annotator assign images birds Ann hard.txt"))
 def images(project: Project, person: Person, file: List) -> None:
     """Make a list of images somebody's share."""
-    from annotator.store import assignment
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import assignment
 
     db = Database(project)
     _tell(db, assignment.give_images(db, person, file.stem, _lines(file)))
@@ -107,8 +108,9 @@ def class_(
     name: Annotated[str, typer.Argument(help="Name of the class.", show_default=False)],
 ) -> None:
     """Make a class somebody's share: they are asked about their classes only, one at a time."""
-    from annotator.store import assignment, classes
-    from annotator.store.database import Database
+    from annotator.store.classes import classes
+    from annotator.store.database.database import Database
+    from annotator.store.people import assignment
 
     db = Database(project)
     _tell(db, assignment.give_class(db, person, classes.find_class(db, name).id))
@@ -117,8 +119,8 @@ def class_(
 @commands.command(epilog=examples("annotator assign end birds 3"))
 def end(project: Project, share: Annotated[int, typer.Argument(help="Its number.", show_default=False)]) -> None:
     """End a share. Its images or its class belong to everybody again."""
-    from annotator.store import assignment
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import assignment
 
     assignment.take_back(Database(project), share)
     print(f"Share {share} has ended.")
@@ -133,8 +135,8 @@ def overlap(
     share: Annotated[float, typer.Option(help="Percent of the images, chosen at random.")] = 10.0,
 ) -> None:
     """Have a share of the images answered by several people, blind to each other."""
-    from annotator.store import readings
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.labels import overlap as readings
 
     db = Database(project)
     readings.choose(db, people, share / 100)
@@ -163,8 +165,8 @@ def known(
     share: Annotated[float, typer.Option(help="Percent of each person's actions; 0: none.")] = 5.0,
 ) -> None:
     """Mix in images whose answers are known, to see how well people answer."""
-    from annotator.store import known_answers
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import known_answers
 
     db = Database(project)
     if file is not None:
@@ -176,7 +178,7 @@ def known(
 
 
 def _tell(db: Any, share_id: int) -> None:
-    from annotator.store import assignment
+    from annotator.store.people import assignment
 
     share = next(share for share in assignment.shares(db) if share.id == share_id)
     what = f"{share.kind} {share.what}".strip()

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from annotator.cli import bench
+from annotator.cli.bench import speed as bench
 from annotator.cli.options import AsJson, Project, examples
 from annotator.cli.printing import print_table, printable, progress
 from annotator.errors import AnnotatorError
 from annotator.shares import counted, seconds_in_words
-from annotator.store.candidates import Compared
+from annotator.store.networks.comparisons import Compared
 from models.backbones.licences import Licence
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -60,8 +60,8 @@ def backbones(
     several joined by +. docs/backbones.md says which is right for whom.
     """
     from annotator.snapshot.networks import networks
-    from annotator.store.database import Database
-    from annotator.worker.backbone import measure_speed, prepare_backbone
+    from annotator.store.database.database import Database
+    from annotator.worker.features.backbone import measure_speed, prepare_backbone
 
     db = Database(project) if project else None
     if fetch:
@@ -124,10 +124,11 @@ def backbone(
     Their features are computed beside those in use; then linear heads on either are cross-validated on unbiased
     answers. Nothing of the old network is deleted until --remove.
     """
-    from annotator.store import adapted, candidates, configuration
-    from annotator.store.database import Database
-    from annotator.store.private import files_for_owner_only
-    from annotator.worker.backbone import prepare_backbone
+    from annotator.store.database.database import Database
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.networks import adapted, configuration
+    from annotator.store.networks import comparisons as candidates
+    from annotator.worker.features.backbone import prepare_backbone
     from annotator.worker.process import compare_candidates, prepare_next_backbone
 
     files_for_owner_only()

@@ -29,9 +29,9 @@ def backup(
     as_json: AsJson = False,
 ) -> None:
     """Back a project up while everybody works: decisions, and all files that nothing can compute again."""
-    from annotator.store.backup import back_up
-    from annotator.store.private import files_for_owner_only
-    from annotator.store.pruning import prune
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.upkeep.backup import back_up
+    from annotator.store.upkeep.pruning import prune
 
     files_for_owner_only()
     with progress("Backing up") as show:
@@ -66,8 +66,8 @@ def restore(
     name: Annotated[str, typer.Option("--backup", metavar="NAME", help="Which one [default: the newest].")] = "",
 ) -> None:
     """Bring a backup back as a new project, which appears whole or not at all."""
-    from annotator.store.private import files_for_owner_only
-    from annotator.store.restoring import restore as run
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.upkeep.restoring import restore as run
 
     files_for_owner_only()
     with progress("Restoring") as show:

@@ -23,7 +23,7 @@ def certificate(
     from annotator.quality.certificate import certificate as certify
     from annotator.quality.certificate_records import in_words
     from annotator.quality.evidence import count_in_words, duration, share_in_words
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     certified = certify(Database(project), target)
     if as_json:
@@ -70,7 +70,7 @@ def audit(
 ) -> None:
     """Start an audit: a random sample that people answer with predictions hidden. The certificate rests on it."""
     from annotator.quality.audit import draw
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     sample = draw(Database(project), cells, people=people)
     if as_json:

@@ -15,7 +15,7 @@ from annotator.settings import login
 from annotator.shares import counted
 
 if TYPE_CHECKING:
-    from annotator.store.class_history import ClassChange
+    from annotator.store.classes.history import ClassChange
 
 Name = Annotated[str, typer.Argument(metavar="CLASS", help="Name or synonym of the class.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="CLASS", help="Names or synonyms.", show_default=False)]
@@ -41,8 +41,9 @@ commands = typer.Typer(
 )
 def listed(project: Project, as_json: AsJson = False) -> None:
     """List the classes: keys, counts of answers, headings, synonyms. They stand in the order of the pages."""
-    from annotator.store import classes, overview
-    from annotator.store.database import Database
+    from annotator.store.classes import classes
+    from annotator.store.database.database import Database
+    from annotator.store.labels import counts as overview
 
     db = Database(project)
     counts, known, archived = overview.class_counts(db), classes.in_order(db), classes.archived(db)
@@ -102,7 +103,7 @@ def merge(
     Where one of them is present, the class that stays becomes present, even if it was labeled absent there. Where it
     has no answer yet, it gets their absent (not with --kinds) or unsure. How many images change is printed first.
     """
-    from annotator.store import class_changes
+    from annotator.store.classes import changes as class_changes
 
     db, target = _open(project, into)
     merged = _find_all(db, names)
@@ -127,7 +128,7 @@ def split(
     by: By = None,
 ) -> None:
     """Split a new class off another one. Prints the address of a grid of the images with the other one."""
-    from annotator.store import class_changes
+    from annotator.store.classes import changes as class_changes
 
     db, class_ = _open(project, name)
     class_id, selection = class_changes.split(db, by or login(), class_.id, new)
@@ -141,8 +142,8 @@ def split(
 @commands.command(epilog=examples("annotator classes archive birds duck"))
 def archive(project: Project, names: Names, by: By = None) -> None:
     """Archive classes. Nobody is asked about them, exports and trainings leave them out; their answers are kept."""
-    from annotator.store import class_changes
-    from annotator.store.database import Database
+    from annotator.store.classes import changes as class_changes
+    from annotator.store.database.database import Database
 
     db = Database(project)
     archived = _find_all(db, names)
@@ -157,8 +158,9 @@ def restore(
     by: By = None,
 ) -> None:
     """Bring archived or merged classes back, with all their answers."""
-    from annotator.store import class_changes, classes
-    from annotator.store.database import Database
+    from annotator.store.classes import changes as class_changes
+    from annotator.store.classes import classes
+    from annotator.store.database.database import Database
 
     db = Database(project)
     gone = {class_.name: class_.id for class_ in classes.archived(db)}
@@ -219,8 +221,8 @@ def order(
     by: By = None,
 ) -> None:
     """Put classes first in lists, in this order. Arrays and exports keep the order in which classes were added."""
-    from annotator.store import class_changes
-    from annotator.store.database import Database
+    from annotator.store.classes import changes as class_changes
+    from annotator.store.database.database import Database
 
     db = Database(project)
     ids = [class_.id for class_ in _find_all(db, names)]
@@ -237,8 +239,9 @@ def undo(
     by: By = None,
 ) -> None:
     """Undo a change of classes as a whole, whoever made it."""
-    from annotator.store import class_history, class_words
-    from annotator.store.database import Database
+    from annotator.store.classes import history as class_history
+    from annotator.store.classes import wording as class_words
+    from annotator.store.database.database import Database
 
     db = Database(project)
     undone = class_history.undo_change(db, by or login(), number).undoes
@@ -249,8 +252,8 @@ def undo(
 @commands.command(epilog=examples("annotator classes history birds", "annotator classes history birds --json"))
 def history(project: Project, as_json: AsJson = False) -> None:
     """Show who changed what about the classes, newest first."""
-    from annotator.store import class_words
-    from annotator.store.database import Database
+    from annotator.store.classes import wording as class_words
+    from annotator.store.database.database import Database
 
     changes = list(class_words.history_in_words(Database(project)))
     if as_json:
@@ -268,15 +271,15 @@ def _row(class_: Class, counts: tuple[int, int, int]) -> tuple[str, ...]:
 
 
 def _open(project, name: str):
-    from annotator.store import classes
-    from annotator.store.database import Database
+    from annotator.store.classes import classes
+    from annotator.store.database.database import Database
 
     db = Database(project)
     return db, classes.find_class(db, name)
 
 
 def _find_all(db, names: list[str]) -> list[Class]:
-    from annotator.store import classes
+    from annotator.store.classes import classes
 
     found = [classes.find_class(db, name) for name in names]
     return list({class_.id: class_ for class_ in found}.values())  # a name and a synonym may be given of one class
@@ -287,13 +290,14 @@ def _listed(some: list[Class]) -> str:
 
 
 def _edit(db, by: str | None, changes: dict[int, dict]) -> None:
-    from annotator.store import class_changes
+    from annotator.store.classes import changes as class_changes
 
     _report(db, class_changes.edit(db, by or login(), changes))
 
 
 def _report(db, change: "ClassChange | None") -> None:
-    from annotator.store import class_words, classes
+    from annotator.store.classes import classes
+    from annotator.store.classes import wording as class_words
 
     words = class_words.in_words(change, classes.names(db)) if change else "Nothing was changed."
     print(printable(words))

@@ -23,8 +23,8 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Examine a project: database, labels against decisions, files, arrays, disk. Exit status 1: something is wrong."""
-    from annotator.store.health import examine
-    from annotator.store.private import files_for_owner_only
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.upkeep.health import examine
 
     files_for_owner_only()
     with progress("Examining") as show:

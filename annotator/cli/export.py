@@ -127,7 +127,7 @@ def export(
     from annotator.exchange.exports.choices import Choices, columns_of
     from annotator.exchange.exports.export import prepare, write
     from annotator.exchange.formats.view import Columns
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     if push_to and kind != "huggingface":
         raise AnnotatorError("--push uploads what --format huggingface writes. Add that.")
@@ -194,8 +194,8 @@ def _limits(unknown: str, error: float, each: tuple[float | None, float | None],
 @commands.command(epilog=examples("annotator tags birds", "annotator tags birds --json"))
 def tags(project: Project, as_json: AsJson = False) -> None:
     """List the exports that got a name (annotator export --tag), the oldest first."""
-    from annotator.store.database import Database
-    from annotator.store.tags import all_tags
+    from annotator.store.database.database import Database
+    from annotator.store.labels.tagged_exports import all_tags
 
     tagged = all_tags(Database(project))
     if as_json:
@@ -231,8 +231,8 @@ def diff(
     from annotator.exchange.exports.diff import compare
     from annotator.exchange.exports.tags import cells_now, cells_of
     from annotator.exchange.files.text_cells import Rows
-    from annotator.store.database import Database
-    from annotator.store.tags import find_tag
+    from annotator.store.database.database import Database
+    from annotator.store.labels.tagged_exports import find_tag
 
     db = Database(project)
     first = find_tag(db, tag)

@@ -49,8 +49,8 @@ def home(
     they have a role. Projects are looked for when it starts.
     """
     from annotator.errors import AnnotatorError
-    from annotator.store.private import files_for_owner_only
-    from annotator.ui.access import access
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.ui.access.serving_modes import access
     from annotator.ui.home.running import caddyfile as for_caddy
     from annotator.ui.home.running import ready, run
 

@@ -80,7 +80,7 @@ def import_(
     """Import images and labels from another tool or data set. What would change is shown first, and stored as one."""
     from annotator.exchange.imports.importing import Choices, prepare
     from annotator.exchange.imports.in_words import unchanged_in_words
-    from annotator.store.private import files_for_owner_only
+    from annotator.store.disk.private import files_for_owner_only
 
     files_for_owner_only()
     if in_place:
@@ -156,8 +156,8 @@ def _is_confirmed() -> bool:
 @imports.command("list", epilog=examples("annotator imports list birds", "annotator imports birds --json"))
 def listed(project: Project, as_json: AsJson = False) -> None:
     """Show what was imported, the newest first."""
-    from annotator.store.database import Database
-    from annotator.store.imports import imports as all_imports
+    from annotator.store.database.database import Database
+    from annotator.store.imports.imports import imports as all_imports
 
     known = all_imports(Database(project))
     if as_json:
@@ -188,8 +188,8 @@ def undo(
 ) -> None:
     """Take an import back as a whole. Importing the same again brings it back."""
     from annotator.exchange.imports.in_words import undone_in_words
-    from annotator.store import imports as store
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.imports import imports as store
 
     db = Database(project)
     if not yes and not typer.confirm(f"Take import {number} back?"):

@@ -27,8 +27,8 @@ commands = typer.Typer(
 @commands.command("list", epilog=examples("annotator members list birds", "annotator members birds --json"))
 def listed(project: Project, as_json: AsJson = False) -> None:
     """Show the members, their roles, and when they signed in last."""
-    from annotator.store import members
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import members
 
     known = members.members(Database(project))
     if as_json:
@@ -63,8 +63,8 @@ def add(
     by: By = None,
 ) -> None:
     """Add a person. For an invitation link: annotator members link PROJECT NAME."""
-    from annotator.store import members
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import members
 
     member = members.add(Database(project), name, role, by or login(), email)
     print(f"{printable(member.name)} is a member now: {member.role.value}.")
@@ -78,8 +78,8 @@ def role(
     by: By = None,
 ) -> None:
     """Give a member another role, at once."""
-    from annotator.store import members
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import members
 
     member = members.set_role(Database(project), name, role, by or login())
     print(f"{printable(member.name)}: {member.role.value}.")
@@ -88,9 +88,9 @@ def role(
 @commands.command(epilog=examples("annotator members link birds Ann"))
 def link(project: Project, name: Name, by: By = None) -> None:
     """Print a new invitation link of a member; an earlier one is not accepted any more."""
-    from annotator.store import members
-    from annotator.store.database import Database
-    from annotator.ui.keys import invitation
+    from annotator.store.database.database import Database
+    from annotator.store.people import members
+    from annotator.ui.access.access_keys import invitation
 
     db = Database(project)
     print(invitation(db, members.new_link(db, name, by or login())))
@@ -100,8 +100,8 @@ def link(project: Project, name: Name, by: By = None) -> None:
 @commands.command(epilog=examples("annotator members sign-out birds Ann"))
 def sign_out(project: Project, name: Name, by: By = None) -> None:
     """End all sessions of a member, and make their link useless."""
-    from annotator.store import members
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import members
 
     members.sign_out_everywhere(Database(project), name, by or login())
     print(f"{printable(name)} is signed out everywhere.")
@@ -114,8 +114,8 @@ def newcomers(
     by: By = None,
 ) -> None:
     """Choose the role of whoever signs in at the login provider and is no member yet."""
-    from annotator.store import members
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import members
 
     members.set_newcomer_role(Database(project), role, by or login())
     print(f"Newcomers have the role {role.value} from now on.")
@@ -129,8 +129,8 @@ def log(
 ) -> None:
     """Show who signed in, and who changed what about whom, newest first."""
     from annotator.exchange.files.text_cells import Rows
-    from annotator.store import members
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import members
 
     entries = members.log(Database(project))
     if to is not None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli import bench
+from annotator.cli.bench import speed as bench
 from annotator.cli.options import AsJson, Project, examples
 from annotator.cli.printing import print_bench, print_table, printable, progress
 from annotator.errors import AnnotatorError, several
@@ -45,8 +45,8 @@ def names(
     The guesses are a source of predictions called 'class names': `annotator predictions` shows how much weight answers
     have given it. annotator backbones lists networks that know texts.
     """
-    from annotator.store import name_texts
-    from annotator.store.database import Database
+    from annotator.store.classes import name_texts
+    from annotator.store.database.database import Database
 
     db = Database(project)
     if text or template is not None or on is not None or now:
@@ -102,7 +102,7 @@ def bench_names(
 
 def _texts(db: Any, words: list[str]) -> dict[int, list[str]]:
     """What `--text` names. Raises AnnotatorError for all that is wrong."""
-    from annotator.store import classes
+    from annotator.store.classes import classes
 
     changes: dict[int, list[str]] = {}
     wrong: list[str] = []
@@ -123,8 +123,8 @@ def _texts(db: Any, words: list[str]) -> dict[int, list[str]]:
 def _facts(db: Any) -> dict[str, Any]:
     """Everything, as JSON."""
     from annotator.exchange.predictions.in_words import known_sources
-    from annotator.store import classes, name_texts
-    from annotator.store.prediction_sources import NAMES
+    from annotator.store.classes import classes, name_texts
+    from annotator.store.runs.prediction_sources import NAMES
 
     chosen, known = name_texts.texts(db), classes.in_order(db)
     weights = next((dict(one.weights) for one in known_sources(db) if one.source.name == NAMES), {})

@@ -21,8 +21,8 @@ def pace(
     """Show how many seconds each part of the work takes a person, with 95 % intervals. Autopilot plans with them."""
     from annotator.settings import login
     from annotator.snapshot.time_report import time_report
-    from annotator.store import overview
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.labels import counts as overview
 
     db, name = Database(project), annotator or login()
     report = time_report(db, name)

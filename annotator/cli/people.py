@@ -33,7 +33,7 @@ def people(
     from annotator.exchange.files.text_cells import as_csv
     from annotator.quality.people import as_rows
     from annotator.quality.people import people as measure
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     with progress("comparing answers") as note:
         measured = measure(Database(project), note)

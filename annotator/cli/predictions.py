@@ -78,8 +78,8 @@ def predictions(
     """Add predictions of another model, list them with the weight that each has earned, or remove them."""
     from annotator.exchange.imports.class_map import read_class_map
     from annotator.exchange.predictions.outside_predictions import Choices
-    from annotator.store import prediction_sources
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.runs import prediction_sources
 
     db = Database(project)
     if remove is not None:
@@ -101,7 +101,7 @@ def predictions(
 
 def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, as_json: bool) -> None:
     from annotator.exchange.predictions.outside_predictions import prepare
-    from annotator.store.private import files_for_owner_only
+    from annotator.store.disk.private import files_for_owner_only
 
     files_for_owner_only()
     with progress("Reading") as show, prepare(db, file, name, choices, by, lambda images: show(images, images)) as plan:
@@ -175,8 +175,8 @@ def _print_sources(db: Any, as_json: bool) -> None:
 @tokens.command("list", epilog=examples("annotator tokens list birds", "annotator tokens birds --json"))
 def listed(project: Project, as_json: AsJson = False) -> None:
     """Show the tokens; their secrets are not kept."""
-    from annotator.store import access_tokens
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import access_tokens
 
     known = access_tokens.tokens(Database(project))
     if as_json:
@@ -215,8 +215,8 @@ def make(
     by: By = None,
 ) -> None:
     """Make a token and print its secret, once."""
-    from annotator.store import access_tokens
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import access_tokens
 
     secret = access_tokens.make(Database(project), name, right.value, by or login())
     print(secret)
@@ -232,8 +232,8 @@ def revoke(
     project: Project, name: Annotated[str, typer.Argument(help="Of the token.", show_default=False)], by: By = None
 ) -> None:
     """Make a token useless, at once."""
-    from annotator.store import access_tokens
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.people import access_tokens
 
     access_tokens.revoke(Database(project), name, by or login())
     print(f"The token {printable(name)} is not accepted any more.")

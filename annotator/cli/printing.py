@@ -25,8 +25,8 @@ from rich.text import Text
 
 from annotator.records import SOURCES, STATE_NAMES, BadFile
 from annotator.shares import counted, percent
-from annotator.store.configuration import shown, source
-from annotator.store.image_history import Event
+from annotator.store.gallery.image_history import Event
+from annotator.store.networks.configuration import shown, source
 from models.notice import Notice
 
 PAGE = 110  # characters a line, where the terminal has as many
@@ -53,7 +53,8 @@ def _escape(letter: str) -> str:
 class Terminal:
     """A text stream that never passes on what `printable` escapes, whoever writes to it.
 
-    stream    what it writes to; only rich, which is given escaped text, may write there itself
+    Attributes:
+        stream: What it writes to; only rich, which is given escaped text, may write there itself.
     """
 
     def __init__(self, stream: TextIO, keep: str):

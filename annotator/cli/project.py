@@ -64,10 +64,10 @@ def init(
     """Create a project from a folder of images, or add images, classes and labels to it."""
     from annotator.exchange.imports.in_words import registered_in_words
     from annotator.exchange.setup import set_up
-    from annotator.store.database import Database
-    from annotator.store.fetched import check_cache_gb, set_cache_gb
-    from annotator.store.private import files_for_owner_only
-    from annotator.worker.backbone import prepare_backbone
+    from annotator.store.database.database import Database
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.images.address_cache import check_cache_gb, set_cache_gb
+    from annotator.worker.features.backbone import prepare_backbone
 
     files_for_owner_only()
     if backbone is not None:
@@ -139,8 +139,8 @@ def serve(
 
     With --auth invitation or oidc the members of the project label together, each with a role (annotator members).
     """
-    from annotator.store.private import files_for_owner_only
-    from annotator.ui.access import access
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.ui.access.serving_modes import access
     from annotator.ui.server import serve as run
 
     files_for_owner_only()
@@ -156,7 +156,7 @@ def link(
     ] = None,
 ) -> None:
     """Print a one-time link that signs in one more browser within ten minutes, while the project is being served."""
-    from annotator.ui.keys import fresh_link
+    from annotator.ui.access.access_keys import fresh_link
 
     print(fresh_link(project, member))
 
@@ -168,8 +168,8 @@ def demo(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
 ) -> None:
     """Try it with the drawn sample images; run it again to continue."""
-    from annotator.store.private import files_for_owner_only
-    from annotator.ui.access import local
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.ui.access.serving_modes import local
     from annotator.ui.server import free_port
     from annotator.ui.server import serve as run
 

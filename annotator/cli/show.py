@@ -24,8 +24,9 @@ def suggest(
 ) -> None:
     """List the labels that are probably missing, likeliest first."""
     from annotator.snapshot.suggestions import missing_positives
-    from annotator.store import classes, images
-    from annotator.store.database import Database
+    from annotator.store.classes import classes
+    from annotator.store.database.database import Database
+    from annotator.store.images import images
 
     db = Database(project)
     class_id = classes.find_class(db, class_name).id if class_name else None
@@ -54,8 +55,8 @@ def suggest(
 def status(project: Project, as_json: AsJson = False) -> None:
     """Show the progress, what the worker does, and all problems."""
     from annotator.snapshot.status import status as read
-    from annotator.store import images
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.images import images
 
     db = Database(project)
     with db.reading():  # files with a problem may be a million: they are read while they are printed
@@ -78,9 +79,9 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Show who decided what about an image and when, what was undone by whom, its flags and comments."""
-    from annotator.store.database import Database
-    from annotator.store.image_history import history_of
-    from annotator.store.images import find_image
+    from annotator.store.database.database import Database
+    from annotator.store.gallery.image_history import history_of
+    from annotator.store.images.images import find_image
 
     db = Database(project)
     events = history_of(db, find_image(db, image).id)
@@ -100,7 +101,7 @@ def methods(
     Of each it says whether the figures of its paper were reproduced with this program; with NAME, also why not, and
     what the paper leaves open.
     """
-    from annotator.store import configuration
+    from annotator.store.networks import configuration
 
     if name is None:
         listed = [asdict_of(entry) for entry in catalogue.methods().values()]

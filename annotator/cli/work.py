@@ -30,7 +30,7 @@ def worker(
     watched: Annotated[bool, typer.Option("--watched", hidden=True)] = False,
 ) -> None:
     """Run the worker, which trains in the background, or train once. The app starts its own worker."""
-    from annotator.store.private import files_for_owner_only
+    from annotator.store.disk.private import files_for_owner_only
     from annotator.worker.process import main
 
     files_for_owner_only()
@@ -67,7 +67,7 @@ def train(
     training happens here, and the machines of a Ray cluster score the images: that one which RAY_ADDRESS names, else
     one that is started here (docs/scale.md).
     """
-    from annotator.store.private import files_for_owner_only
+    from annotator.store.disk.private import files_for_owner_only
     from annotator.worker.train_now import train_now
 
     files_for_owner_only()
@@ -99,7 +99,7 @@ def embed(
     The worker does the same by itself, on this machine; it leaves the images alone while this command runs. Ctrl+C
     stops, and the same command goes on later.
     """
-    from annotator.store.private import files_for_owner_only
+    from annotator.store.disk.private import files_for_owner_only
     from annotator.worker.embedding.embed_now import embed_now
 
     files_for_owner_only()
@@ -154,8 +154,10 @@ def decide(
     annotator: Annotated[str | None, typer.Option(help="Name of the annotator [default: your login name].")] = None,
 ) -> None:
     """Answer one class of one image."""
-    from annotator.store import classes, decisions, images
-    from annotator.store.database import Database
+    from annotator.store.classes import classes
+    from annotator.store.database.database import Database
+    from annotator.store.images import images
+    from annotator.store.labels import decisions
 
     db = Database(project)
     image_found, class_ = images.find_image(db, image), classes.find_class(db, class_name)
@@ -181,8 +183,8 @@ def undo(
     anyone: Annotated[bool, typer.Option("--anyone", help="Also undo decisions of other people.")] = False,
 ) -> None:
     """Undo your newest decision (a whole grid at once). Repeat for earlier ones."""
-    from annotator.store import decisions
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
+    from annotator.store.labels import decisions
 
     name = annotator or login()
     for row in decisions.undo(Database(project), None if anyone else name, by=name):

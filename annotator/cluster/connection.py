@@ -28,9 +28,10 @@ STORE_BYTES = 512 << 20  # shared memory of a cluster that is started here: it h
 class Use:
     """What a command wants of a cluster, for messages.
 
-    on         where: as --on says
-    without    the command that does the same without a cluster
-    lost       what to do when the cluster has gone in the middle of the work
+    Attributes:
+        on: Where: as --on says.
+        without: The command that does the same without a cluster.
+        lost: What to do when the cluster has gone in the middle of the work.
     """
 
     on: str
@@ -58,7 +59,8 @@ def check(on: str) -> None:
 def connected(use: Use) -> Iterator[Any]:
     """The module ray, connected; at the end it is disconnected, and a cluster that was started here is ended.
 
-    Raises AnnotatorError when Ray is not installed, the head does not answer, or its versions are others.
+    Raises:
+        AnnotatorError: Ray is not installed, the head does not answer, or its versions are others.
     """
     address = use.on if use.on != "ray" else os.environ.get("RAY_ADDRESS", "")
     is_own = address in ("", "local")

@@ -44,12 +44,13 @@ class Done:
 class Machine:
     """A machine of the cluster.
 
-    cores       calls at once; each is counted as `share` of a core of Ray's
-    starting    a reference, until it has said whether it can do the work
-    sees        whether it reads the files that it was asked for
-    reason      why it is left out; "" where it is not
-    calls       that it has
-    failures    calls in a row that it could not do, and until when it gets no other for that
+    Attributes:
+        cores: Calls at once; each is counted as `share` of a core of Ray's.
+        starting: A reference, until it has said whether it can do the work.
+        sees: Whether it reads the files that it was asked for.
+        reason: Why it is left out; "" where it is not.
+        calls: That it has.
+        failures: Calls in a row that it could not do, and until when it gets no other for that.
     """
 
     node_id: str
@@ -89,10 +90,11 @@ class _Call:
 class Tasks:
     """Calls of `function(shared, argument)`.
 
-    use         for messages
-    function    of a module that every machine has
-    shared      what all calls need; it goes into the cluster once
-    files       (path, bytes) that a machine is asked to see, for `Machine.sees`
+    Attributes:
+        use: For messages.
+        function: Of a module that every machine has.
+        shared: What all calls need; it goes into the cluster once.
+        files: (path, bytes) that a machine is asked to see, for `Machine.sees`.
     """
 
     ray: Any
@@ -121,8 +123,9 @@ class Tasks:
     def results(self, keys: Iterable[Any], argument: Callable[[Any, Machine], Any]) -> Generator[Done | None]:
         """What the calls gave, in the order in which they end; None when there is nothing for a moment.
 
-        keys        one for each call; taken when there is a machine for it
-        argument    makes the argument of a call for a machine
+        Args:
+            keys: One for each call; taken when there is a machine for it.
+            argument: Makes the argument of a call for a machine.
 
         Every key comes once; after LOSSES processes or an error that the function raised, with that error. Raises
         AnnotatorError when no machine can do the work, or the cluster has gone.

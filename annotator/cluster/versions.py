@@ -10,7 +10,8 @@ OPEN_CLIP = "open_clip_torch"  # where a network of it is used
 def versions(*more: str) -> dict[str, str]:
     """Versions of what must be the same on all machines: of Python the minor one, of packages without the build.
 
-    more    further packages that the work needs; those are refused where they are missing
+    Args:
+        more: Further packages that the work needs; those are refused where they are missing.
     """
     return {"Python": ".".join(platform.python_version_tuple()[:2])} | {name: _version(name) for name in SAME + more}
 

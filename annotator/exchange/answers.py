@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import STATES, Batch
-from annotator.store import classes, decisions, images
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,11 +31,13 @@ def decide(
 ) -> int:
     """Store answers as one step; returns how many.
 
-    image     a name or id, several, or a table with the columns image, class and state (then the other two are None)
-    class_    a name or id, or one for each image
-    state     present, absent, unsure, or clear for no answer any more; or one for each image
+    Args:
+        image: A name or id, several, or a table with the columns image, class and state (then the other two are None).
+        class_: A name or id, or one for each image.
+        state: Present, absent, unsure, or clear for no answer any more; or one for each image.
 
-    Raises AnnotatorError with all that is wrong with them.
+    Raises:
+        AnnotatorError: With all that is wrong with them.
     """
     columns = _of_table(image, class_, state) if hasattr(image, "columns") else _of_values(image, class_, state)
     problems: list[str] = []

@@ -11,9 +11,11 @@ from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.formats.view import NOBODY, STATE_WORDS, UNKNOWN, Block, View
 from annotator.snapshot.suggestions import missing_positives
-from annotator.store import blocks, classes, images
-from annotator.store.database import Database
-from annotator.store.files import unescaped
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import blocks
+from annotator.store.pictures.files import unescaped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,13 +27,15 @@ READ_AT_ONCE = 10_000  # images
 def labels(db: Database, choices: Choices | None = None, *, unknown: bool = False) -> "pd.DataFrame":
     """One row a cell, image by image and class by class.
 
-    unknown    also cells without an answer: images x classes rows
+    Args:
+        unknown: Also cells without an answer: images x classes rows.
 
     columns    image string; class, state (present, absent, unsure; <NA> unknown), source, annotator category;
                decided_at datetime64[us, UTC]; probability float64, of the current run; split category; image_id int64;
                origin_source, origin_annotator string: how and by whom an imported answer was given where it comes from
 
-    Raises AnnotatorError for impossible choices.
+    Raises:
+        AnnotatorError: For impossible choices.
     """
     import pandas as pd
 
@@ -120,7 +124,8 @@ def suggestions(db: Database, class_: str | None = None, n: int = 100) -> "pd.Da
 
     columns    image, class string; probability float64; run, image_id int64
 
-    Raises AnnotatorError for an unknown class.
+    Raises:
+        AnnotatorError: For an unknown class.
     """
     import pandas as pd
 

@@ -18,26 +18,29 @@ from annotator.exchange.sources.source import Paths, Progress
 from annotator.records import BadFile
 from annotator.settings import IMPORTER
 from annotator.shares import counted
-from annotator.store import classes, configuration, images
-from annotator.store.address_registration import register_address
-from annotator.store.database import Database
-from annotator.store.files import escaped, list_files
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.images.address_registration import register_address
+from annotator.store.images.registration import Registered, register
+from annotator.store.imports.project_creation import making
+from annotator.store.imports.staged_cells import Tally
+from annotator.store.imports.staged_names import Rules
+from annotator.store.imports.staging import Staging
 from annotator.store.locations.addresses import is_address
 from annotator.store.locations.objects import folder_of
-from annotator.store.registration import Registered, register
-from annotator.store.staged_cells import Tally
-from annotator.store.staged_names import Rules
-from annotator.store.staging import Staging
-from annotator.store.unfinished import making
+from annotator.store.networks import configuration
+from annotator.store.pictures.files import escaped, list_files
 
 
 @dataclass(frozen=True)
 class Setup:
     """What `set_up` did.
 
-    labels_known      answers that the project had
-    labels_skipped    of files that were skipped
-    said              what was unpacked or downloaded, gone or changed, in sentences
+    Attributes:
+        labels_known: Answers that the project had.
+        labels_skipped: Of files that were skipped.
+        said: What was unpacked or downloaded, gone or changed, in sentences.
     """
 
     registered: Registered
@@ -63,9 +66,10 @@ def set_up(
 ) -> Setup:
     """Make the project, or add images, classes and labels to it. Repeating it changes nothing.
 
-    images_folder    or what sources/ makes files of: an archive, a table, a list of paths, an address
-    fetching         told while it does
-    in_place         images_folder is an address whose images are read where they lie; nothing is downloaded
+    Args:
+        images_folder: Or what sources/ makes files of: an archive, a table, a list of paths, an address.
+        fetching: Told while it does.
+        in_place: images_folder is an address whose images are read where they lie; nothing is downloaded.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -158,9 +162,11 @@ def add_folder(
 ) -> Registered:
     """Add the images of a folder to an open project, or look again at one that was added. Repeating it changes nothing.
 
-    folder      or the address of one
-    progress    called with (files looked at, files in all); what it raises ends the work, and what was committed stays
-    threads     files read at a time; None: as many as there are cores
+    Args:
+        folder: Or the address of one.
+        progress: Called with (files looked at, files in all); what it raises ends the work, and what was committed
+            stays.
+        threads: Files read at a time; None: as many as there are cores.
 
     Raises AnnotatorError, before anything is written, for a folder that is missing, cannot be read, or is new and holds
     no image.

@@ -1,6 +1,6 @@
 """Agreement: how often people who answered the same cells gave the same answers, by class and by pair of people.
 
-What counts is each person's first answer to a cell (store/annotator_disagreement.py). Nothing says that the second
+What counts is each person's first answer to a cell (store/labels/disagreement.py). Nothing says that the second
 person had not seen the first one's answer: only cells that were answered blindly measure agreement without a doubt.
 """
 
@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from annotator.records import ABSENT, PRESENT
-from annotator.store import annotator_disagreement, classes
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import disagreement as annotator_disagreement
 from models.statistics.agreement import Estimate, alpha_within, cohen_kappa, krippendorff_alpha, raw_agreement
 
 ALL = "all classes"
@@ -28,10 +29,11 @@ ENOUGH = 10  # cells of two people in one class, below which kappa is not given
 class ClassAgreement:
     """One class, or all together.
 
-    cells      that two people or more answered
-    differ     of them, on which not all said the same
-    raw        how often two people say the same of a cell
-    alpha      Krippendorff's, which is 0 for agreement by chance; nan for all classes together
+    Attributes:
+        cells: That two people or more answered.
+        differ: Of them, on which not all said the same.
+        raw: How often two people say the same of a cell.
+        alpha: Krippendorff's, which is 0 for agreement by chance; nan for all classes together.
     """
 
     name: str
@@ -59,7 +61,8 @@ class PairAgreement:
 class WeekAgreement:
     """One week, from its Monday (YYYY-MM-DD, UTC) on: the cells whose second answer was given in it.
 
-    alpha    Krippendorff's within classes (models/statistics/agreement.py), which is 0 for agreement by chance
+    Attributes:
+        alpha: Krippendorff's within classes (models/statistics/agreement.py), which is 0 for agreement by chance.
     """
 
     monday: str

@@ -9,8 +9,8 @@ import numpy as np
 
 from annotator.records import Filter, Suggestion, Voice
 from annotator.snapshot.predictions import Predictions
-from annotator.store import annotator_disagreement
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import disagreement as annotator_disagreement
 
 MOST = 10_000  # cells that are ranked; older ones come when these have been settled
 
@@ -18,8 +18,9 @@ MOST = 10_000  # cells that are ranked; older ones come when these have been set
 class AnnotatorDisagreements:
     """Cells on which people still disagree: those first of which the model is surest, then the newest.
 
-    only    which of them
-    low     the lowest probability, as the filter or the page says
+    Attributes:
+        only: Which of them.
+        low: The lowest probability, as the filter or the page says.
     """
 
     def __init__(self, db: Database, predictions: Predictions | None, only: Filter, low: float):

@@ -12,9 +12,10 @@ from annotator.errors import AnnotatorError
 from annotator.indexing import CellIndex
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.predictions import AlignedRows, Predictions, read_predictions
-from annotator.store import audits, classes
-from annotator.store.audits import OPEN, Audit, AuditCells
-from annotator.store.database import Database, newest_decision
+from annotator.store.classes import classes
+from annotator.store.database.database import Database, newest_decision
+from annotator.store.labels import audits
+from annotator.store.labels.audits import OPEN, Audit, AuditCells
 from models.rows import Rows
 from models.statistics.stratified_sampling import (
     ACCEPTED_ABSENT,
@@ -39,7 +40,8 @@ MOST_PEOPLE = 9  # who answer the same cell
 class OpenCell:
     """An audit cell without an answer.
 
-    score    the probability when it was drawn, None without a model: logged with the answer, never shown
+    Attributes:
+        score: The probability when it was drawn, None without a model: logged with the answer, never shown.
     """
 
     audit_id: int
@@ -53,9 +55,10 @@ class OpenCell:
 class Sample:
     """The audit sample of one class, as far as it has been answered.
 
-    image_ids, strata, scores    (N,) of all cells of the class when it was drawn (Population)
-    rows      (n,) int64, the sampled cells whose answers count, each stratum's in its random order
-    states    (n,) int64, the answers: 1, -1, or 0 for unsure
+    Attributes:
+        image_ids, strata, scores: (N,) of all cells of the class when it was drawn (Population).
+        rows: (n,) int64, the sampled cells whose answers count, each stratum's in its random order.
+        states: (n,) int64, the answers: 1, -1, or 0 for unsure.
     """
 
     audit: Audit
@@ -81,10 +84,11 @@ def draw(
 ) -> Audit:
     """Draw an audit from the labels as they stand.
 
-    size         cells in all, relabels included; fewer where there are not as many. None: `default_size`
-    seed         None: a different audit every time
-    class_ids    only of these classes; None: of all, the same number of each
-    people       how many are to answer each cell, blind to each other: 1 to MOST_PEOPLE
+    Args:
+        size: Cells in all, relabels included; fewer where there are not as many. None: `default_size`.
+        seed: None: a different audit every time.
+        class_ids: Only of these classes; None: of all, the same number of each.
+        people: How many are to answer each cell, blind to each other: 1 to MOST_PEOPLE.
 
     Undecided cells are sampled by strata of the current run's probabilities; auto-accepted cells are strata of their
     own (models/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
@@ -176,8 +180,9 @@ def open_to(db: Database, annotator: str) -> list[OpenCell]:
 def again(db: Database, annotator: str | None, but: Collection[tuple[int, int]] = ()) -> list[OpenCell]:
     """The audit cells that somebody has answered and more people are to answer, in the order to ask them in.
 
-    annotator    only those that this person has not answered; None: all
-    but          cells (class id, image id) to leave out
+    Args:
+        annotator: Only those that this person has not answered; None: all.
+        but: Cells (class id, image id) to leave out.
     """
     wanted: dict[tuple[int, int], OpenCell] = {}
     for audit in audits.audits(db):
@@ -239,8 +244,9 @@ def _kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
 def _draw_relabels(strata: np.ndarray, counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Draw from the decided cells: (n, 2) rows and columns.
 
-    strata    (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are
-    counts    (2, C) how many these are
+    Args:
+        strata: (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are.
+        counts: (2, C) how many these are.
     """
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):

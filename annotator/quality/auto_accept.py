@@ -22,9 +22,11 @@ from annotator.records import PRESENT
 from annotator.roles import Right
 from annotator.shares import counted
 from annotator.snapshot.predictions import Probabilities, read_predictions
-from annotator.store import audits, auto_accepted, classes, jobs
-from annotator.store.auto_accepted import NewAcceptance
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database import jobs
+from annotator.store.database.database import Database
+from annotator.store.labels import audits, auto_accepted
+from annotator.store.labels.auto_accepted import NewAcceptance
 from models.statistics.sequential_bound import CANDIDATES, CONFIDENCE, Verdict, lowest_threshold
 
 
@@ -32,8 +34,9 @@ from models.statistics.sequential_bound import CANDIDATES, CONFIDENCE, Verdict, 
 class Outcome:
     """What a check of the guarantee gave for one state of one class (class_id None: of all classes together).
 
-    cells      accepted now
-    reason     why none is; "" when some are
+    Attributes:
+        cells: Accepted now.
+        reason: Why none is; "" when some are.
     """
 
     class_id: int | None
@@ -48,7 +51,8 @@ class Outcome:
 def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
     """Auto-accept under this guarantee from now on, after every run anew; None: give all cells back and stop.
 
-    Raises AnnotatorError for a precision outside [0.5, 1), or when neither present nor absent is wanted.
+    Raises:
+        AnnotatorError: For a precision outside [0.5, 1), or when neither present nor absent is wanted.
     """
     if wanted is not None and not 0.5 <= wanted.precision < 1:
         raise AnnotatorError(
@@ -80,8 +84,11 @@ def undo(db: Database, batch: str) -> int:
 def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     """Check the guarantee: accept more cells where it holds, and give cells back where it no longer does.
 
-    newest     the newest run's probabilities before they are published; None: those of the current run
-    returns    one for each class and state that is wanted; [] while auto-accept is off
+    Args:
+        newest: The newest run's probabilities before they are published; None: those of the current run.
+
+    Returns:
+        One for each class and state that is wanted; [] while auto-accept is off.
     """
     wanted, batch = guarantee.chosen(db), f"a{uuid.uuid4().hex[:8]}"
     outcomes: list[Outcome] = []

@@ -14,9 +14,10 @@ from annotator.quality.guarantee import LARGEST_SAMPLE, Guarantee
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot import merging
 from annotator.snapshot.predictions import Predictions, Probabilities, read_predictions
-from annotator.store import audits, classes
-from annotator.store.audits import OPEN, Audit
-from annotator.store.database import Database, newest_decision
+from annotator.store.classes import classes
+from annotator.store.database.database import Database, newest_decision
+from annotator.store.labels import audits
+from annotator.store.labels.audits import OPEN, Audit
 from models.statistics.sequential_bound import CANDIDATES, Sample, sample_size
 from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUTSIDE, usable
 
@@ -29,7 +30,8 @@ FALLBACKS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # suggested where the
 def draw(db: Database, wanted: Guarantee) -> Audit:
     """Draw an audit whose answers can show this guarantee, of the cells that the current run would accept.
 
-    Raises AnnotatorError without a run, and where no class has so many likely cells that a sample of them saves work.
+    Raises:
+        AnnotatorError: Without a run, and where no class has so many likely cells that a sample of them saves work.
     """
     run = read_predictions(db)
     if run is None:
@@ -48,8 +50,9 @@ def draw(db: Database, wanted: Guarantee) -> Audit:
 class _Cells:
     """The cells of a run, read class by class: N cells at a time instead of N x C.
 
-    shape     images, classes
-    counts    (C, K) int64: how often each probability (`merging.keys_of`) occurs among the open cells of each class
+    Attributes:
+        shape: Images, classes.
+        counts: (C, K) int64: how often each probability (`merging.keys_of`) occurs among the open cells of each class.
     """
 
     def __init__(self, db: Database, run: Predictions):
@@ -109,11 +112,12 @@ def _draw(cells: _Cells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int,
 class Pool:
     """The population that one guarantee is about, N cells, and its audit sample.
 
-    run_id         the run whose probabilities the audit was drawn by
-    sample         scores are the model's confidence in the state when the sample was drawn
-    image_ids, class_ids    (N,) of its cells
-    open           (N,) bool, nobody has decided, and the newest run does not predict the opposite
-    known_wrong    (N,) bool, people have decided the opposite
+    Attributes:
+        run_id: The run whose probabilities the audit was drawn by.
+        sample: Scores are the model's confidence in the state when the sample was drawn.
+        image_ids, class_ids: (N,) of its cells.
+        open: (N,) bool, nobody has decided, and the newest run does not predict the opposite.
+        known_wrong: (N,) bool, people have decided the opposite.
     """
 
     audit: Audit
@@ -130,7 +134,8 @@ class AnsweredAudit:
 
     Labels and probabilities are looked up for the cells of a pool, and never held for all.
 
-    run_id    the run whose probabilities it was drawn by
+    Attributes:
+        run_id: The run whose probabilities it was drawn by.
     """
 
     def __init__(self, db: Database, drawn: Audit, run_id: int, newest: Probabilities | None):
@@ -242,7 +247,8 @@ def _acceptable(counts: np.ndarray, state: int, precision: float) -> tuple[float
     """From which confidence on open cells could be accepted: the lowest threshold at which the model itself expects the
     precision, within SLACK. And (c,) how many cells of each class that are.
 
-    counts    (c, K) of some classes, as of _Cells
+    Args:
+        counts: (c, K) of some classes, as of _Cells.
     """
     confidence = _confidence(merging.probabilities_of(np.arange(merging.KEYS, dtype=np.uint16)), state)
     for threshold in CANDIDATES:

@@ -20,10 +20,14 @@ from annotator.quality.shortfall import lacks
 from annotator.records import ABSENT, PRESENT, Class
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.time_model import time_model_of
-from annotator.store import audits, auto_accepted, classes, overview, runs, versions
-from annotator.store.audits import OPEN, AuditCells
-from annotator.store.database import Database, newest_decision
-from annotator.store.memory import give_back_freed
+from annotator.store.classes import classes
+from annotator.store.database import versions
+from annotator.store.database.database import Database, newest_decision
+from annotator.store.labels import audits, auto_accepted
+from annotator.store.labels import counts as overview
+from annotator.store.labels.audits import OPEN, AuditCells
+from annotator.store.pictures.decoding_budget import give_back_freed
+from annotator.store.runs import runs
 from models.statistics.bounds import Bounds
 from models.statistics.certificate import Certified, Labels, Strata, certify, count
 from models.statistics.double_reading import allowing_for_mistakes
@@ -38,7 +42,8 @@ SLACK = 0.02  # an audit that leaves this share of a class's cells more without 
 def certificate(db: Database, target: float = TARGET) -> Certificate:
     """The certificate of the labels as they stand.
 
-    target    the recall that `lacks` refers to
+    Args:
+        target: The recall that `lacks` refers to.
 
     People's decisions are taken as true; relabels estimate how many are not, and lower precision. Where several people
     answered the same images, recall is given allowing for their mistakes, too (double_reading.py). Cells on which
@@ -117,8 +122,9 @@ def seconds_per_tile(db: Database) -> float:
 class _Population:
     """All cells of the project, whose labels are read class by class: N bytes at a time instead of N x C.
 
-    image_ids    (N,) int64, ascending
-    class_ids    (C,) int64
+    Attributes:
+        image_ids: (N,) int64, ascending.
+        class_ids: (C,) int64.
     """
 
     db: Database
@@ -136,10 +142,11 @@ class _Population:
 class _Aligned:
     """A sample in rows of the current images.
 
-    sample       None without an audit
-    strata       (N,) uint8
-    rows         (n,) sampled rows, without relabels
-    uncovered    images that were not there when it was drawn
+    Attributes:
+        sample: None without an audit.
+        strata: (N,) uint8.
+        rows: (n,) sampled rows, without relabels.
+        uncovered: Images that were not there when it was drawn.
     """
 
     sample: Sample | None

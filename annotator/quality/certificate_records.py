@@ -6,7 +6,7 @@ from typing import Any
 from annotator.quality.evidence import Interval, ends
 from annotator.shares import counted
 from annotator.snapshot.time_model import DEFAULTS
-from annotator.store.audits import Audit
+from annotator.store.labels.audits import Audit
 
 TARGET = 0.98
 TILES, CHANGED = 24, 2  # of the grid whose time the stated times are multiples of
@@ -16,13 +16,14 @@ TILES, CHANGED = 24, 2  # of the grid whose time the stated times are multiples 
 class Row:
     """What is certified of one class, or of all together (class_id None).
 
-    people, accepted    cells labeled present by people, and auto-accepted as present
-    unknown             cells that people have not decided
-    audited, waiting    audit cells that count here, and those without an answer
-    recall, precision   of the labels as they stand, in [0, 1]; recall: if people's answers are right
-    recall_allowing     recall that allows for people's mistakes, as overlap shows them
-    missing             positives that are not labeled, in cells
-    seconds             of grid work until 95 % of them are found, likeliest cells first; None where it is not measured
+    Attributes:
+        people, accepted: Cells labeled present by people, and auto-accepted as present.
+        unknown: Cells that people have not decided.
+        audited, waiting: Audit cells that count here, and those without an answer.
+        recall, precision: Of the labels as they stand, in [0, 1]; recall: if people's answers are right.
+        recall_allowing: Recall that allows for people's mistakes, as overlap shows them.
+        missing: Positives that are not labeled, in cells.
+        seconds: Of grid work until 95 % of them are found, likeliest cells first; None where it is not measured.
     """
 
     class_id: int | None
@@ -49,8 +50,9 @@ class Row:
 class Relabels:
     """Audit answers to cells that people had decided.
 
-    present, mistaken    cells decided present, and those of them answered absent
-    absent, missed       cells decided absent, and those of them answered present
+    Attributes:
+        present, mistaken: Cells decided present, and those of them answered absent.
+        absent, missed: Cells decided absent, and those of them answered present.
     """
 
     present: int = 0
@@ -63,15 +65,16 @@ class Relabels:
 class Certificate:
     """Everything that is certified now.
 
-    images             that can be shown
-    audits             whose answers were used, newest first
-    seconds_a_tile     of a grid, by the time model
-    last_decision_id   the newest decision it has seen
-    uncovered          images that were added after the audits it rests on
-    people             who have answered
-    compared           answers of people to positives that others, too, had found: what mistakes are measured on
-    unsettled          cells on which people differ
-    lacks              what would make it better, in sentences
+    Attributes:
+        images: That can be shown.
+        audits: Whose answers were used, newest first.
+        seconds_a_tile: Of a grid, by the time model.
+        last_decision_id: The newest decision it has seen.
+        uncovered: Images that were added after the audits it rests on.
+        people: Who have answered.
+        compared: Answers of people to positives that others, too, had found: what mistakes are measured on.
+        unsettled: Cells on which people differ.
+        lacks: What would make it better, in sentences.
     """
 
     classes: list[Row]
@@ -90,7 +93,8 @@ class Certificate:
     def reached(self, target: float = TARGET, allowing: bool = False) -> list[int]:
         """The classes whose recall is at least `target` with 95 % confidence (the low end of its interval).
 
-        allowing    for people's mistakes; else if their answers are right
+        Args:
+            allowing: For people's mistakes; else if their answers are right.
         """
         recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.quality.first_answers import FirstAnswers
 from annotator.records import ABSENT, PRESENT
-from annotator.store import annotator_disagreement, classes
-from annotator.store.database import Database
-from annotator.store.versions import class_version
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.database.versions import class_version
+from annotator.store.labels import disagreement as annotator_disagreement
 
 LABEL, LEAVE_OUT, BY_MAJORITY, BY_ESTIMATE = "label", "leave-out", "majority", "estimate"
 WAYS = {
@@ -24,11 +25,13 @@ FEWEST = 3  # people who answered a cell that a training takes an estimate of
 def states(db: Database, way: str) -> dict[tuple[int, int], int | None]:
     """The state of each cell (image id, class id) on which people differ; None where it is left out. {} for LABEL.
 
-    way    one of WAYS. BY_ESTIMATE: the probability of presence given everybody's first answer (Dawid and Skene 1979,
-           models/statistics/error_rates.py), where it is SURE one way or the other. Of two people alone it is only
-           known that they differ, so little of what they differ on is sure
+    Args:
+        way: One of WAYS. BY_ESTIMATE: the probability of presence given everybody's first answer (Dawid and Skene 1979,
+            models/statistics/error_rates.py), where it is SURE one way or the other. Of two people alone it is only
+            known that they differ, so little of what they differ on is sure.
 
-    Raises AnnotatorError for an unknown way.
+    Raises:
+        AnnotatorError: For an unknown way.
     """
     if way not in WAYS:
         raise AnnotatorError(f"Pairs on which people differ cannot be exported by {way!r}. {did_you_mean(way, WAYS)}")

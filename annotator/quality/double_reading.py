@@ -4,15 +4,17 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT
-from annotator.store import overview, readings
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.labels import overlap as readings
 from models.statistics.double_reading import AS_ABSENT, AS_LABELED, AS_PRESENT, WAYS, DoubleRead
 
 
 def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
-    """The answers to images that several people answer (store/readings.py); None where no two answered the same one.
+    """The answers to images that several people answer (store/labels/overlap.py); None where no two answered the same one.
 
-    class_ids    (C,) int64
+    Args:
+        class_ids: (C,) int64.
 
     Audits that several people answer are left out: they ask about as many cells of each class, of those open then.
     """
@@ -60,7 +62,8 @@ class Counted:
     def double_read(self, volume: np.ndarray) -> DoubleRead | None:
         """What was added up; None where no two people answered the same cell.
 
-        volume    (P,) how many answers each person gave, of the same cells or not
+        Args:
+            volume: (P,) how many answers each person gave, of the same cells or not.
         """
         by_people = np.flatnonzero((self.found + self.rejected).any(0))
         if not len(by_people):

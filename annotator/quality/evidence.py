@@ -21,9 +21,10 @@ NO_LABEL = f"{NOT_MEASURED} (no labels yet)"
 class Interval:
     """A quantity with its 95 % interval.
 
-    estimate    None where there is none
-    low, high   without evidence: what is certain, which is often the whole possible range
-    reason      why it is not shown as a figure; "" where it is
+    Attributes:
+        estimate: None where there is none.
+        low, high: Without evidence: what is certain, which is often the whole possible range.
+        reason: Why it is not shown as a figure; "" where it is.
     """
 
     estimate: float | None

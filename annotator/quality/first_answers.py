@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from annotator.records import PRESENT
-from annotator.store import annotator_disagreement, decisions
-from annotator.store.annotator_disagreement import FirstAnswer
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.labels.disagreement import FirstAnswer
 from models.statistics.error_rates import Pattern, probabilities
 
 
@@ -63,7 +64,8 @@ def pattern_of(
 ) -> Pattern | None:
     """Who said what of a cell; None for a class without a column, or fewer than two people.
 
-    number    of each person; who has none yet gets the next
+    Args:
+        number: Of each person; who has none yet gets the next.
     """
     if len(answers) < 2 or class_id not in column:
         return None

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from annotator.records import ABSENT, PRESENT
 from annotator.shares import counted
-from annotator.store import classes, overview
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
 from models.statistics.sequential_bound import needed, possible_precision, sample_size
 
 SETTING = "acceptance"
@@ -21,9 +22,10 @@ LARGEST_SAMPLE = 0.5  # share of the cells it is about; a larger sample saves to
 class Guarantee:
     """What is auto-accepted, and with which precision.
 
-    precision    share of right cells among the auto-accepted ones, at least
-    together     one guarantee for all classes instead of one for each: a single sample of some 350 cells can be enough
-                 for all of them, but one class may be worse than guaranteed if others are better
+    Attributes:
+        precision: Share of right cells among the auto-accepted ones, at least.
+        together: One guarantee for all classes instead of one for each: a single sample of some 350 cells can be enough
+            for all of them, but one class may be worse than guaranteed if others are better.
     """
 
     precision: float = PRECISION

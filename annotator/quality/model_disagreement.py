@@ -7,16 +7,18 @@ import numpy as np
 from annotator.records import ABSENT, PRESENT, Filter, Suggestion
 from annotator.snapshot.predictions import Predictions
 from annotator.snapshot.rankings import DOUBTFUL, Rankings
-from annotator.store import annotator_disagreement, cells
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import cells
+from annotator.store.labels import disagreement as annotator_disagreement
 
 
 class LikelyMistakes:
     """Cells on which people and the current run still differ, those first on which they differ most.
 
-    only       which of them
-    low        the lowest probability, as the filter or the page says
-    settled    without those on which people differ
+    Args:
+        only: Which of them.
+        low: The lowest probability, as the filter or the page says.
+        settled: Without those on which people differ.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """People: how each answers, as far as the answers of others to the same questions say.
 
-What counts is each person's first answer to a cell (store/annotator_disagreement.py). Shares have Wilson's interval, as
+What counts is each person's first answer to a cell (store/labels/disagreement.py). Shares have Wilson's interval, as
 if the answers of others were given; pairs with several people at one cell hang together, and make it a little too
 short. Sensitivity and specificity are estimates of models/statistics/error_rates.py; with fewer than ENOUGH cells
 behind them they are not given. Times are those of a person's newest answers (answer_times.LOOKED_AT).
@@ -15,8 +15,10 @@ import numpy as np
 
 from annotator.quality.agreement import monday, plain
 from annotator.quality.first_answers import pattern_of
-from annotator.store import annotator_disagreement, answer_times, classes
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import answer_times
+from annotator.store.labels import disagreement as annotator_disagreement
 from models.statistics import intervals
 from models.statistics.agreement import Estimate
 from models.statistics.error_rates import ErrorRates, Pattern, error_rates
@@ -29,14 +31,15 @@ NONE = Estimate(np.nan, np.nan, np.nan)
 class Figures:
     """What is said of a person in all, in a class or in a week: that of their first answers.
 
-    compared    pairs of a first answer of theirs and one of somebody else to the same cell
-    same        the share of these that are the same
-    shared      cells that somebody else answered, too
-    changed     those of them that somebody has answered the opposite way later, knowing what was said, and whose label
-                that is now
-    changed_share    the share of these
-    timed       how many times `seconds` is the median of; its ends are nan with fewer than six
-    seconds     a click; in a class: a cell of a grid of this class
+    Attributes:
+        compared: Pairs of a first answer of theirs and one of somebody else to the same cell.
+        same: The share of these that are the same.
+        shared: Cells that somebody else answered, too.
+        changed: Those of them that somebody has answered the opposite way later, knowing what was said, and whose label
+            that is now.
+        changed_share: The share of these.
+        timed: How many times `seconds` is the median of; its ends are nan with fewer than six.
+        seconds: A click; in a class: a cell of a grid of this class.
     """
 
     compared: int
@@ -71,8 +74,9 @@ class Week(Figures):
 class Person(Figures):
     """One person.
 
-    answers     decisions with an answer, also those taken back
-    classes     those that others answered, too, or of which they answered a grid
+    Attributes:
+        answers: Decisions with an answer, also those taken back.
+        classes: Those that others answered, too, or of which they answered a grid.
     """
 
     name: str
@@ -115,7 +119,8 @@ class Sums:
 class Tally:
     """What the first answers of all images add up to.
 
-    weeks, classes    name -> Monday, or class id -> the sums
+    Attributes:
+        weeks, classes: Name -> Monday, or class id -> the sums.
     """
 
     def __init__(self, names: list[str], class_ids: list[int]):

@@ -9,7 +9,8 @@ from annotator.shares import counted
 def lacks(certificate: Certificate, target: float) -> list[str]:
     """What is missing from a certificate, in sentences, the most important first; [] when nothing is.
 
-    target    the recall that is asked for
+    Args:
+        target: The recall that is asked for.
     """
     sentences = []
     unknown, waiting = certificate.overall.unknown, certificate.overall.waiting

@@ -16,22 +16,16 @@ from annotator.snapshot.suggestions import (
     labels_until_first_run,
     probability_bytes,
 )
-from annotator.store import (
-    assignment,
-    blindness,
-    classes,
-    decisions,
-    heartbeat,
-    images,
-    leases,
-    overview,
-    runs,
-    sequences,
-    versions,
-)
-from annotator.store.comments import comment_counts
-from annotator.store.database import Database
-from annotator.store.sequences import SEQUENCES
+from annotator.store.classes import classes
+from annotator.store.database import heartbeat, versions
+from annotator.store.database.database import Database
+from annotator.store.images import images, sequences
+from annotator.store.images.sequences import SEQUENCES
+from annotator.store.labels import counts as overview
+from annotator.store.labels import decisions
+from annotator.store.labels.comments import comment_counts
+from annotator.store.people import assignment, blindness, leases
+from annotator.store.runs import runs
 from models.query_strategies.incomplete import INCOMPLETE
 
 COMPLETE = "Every image is complete: each class has an answer."
@@ -45,11 +39,12 @@ MODES = ("annotate", "review")
 class WorkItem:
     """One image for a person to answer.
 
-    likely           the probability of every class (suggestions.probability_bytes); b"" where there is none
-    note             the note of its flag, "" without one
-    class_version    of the classes that `likely` is about (versions.class_version)
-    comments         how many it has
-    hidden           whoever asks is still to answer it blind: nothing that is known of it is here
+    Attributes:
+        likely: The probability of every class (suggestions.probability_bytes); b"" where there is none.
+        note: The note of its flag, "" without one.
+        class_version: Of the classes that `likely` is about (versions.class_version).
+        comments: How many it has.
+        hidden: Whoever asks is still to answer it blind: nothing that is known of it is here.
     """
 
     image: Image
@@ -66,18 +61,19 @@ class WorkItem:
 class Work:
     """The answer to a page's request: images, grids or actions, and what the page shows around them.
 
-    left          images without a label, leased or not
-    empty         why there is nothing (more) to do, "" while there is
-    worker        what the worker does, in one line
-    run           the current run's id, None before the first
-    fresh         the run and version that this was read from; what a page holds of another one is out of date
-    of            all images
-    incomplete    images with an answer and an open class
-    onward        pages to go to from an empty one, by name, the best first
-    lost          of the page's own items, those that another page has leased by now; in the page's order
-    sequence      the order by name or time that they come in, "" for any other
-    after         the last image of it that this person has left, 0 where there is none
-    class_version    versions.class_version: a page that knows another one asks for the classes
+    Attributes:
+        left: Images without a label, leased or not.
+        empty: Why there is nothing (more) to do, "" while there is.
+        worker: What the worker does, in one line.
+        run: The current run's id, None before the first.
+        fresh: The run and version that this was read from; what a page holds of another one is out of date.
+        of: All images.
+        incomplete: Images with an answer and an open class.
+        onward: Pages to go to from an empty one, by name, the best first.
+        lost: Of the page's own items, those that another page has leased by now; in the page's order.
+        sequence: The order by name or time that they come in, "" for any other.
+        after: The last image of it that this person has left, 0 where there is none.
+        class_version: versions.class_version: a page that knows another one asks for the classes.
     """
 
     items: list[Any]
@@ -98,7 +94,8 @@ class Work:
 def next_work(db: Database, wanted: Wanted) -> Work:
     """The next images of a mode and what the page shows around them.
 
-    Raises AnnotatorError for an unknown mode, query order or kind of suggestions.
+    Raises:
+        AnnotatorError: For an unknown mode, query order or kind of suggestions.
     """
     if wanted.mode not in MODES:
         raise AnnotatorError(f"There is no mode {wanted.mode!r}. {did_you_mean(wanted.mode, MODES)}")
@@ -144,8 +141,9 @@ def with_surroundings(
 ) -> Work:
     """Work items with what every page shows around them.
 
-    counts    of overview.image_counts
-    onward    pages to go to from an empty one; (): those with work, or FINISHED once every image is complete
+    Args:
+        counts: Of overview.image_counts.
+        onward: Pages to go to from an empty one; (): those with work, or FINISHED once every image is complete.
     """
     return Work(
         work_items,

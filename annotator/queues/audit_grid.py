@@ -12,8 +12,9 @@ from annotator.queues.annotate import BACK, Work, with_surroundings
 from annotator.queues.grid import Grid, Tile
 from annotator.records import WantedGrids
 from annotator.shares import counted
-from annotator.store import audits, leases
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import audits
+from annotator.store.people import leases
 
 
 def next_grids(db: Database, wanted: WantedGrids) -> Work:

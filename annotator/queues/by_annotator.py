@@ -5,8 +5,8 @@ import threading
 
 import numpy as np
 
-from annotator.store import cells
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import cells
 
 PEOPLE_KEPT = 16
 

@@ -12,11 +12,16 @@ from annotator.queues import annotate, selection
 from annotator.queues.annotate import BACK, NOT_ALL, Work, elsewhere, with_surroundings
 from annotator.records import Image, Run, WantedGrids
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
-from annotator.store import assignment, auto_accepted, cells, classes, images, leases, overview, runs, selections
-from annotator.store.assignment import NOTHING, Aside, Taken
-from annotator.store.database import Database
-from annotator.store.history import LABELED, UNTOUCHED
-from annotator.store.prediction_sources import in_words
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images, selections
+from annotator.store.labels import auto_accepted, cells
+from annotator.store.labels import counts as overview
+from annotator.store.labels.derivation import LABELED, UNTOUCHED
+from annotator.store.people import assignment, leases
+from annotator.store.people.assignment import NOTHING, Aside, Taken
+from annotator.store.runs import runs
+from annotator.store.runs.prediction_sources import in_words
 
 EVEN = 0.5  # expected share of positives from which on every tile of a grid starts as "yes"
 DEPTH = 2  # of every class, so many times the tiles of a grid are read to find the best class
@@ -40,9 +45,10 @@ class Tile:
 class Grid:
     """Tiles of one class that are answered together.
 
-    share    of the tiles that the model expects to be present; None without a model
-    start    "yes" or "no", whichever is expected to need fewer changes
-    waiting  of an audit: audited cells without an answer, of all classes, in it and behind it; else None
+    Attributes:
+        share: Of the tiles that the model expects to be present; None without a model.
+        start: "yes" or "no", whichever is expected to need fewer changes.
+        waiting: Of an audit: audited cells without an answer, of all classes, in it and behind it; else None.
     """
 
     id: str
@@ -72,7 +78,8 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     Tiles are unanswered: by falling probability for a class with a model, else in working order. A selection shows its
     answered images, too, after the unanswered ones.
 
-    Raises AnnotatorError for an unknown class or a selection that was deleted.
+    Raises:
+        AnnotatorError: For an unknown class or a selection that was deleted.
     """
     run, counts, class_ids = renew_leases(db, wanted)
     grids: list[Grid] = []
@@ -120,9 +127,11 @@ def best_class(db: Database, size: int = 24) -> int | None:
 def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[str, int], list[int]]:
     """Renew the leases on what the page has in hand and release its others, whatever it asks for.
 
-    returns    the current run, the counts of overview.image_counts, and the ids of all classes
+    Returns:
+        The current run, the counts of overview.image_counts, and the ids of all classes.
 
-    Raises AnnotatorError for an unknown class.
+    Raises:
+        AnnotatorError: For an unknown class.
     """
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
@@ -138,7 +147,8 @@ class Out:
     """Images and cells that a page is not given: those it has or has answered, those leased elsewhere, and those that
     are not its person's.
 
-    aside, classes_away    what is not its person's (store/assignment.py)
+    Attributes:
+        aside, classes_away: What is not its person's (store/people/assignment.py).
     """
 
     def __init__(
@@ -277,7 +287,8 @@ def take_tiles(
 ) -> list[Tile]:
     """The first tiles that nobody else has leased, leased to this page.
 
-    source    image ids with a probability of the class, None without a model
+    Args:
+        source: Image ids with a probability of the class, None without a model.
     """
     need, tiles, source = wanted.size * wanted.want, [], iter(source)
     with_answered = bool(wanted.selection) or wanted.hide_predictions

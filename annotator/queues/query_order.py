@@ -5,9 +5,9 @@ page walks the chosen one and takes what is still free. Before the first run the
 features alone, as soon as some images have theirs. Images that are not in the order (new ones, skipped ones, all of
 them where there is none) follow in the order of their sha256, which is as good as random. Incomplete images come last,
 or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its first images
-again (store/incomplete.py).
+again (store/labels/incomplete.py).
 
-The orders by file name and capture time follow from the images alone (store/sequences.py), so they need no run. They
+The orders by file name and capture time follow from the images alone (store/images/sequences.py), so they need no run. They
 hold all images that are not complete, and every person goes on behind the last image that they have left.
 """
 
@@ -18,10 +18,12 @@ import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.settings import DEFAULT_ORDER
-from annotator.store import cells, runs, sequences
-from annotator.store.arrays import open_array, save_array
-from annotator.store.database import Database
-from annotator.store.incomplete import incomplete
+from annotator.store.database.arrays import open_array, save_array
+from annotator.store.database.database import Database
+from annotator.store.images import sequences
+from annotator.store.labels import cells
+from annotator.store.labels.incomplete import incomplete
+from annotator.store.runs import runs
 from models.labels import PRESENT, UNSEEN
 from models.query_strategies import STRATEGIES, order
 from models.query_strategies.base import Strategy
@@ -88,11 +90,14 @@ def build(
     """Compute every query order but the random one: over the readable images that nobody has labeled or skipped, and
     one over the incomplete images.
 
-    image_ids        (N,) int64, in any order: the images of the rows of the other arrays
-    features         (N, D) float16, on the disk or in memory
-    probabilities    (N, C) float, nan where there is no model; read by rows
-    labels           (N, C) int8, models/labels.py; read by rows
-    returns          name -> (K,) int64 image ids, best first; K at most CONSIDERED
+    Args:
+        image_ids: (N,) int64, in any order: the images of the rows of the other arrays.
+        features: (N, D) float16, on the disk or in memory.
+        probabilities: (N, C) float, nan where there is no model; read by rows.
+        labels: (N, C) int8, models/labels.py; read by rows.
+
+    Returns:
+        Name -> (K,) int64 image ids, best first; K at most CONSIDERED.
     """
     rng = np.random.default_rng(seed)
     rows = _considered(np.isin(image_ids, cells.untouched(db)), rng)

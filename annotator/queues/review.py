@@ -19,9 +19,10 @@ from annotator.snapshot import suggestions
 from annotator.snapshot.predictions import read_predictions
 from annotator.snapshot.rankings import first_below
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
-from annotator.store import assignment, auto_accepted, blindness, cells, leases
-from annotator.store.database import Database
-from annotator.store.prediction_sources import in_words
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted, cells
+from annotator.store.people import assignment, blindness, leases
+from annotator.store.runs.prediction_sources import in_words
 
 KINDS = ("missing", "likely_mistakes", "annotator_disagreements")
 SCAN = 64  # images read in one query
@@ -32,9 +33,11 @@ MERGED = 5000  # cells of all classes merged into one order at first
 def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple[int, list[Suggestion]]]:
     """The next images of a filter with their suggestions, leased to this page.
 
-    threshold    the lowest probability of a suggestion where the filter names none
+    Args:
+        threshold: The lowest probability of a suggestion where the filter names none.
 
-    Raises AnnotatorError for an unknown kind.
+    Raises:
+        AnnotatorError: For an unknown kind.
     """
     only = wanted.only
     if only.kind not in KINDS:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from annotator.snapshot.predictions import Predictions
-from annotator.store import cells, selections
-from annotator.store.assignment import Taken
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import selections
+from annotator.store.labels import cells
+from annotator.store.people.assignment import Taken
 
 AT_ONCE = 500  # cells whose labels are read in one query
 SAMPLE = 1000  # images from which the best class of a selection is estimated
@@ -19,9 +20,11 @@ def cells_of(
     """Image ids of a selection with the probability of a class, None without a model: unanswered ones by falling
     probability, then answered ones.
 
-    out    images to leave out
+    Args:
+        out: Images to leave out.
 
-    Raises AnnotatorError for a selection that was deleted.
+    Raises:
+        AnnotatorError: For a selection that was deleted.
     """
     ids = selections.load(db, selection)
     ids = ids[~out.among(ids)]

@@ -2,7 +2,7 @@
 
 Two minutes at the default times. The sizes are chosen so that every part of the time model is told from the others:
 few and many tiles, few and many presses, few and many classes. Nothing is leased and nothing is stored here but times
-(store/speed_tests.py); what is marked in the test is no label.
+(store/people/speed_tests.py); what is marked in the test is no label.
 """
 
 import hashlib
@@ -11,8 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator.records import PRESENT, Image
-from annotator.store import cells, classes, images, overview, speed_tests
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import cells
+from annotator.store.labels import counts as overview
+from annotator.store.people import speed_tests
 
 FEW, MOST = 4, 20  # classes that an image is asked about
 PLAN = (
@@ -40,11 +44,12 @@ CONFIRMED = 200  # newest positives of a class that tiles are taken from
 class Task:
     """One task of the test.
 
-    task        its place in PLAN
-    kind        grid, image or click
-    class_id    of a grid; 0 of the others
-    images      of a grid its tiles, else the one image
-    class_ids   the classes that are asked about
+    Attributes:
+        task: Its place in PLAN.
+        kind: Grid, image or click.
+        class_id: Of a grid; 0 of the others.
+        images: Of a grid its tiles, else the one image.
+        class_ids: The classes that are asked about.
     """
 
     task: int
@@ -58,10 +63,11 @@ class Task:
 class SpeedTest:
     """One time through the test.
 
-    round     how often this person has begun it, this time included
-    tasks     those that are left, in their order
-    of        how many the test has
-    empty     why there are none, "" where there are
+    Attributes:
+        round: How often this person has begun it, this time included.
+        tasks: Those that are left, in their order.
+        of: How many the test has.
+        empty: Why there are none, "" where there are.
     """
 
     round: int

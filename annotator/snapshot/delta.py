@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from annotator.snapshot.predictions import VERSIONS_KEPT, Predictions
-from annotator.store import cells
-from annotator.store.database import Database
-from annotator.store.versions import class_version
+from annotator.store.database.database import Database
+from annotator.store.database.versions import class_version
+from annotator.store.labels import cells
 
 
 @dataclass(frozen=True, eq=False)
 class _ChangedImage:
     """One image of the delta.
 
-    answered     columns of its answered cells
-    likeliest    the largest probability still open on it
-    columns      of the cells answered since the version, whose probabilities are `values`
+    Attributes:
+        answered: Columns of its answered cells.
+        likeliest: The largest probability still open on it.
+        columns: Of the cells answered since the version, whose probabilities are `values`.
     """
 
     answered: frozenset[int]
@@ -35,11 +36,12 @@ class _ChangedImage:
 class Delta:
     """What was answered since a version, up to one decision; never changed, only replaced by a later one.
 
-    newest                  the last decision that it includes
-    changed                 (N,) bool, rows of the images on which people have decided something since. It is shared
-                            with later deltas, because copying a million takes as long as reading the rest, and may
-                            name more images; the methods below answer for this delta
-    answered_probability    (C,) float64, the summed probabilities of the cells answered since
+    Attributes:
+        newest: The last decision that it includes.
+        changed: (N,) bool, rows of the images on which people have decided something since. It is shared with later
+            deltas, because copying a million takes as long as reading the rest, and may name more images; the methods
+            below answer for this delta.
+        answered_probability: (C,) float64, the summed probabilities of the cells answered since.
     """
 
     predictions: Predictions

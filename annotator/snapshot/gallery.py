@@ -23,10 +23,14 @@ from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
-from annotator.store import blindness, classes, image_columns, runs, tiles
-from annotator.store.class_states import OPEN
-from annotator.store.database import Database
-from annotator.store.image_columns import ImageColumns
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.gallery import columns as image_columns
+from annotator.store.gallery import tiles
+from annotator.store.gallery.class_states import OPEN
+from annotator.store.gallery.columns import ImageColumns
+from annotator.store.people import blindness
+from annotator.store.runs import runs
 
 LISTINGS_KEPT = 32  # 4 bytes an image each, 6 of those by probability ...
 LISTING_BYTES = 64_000_000  # ... but no more than these together
@@ -42,14 +46,15 @@ COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
 class GalleryFilter:
     """Which images are shown: those for which everything given is true.
 
-    has, lacks, open    ids of classes that are present, absent, without an answer
-    complete            whether every class has an answer; None: both
-    flagged             whether it has a flag; None: both
-    source, by          a decision that holds has this source, or is this person's; "": any
-    first, last         days (of this computer's clock) between which the newest decision was made, both included
-    folder              it lies in this folder or one below it; "": any
-    name                a part of its name, with its folder; capitals count as small letters
-    blind               this person is not to answer it blind any more (store/blindness.py); "": whoever it is
+    Attributes:
+        has, lacks, open: Ids of classes that are present, absent, without an answer.
+        complete: Whether every class has an answer; None: both.
+        flagged: Whether it has a flag; None: both.
+        source, by: A decision that holds has this source, or is this person's; "": any.
+        first, last: Days (of this computer's clock) between which the newest decision was made, both included.
+        folder: It lies in this folder or one below it; "": any.
+        name: A part of its name, with its folder; capitals count as small letters.
+        blind: This person is not to answer it blind any more (store/people/blindness.py); "": whoever it is.
     """
 
     has: tuple[int, ...] = ()
@@ -70,11 +75,12 @@ class GalleryFilter:
 class Sorting:
     """The order of a listing.
 
-    by          one of SORTS: name; the newest decision; the capture time; how many classes are present; the probability
-                of `class_id` by the current version of the current run
-    down        from the last to the first; images without a value (no decision, no capture time, no probability) come
-                last either way, by name
-    class_id    only with "probability"
+    Attributes:
+        by: One of SORTS: name; the newest decision; the capture time; how many classes are present; the probability of
+            `class_id` by the current version of the current run.
+        down: From the last to the first; images without a value (no decision, no capture time, no probability) come
+            last either way, by name.
+        class_id: Only with "probability".
 
     Equal ones are in the order of names. An unanswered image has no decision, and 0 labels.
     """
@@ -88,7 +94,8 @@ class Sorting:
 class Listing:
     """Images in order, as of one version.
 
-    rows    of `image_ids`
+    Attributes:
+        rows: Of `image_ids`.
     """
 
     version: str
@@ -142,9 +149,11 @@ class _Listings:
 def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str = "") -> Listing:
     """The images of a filter in an order.
 
-    version    of the listing that is on screen; "": as of now
+    Args:
+        version: Of the listing that is on screen; "": as of now.
 
-    Raises AnnotatorError for an unknown or archived class and an unknown order.
+    Raises:
+        AnnotatorError: For an unknown or archived class and an unknown order.
     """
     listings = db.caches.get("gallery", "listings", _Listings, 1)
     if version and (kept := listings.get(filter_, sorting, version)):
@@ -176,7 +185,8 @@ def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> s
 def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, count: int, version: str = "") -> Window:
     """A part of a listing, as `listing` takes and raises it, with what its tiles show now.
 
-    start    the first place; past the end there are no images
+    Args:
+        start: The first place; past the end there are no images.
     """
     shown = listing(db, filter_, sorting, version)
     ids = shown.ids(start, count)

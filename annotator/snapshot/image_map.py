@@ -17,9 +17,13 @@ from annotator.errors import AnnotatorError
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import classes, columns, configuration, decisions, selections, versions
-from annotator.store.arrays import open_array, save_array
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database import versions
+from annotator.store.database.arrays import open_array, save_array
+from annotator.store.database.database import Database
+from annotator.store.images import selections
+from annotator.store.labels import columns, decisions
+from annotator.store.networks import configuration
 
 # Ids and positions in one file: a kill never separates them.
 POINT = np.dtype([("image_id", "<i8"), ("x", "<f4"), ("y", "<f4")])
@@ -54,11 +58,12 @@ def images_on_map(folder: Path) -> int:
 class Map:
     """The positions of all images, and which of them are drawn.
 
-    image_ids    (N,) int64, ascending
-    x, y         (N,) float32 in [0, 1]
-    drawn        (n,) int64, ascending: rows; all, or a fixed random sample of DRAWN
-    stamp        differs between maps
-    colours      what the points were coloured by so far
+    Attributes:
+        image_ids: (N,) int64, ascending.
+        x, y: (N,) float32 in [0, 1].
+        drawn: (n,) int64, ascending: rows; all, or a fixed random sample of DRAWN.
+        stamp: Differs between maps.
+        colours: What the points were coloured by so far.
     """
 
     image_ids: np.ndarray
@@ -98,7 +103,9 @@ def stage_bytes(db: Database, map_: Map) -> np.ndarray:
 def state_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
     """The answer of a class on each image that is drawn, (n,) uint8: 0 unanswered, 1 present, 2 absent, 3 unsure.
 
-    Raises AnnotatorError for an unknown class."""
+    Raises:
+        AnnotatorError: For an unknown class.
+    """
     _refuse_unknown(db, class_id)
 
     def read(ids: np.ndarray) -> np.ndarray:
@@ -115,7 +122,8 @@ def probability_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
     """The current run's probability of a class on each image that is drawn, (n,) uint8: round(probability * 254), 255
     without one.
 
-    Raises AnnotatorError for an unknown class.
+    Raises:
+        AnnotatorError: For an unknown class.
     """
     _refuse_unknown(db, class_id)
     predictions = read_predictions(db)
@@ -171,7 +179,8 @@ class Colours:
 def images_inside(map_: Map, polygon: np.ndarray) -> np.ndarray:
     """The ids of the images inside a polygon, drawn or not: (n,) int64, ascending.
 
-    polygon    (V, 2) corners in the map's unit square, not closed; crossing edges follow the even-odd rule
+    Args:
+        polygon: (V, 2) corners in the map's unit square, not closed; crossing edges follow the even-odd rule.
 
     Exact to 1/CELLS of the polygon's width and height. Raises ValueError for fewer than 3 corners and for corners that
     are not finite.
@@ -211,8 +220,9 @@ def _cells(places: np.ndarray, low: float, scale: float) -> np.ndarray:
 def select(db: Database, polygon: np.ndarray) -> tuple[str, int, int]:
     """Save the images inside a polygon as a selection for the grid.
 
-    returns    the selection's id ("" when nothing is inside), how many images lie inside, and how many of them were
-               saved: at most selections.MOST_IMAGES
+    Returns:
+        The selection's id ("" when nothing is inside), how many images lie inside, and how many of them were saved: at
+        most selections.MOST_IMAGES.
 
     Raises AnnotatorError without a map, ValueError as `images_inside` does, DiskFull.
     """

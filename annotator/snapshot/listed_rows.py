@@ -11,7 +11,8 @@ AT_ONCE = 1 << 16  # values counted at a time
 class SortedRows:
     """Rows in their order.
 
-    rows    (n,) int32
+    Args:
+        rows: (n,) int32.
     """
 
     def __init__(self, rows: np.ndarray):
@@ -38,7 +39,8 @@ class SortedRows:
 class RowsByValue(SortedRows):
     """Rows by ascending value; those of equal value in the order in which they are given.
 
-    rows      (n,) int32; values (n,) uint16
+    Args:
+        rows: (n,) int32; values (n,) uint16.
     """
 
     def __init__(self, rows: np.ndarray, values: np.ndarray):

@@ -42,7 +42,8 @@ class Ranking:
     Likeliest cells come first, equal ones by row. Where there are more than `depth`, all but a fifth of those kept are
     the likeliest, and the last fifth is an even sample of the others.
 
-    expected    the sum of all probabilities
+    Attributes:
+        expected: The sum of all probabilities.
     """
 
     def __init__(self, counts: np.ndarray, depth: int):
@@ -68,7 +69,8 @@ class Ranking:
     def head(self, keys: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which places (m,) of the ranking a block's cells take, and the rows (m,) in the block that take them.
 
-        seen    (KEYS,) the sum of `count_keys` of the blocks before this one
+        Args:
+            seen: (KEYS,) the sum of `count_keys` of the blocks before this one.
         """
         counts = count_keys(keys)
         cells = int(counts.sum())

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
-from annotator.store import adapted, configuration, images, machine
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.disk import machine_settings as machine
+from annotator.store.images import images
+from annotator.store.networks import adapted, configuration
 from models.backbones import hub, licences
 from models.backbones.curated import CURATED, curated, is_installed, lacking, reads_text
 from models.backbones.packaged import plugin_backbones
@@ -16,15 +18,16 @@ ADAPTED, PLUG_IN, NAMED = "adapted in this project", "plug-in", "named for this 
 class Network:
     """A row of the table.
 
-    source            "installed", a repository on the hub, a package, "adapted in this project"
-    licence           as the library says; binds: it has to be accepted; is_accepted: it was, on this machine
-    parameters, input_size    0 where not known without loading it
-    reads_text        whether it knows texts, too
-    is_here           whether it needs no download; None: not known
-    images_a_second   on this machine; None: not measured
-    lacking           the command that installs what its library lacks; "" for nothing
-    hours             that all images of the project take; None: not measured, or no project
-    is_used, is_next  by the project: now, once its features are there
+    Attributes:
+        source: "installed", a repository on the hub, a package, "adapted in this project".
+        licence: As the library says; binds: it has to be accepted; is_accepted: it was, on this machine.
+        parameters, input_size: 0 where not known without loading it.
+        reads_text: Whether it knows texts, too.
+        is_here: Whether it needs no download; None: not known.
+        images_a_second: On this machine; None: not measured.
+        lacking: The command that installs what its library lacks; "" for nothing.
+        hours: That all images of the project take; None: not measured, or no project.
+        is_used, is_next: By the project: now, once its features are there.
     """
 
     name: str

@@ -14,9 +14,10 @@ from annotator.indexing import CellIndex
 from annotator.records import Run
 from annotator.snapshot import rankings
 from annotator.snapshot.rankings import Rankings
-from annotator.store import classes, probabilities, runs
-from annotator.store.arrays import open_array
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.arrays import open_array
+from annotator.store.database.database import Database
+from annotator.store.runs import probabilities, runs
 from models.rows import Rows
 
 VERSIONS_KEPT = 4  # in memory: mapped files, and what is worked out from them
@@ -26,7 +27,8 @@ VERSIONS_KEPT = 4  # in memory: mapped files, and what is worked out from them
 class Probabilities(CellIndex):
     """A model's probabilities by image and class.
 
-    probabilities    (N, C) float16 in [0, 1], nan where the class has no model
+    Attributes:
+        probabilities: (N, C) float16 in [0, 1], nan where the class has no model.
     """
 
     probabilities: Rows
@@ -36,7 +38,8 @@ class Probabilities(CellIndex):
 class Predictions(Probabilities):
     """One version of a run's probabilities, mapped from disk.
 
-    stored_columns    (C,) where the classes stand in the stored arrays; None: these are all
+    Attributes:
+        stored_columns: (C,) where the classes stand in the stored arrays; None: these are all.
     """
 
     run: Run

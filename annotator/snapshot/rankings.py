@@ -15,9 +15,9 @@ import numpy as np
 from annotator.indexing import positions
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot import merging
-from annotator.store import auto_accepted, cells
-from annotator.store.arrays import open_array, save_array
-from annotator.store.database import Database
+from annotator.store.database.arrays import open_array, save_array
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted, cells
 from models.rows import Rows
 
 RANKED = 50_000  # cells kept of each class, and images
@@ -33,14 +33,15 @@ CELLS_AT_ONCE = 4_000_000  # read at once: 8 MB, and several times as much while
 class Rankings:
     """One run's rankings; rows and columns are those of its probabilities.
 
-    by_class         (C, K) int32 rows of the unanswered cells of each class by falling probability, then by row; -1
-                     after the last. Where a class has more than K, the last fifth is an even sample of the others
-    scores           (C, K) float16, their probabilities; 0 after the last
-    by_image         (K,) int32 rows of images by the probability of their likeliest unanswered cell, in the same way
-    likeliest        (K,) float16, the probability of that cell
-    expected         (C,) float64, the sum of the probabilities of all unanswered cells
-    disagreements    (D, 2) int32 row and column of answered cells by falling difference of answer and probability
-    cooccurrence     (C, C) int32, images on which people saw both classes; on the diagonal, the one class
+    Attributes:
+        by_class: (C, K) int32 rows of the unanswered cells of each class by falling probability, then by row; -1 after
+            the last. Where a class has more than K, the last fifth is an even sample of the others.
+        scores: (C, K) float16, their probabilities; 0 after the last.
+        by_image: (K,) int32 rows of images by the probability of their likeliest unanswered cell, in the same way.
+        likeliest: (K,) float16, the probability of that cell.
+        expected: (C,) float64, the sum of the probabilities of all unanswered cells.
+        disagreements: (D, 2) int32 row and column of answered cells by falling difference of answer and probability.
+        cooccurrence: (C, C) int32, images on which people saw both classes; on the diagonal, the one class.
     """
 
     by_class: np.ndarray
@@ -55,10 +56,11 @@ class Rankings:
 def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows) -> Rankings:
     """The rankings of a run.
 
-    newest           the last decision that the run has seen; later ones are left out
-    image_ids        (N,) int64, ascending
-    class_ids        (C,) int64, ascending
-    probabilities    (N, C) float16 in [0, 1], nan where there is no model
+    Args:
+        newest: The last decision that the run has seen; later ones are left out.
+        image_ids: (N,) int64, ascending.
+        class_ids: (C,) int64, ascending.
+        probabilities: (N, C) float16 in [0, 1], nan where there is no model.
     """
     return ranked(db, newest, image_ids, class_ids, probabilities).rankings()
 
@@ -73,8 +75,9 @@ def ranked(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarr
 class Ranker:
     """Makes rankings; after an update only the columns that changed are ranked again.
 
-    image_ids, class_ids    as `build` takes them
-    probabilities           (N, C) float16, read at each ranking, such as mapped ones: they may be replaced in between
+    Args:
+        image_ids, class_ids: As `build` takes them.
+        probabilities: (N, C) float16, read at each ranking, such as mapped ones: they may be replaced in between.
     """
 
     def __init__(self, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows):
@@ -212,8 +215,9 @@ class Ranker:
 class _Likeliest:
     """The likeliest open cell of each image, kept from one ranking to the next.
 
-    keys       (N,) uint16 (merging.py), CLOSED without an open cell
-    columns    (N,) int32, of that cell
+    Attributes:
+        keys: (N,) uint16 (merging.py), CLOSED without an open cell.
+        columns: (N,) int32, of that cell.
     """
 
     def __init__(self, keys: np.ndarray, columns: np.ndarray):
@@ -263,8 +267,9 @@ def of_columns(
 ) -> Rankings:
     """The rankings of some classes from those of all.
 
-    columns          (c,) of those classes, ascending
-    class_ids, probabilities    (c,) and (N, c), of those classes
+    Args:
+        columns: (c,) of those classes, ascending.
+        class_ids, probabilities: (c,) and (N, c), of those classes.
 
     Images are ranked anew by their open cells of now; those beyond the ones that were ranked stay out.
     """
@@ -349,7 +354,8 @@ def _auto_accepted_rows(db: Database, class_id: int, image_ids: np.ndarray) -> n
 def _doubts(column: int, places: np.ndarray, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
     """(n, 3) of one class: difference, row, column of the cells whose answer and probability differ by DOUBTFUL.
 
-    places, states, chances    (m,) of the answered cells: rows, answers, probabilities
+    Args:
+        places, states, chances: (m,) of the answered cells: rows, answers, probabilities.
     """
     sure = (states == PRESENT) | (states == ABSENT)
     rows, answers = places[sure], (states[sure] == PRESENT).astype(np.float64)

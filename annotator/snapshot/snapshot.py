@@ -6,7 +6,7 @@ from annotator.records import Run
 from annotator.snapshot.delta import Delta, read_delta
 from annotator.snapshot.predictions import Predictions, rankings_of, read_predictions
 from annotator.snapshot.rankings import Rankings
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 
 @dataclass(frozen=True, eq=False)

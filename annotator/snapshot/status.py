@@ -5,27 +5,24 @@ from typing import Any
 from annotator.settings import LEFT_OUT
 from annotator.shares import counted, seconds_in_words
 from annotator.snapshot.suggestions import guessed_in_words
-from annotator.store import (
-    adapting_again,
-    annotator_disagreement,
-    auto_accepted,
-    classes,
-    configuration,
-    embedding,
-    heartbeat,
-    images,
-    overview,
-    runs,
-)
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
 from annotator.store.features.cache import count_features
 from annotator.store.features.contents import ProjectContents
+from annotator.store.images import images
+from annotator.store.labels import auto_accepted
+from annotator.store.labels import counts as overview
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.networks import adapting_again, configuration, embedding
+from annotator.store.runs import runs
 
 
 def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
     """Images, classes, decisions, labels, worker, run and problems; times are unix seconds.
 
-    with_files    name the skipped files and the missing images, which may be many; otherwise they are only counted
+    Args:
+        with_files: Name the skipped files and the missing images, which may be many; otherwise they are only counted.
     """
     counts = overview.image_counts(db)
     worker = heartbeat.worker_state(db)

@@ -9,8 +9,10 @@ from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.snapshot.rankings import whole
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
-from annotator.store import auto_accepted, configuration, decisions, prediction_sources, runs
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted, decisions
+from annotator.store.networks import configuration
+from annotator.store.runs import prediction_sources, runs
 from models.catalogue import default_method
 
 NAMES_ALONE = "from the names alone"
@@ -19,8 +21,9 @@ NAMES_ALONE = "from the names alone"
 def missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
     """The unanswered cells most likely to be present, by falling probability.
 
-    class_id    only of this class; None: of all
-    limit       how many at most; None: all, which takes memory for every cell
+    Args:
+        class_id: Only of this class; None: of all.
+        limit: How many at most; None: all, which takes memory for every cell.
     """
     if limit is not None and (snapshot := read_snapshot(db)):
         depth = limit + snapshot.delta.changed_images  # among so many, `limit` are open
@@ -51,8 +54,9 @@ def suggestions_of(
 ) -> dict[int, list[Suggestion]]:
     """The suggestions of each image with a probability from `low` to `high`, by falling probability.
 
-    answered    image id -> the classes people have answered there
-    class_id    only of this class
+    Args:
+        answered: Image id -> the classes people have answered there.
+        class_id: Only of this class.
     """
     rows, known = predictions.rows(image_ids)
     result: dict[int, list[Suggestion]] = {}

@@ -11,9 +11,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from annotator.store import answer_times, speed_tests
-from annotator.store.answer_times import Answer
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import answer_times
+from annotator.store.labels.answer_times import Answer
+from annotator.store.people import speed_tests
 from models.statistics.time_regression import Times, fit_times
 
 NEWEST = 3000  # decisions that are read,
@@ -26,19 +27,20 @@ KINDS = ("grid", "image", "click")
 class TimeModel:
     """Seconds of the parts of an answer.
 
-    tile      to look at one image of a grid with one class in mind. Krishna et al., "Embracing Error to Enable Rapid
-              Crowdsourcing", CHI 2016: 0.1 s where images rush past and mistakes are undone by asking several people,
-              1.7 s where each is asked about by itself; a grid that one person scans lies between
-    change    to press one tile or one class: Card, Moran and Newell's keystroke-level model, CACM 1980, 1.1 s to point
-              and 0.2 s to press, less where the hand already lies
-    submit    to end a grid or an image and see the next
-    begin     to read what a grid asks about and turn to it: a change of task costs a second or two before the first
-              answer. Rogers and Monsell, Journal of Experimental Psychology: General, 1995, and a glance at an example
-    look      to take in one image
-    check     to decide for one more class whether the image shows it: between 0.34 s (Lin et al., "Microsoft
-              COCO", ECCV 2014: about 20,000 hours for 328,000 images, 8 people and 80 classes) and 1 s (Bearman et al.,
-              "What's the Point", ECCV 2016: 20 classes of PASCAL VOC)
-    click     to name one thing that an image shows: a look, a choice, and a key
+    Attributes:
+        tile: To look at one image of a grid with one class in mind. Krishna et al., "Embracing Error to Enable Rapid
+            Crowdsourcing", CHI 2016: 0.1 s where images rush past and mistakes are undone by asking several people, 1.7
+            s where each is asked about by itself; a grid that one person scans lies between.
+        change: To press one tile or one class: Card, Moran and Newell's keystroke-level model, CACM 1980, 1.1 s to
+            point and 0.2 s to press, less where the hand already lies.
+        submit: To end a grid or an image and see the next.
+        begin: To read what a grid asks about and turn to it: a change of task costs a second or two before the first
+            answer. Rogers and Monsell, Journal of Experimental Psychology: General, 1995, and a glance at an example.
+        look: To take in one image.
+        check: To decide for one more class whether the image shows it: between 0.34 s (Lin et al., "Microsoft COCO",
+            ECCV 2014: about 20,000 hours for 328,000 images, 8 people and 80 classes) and 1 s (Bearman et al., "What's
+            the Point", ECCV 2016: 20 classes of PASCAL VOC).
+        click: To name one thing that an image shows: a look, a choice, and a key.
     """
 
     tile: float = 0.35

@@ -17,8 +17,10 @@ from annotator.snapshot.time_model import (
     estimated,
     timed_answers,
 )
-from annotator.store import answer_times, classes, speed_tests
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import answer_times
+from annotator.store.people import speed_tests
 
 TILES, CHANGES = 24, 3  # of the grid whose seconds are reported
 NAMED = 1.5  # classes that an image is taken to show, of those it is asked about
@@ -39,11 +41,12 @@ ABOUT = {
 class Figure:
     """One time, in seconds, with its 95 % interval.
 
-    name       of the part or the task
-    about      what it is, in words
-    default    what is taken while nothing is known
-    answers    from how many timed answers it is estimated; with 0 the interval is that of the prior
-    an_hour, labels_an_hour    of a task: how many an hour has, without pauses, and how many labels; None of a part
+    Attributes:
+        name: Of the part or the task.
+        about: What it is, in words.
+        default: What is taken while nothing is known.
+        answers: From how many timed answers it is estimated; with 0 the interval is that of the prior.
+        an_hour, labels_an_hour: Of a task: how many an hour has, without pauses, and how many labels; None of a part.
     """
 
     name: str
@@ -61,11 +64,12 @@ class Figure:
 class TimeReport:
     """The times of one person.
 
-    annotator    "" for everybody together
-    answers      timed answers by kind: grid, image, click; tasks of the speed test included
-    tested       how many of them are tasks of the speed test
-    parts        the parts of the time model
-    tasks        some whole tasks
+    Attributes:
+        annotator: "" for everybody together.
+        answers: Timed answers by kind: grid, image, click; tasks of the speed test included.
+        tested: How many of them are tasks of the speed test.
+        parts: The parts of the time model.
+        tasks: Some whole tasks.
     """
 
     annotator: str

@@ -42,4 +42,4 @@ functions of a Database:
     without_pandas.py                                              imported first: sqlite_utils, without pandas
 """
 
-from annotator.store import without_pandas as without_pandas
+from annotator.store import _sqlite_utils as without_pandas

@@ -26,27 +26,27 @@ from starlette.routing import Route
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.roles import Role
 from annotator.settings import DEFAULT_PORT, login
-from annotator.store import members
-from annotator.store.database import fold
-from annotator.store.members import Member
-from annotator.store.private import write_private
-from annotator.ui import context
-from annotator.ui.access import ADDRESS, Access, local
-from annotator.ui.ahead import ReadAhead
-from annotator.ui.closed import PAGE
-from annotator.ui.door import Door
-from annotator.ui.ending import Ending
+from annotator.store.database.database import fold
+from annotator.store.disk.private import write_private
+from annotator.store.people import members
+from annotator.store.people.members import Member
+from annotator.ui.access import context
+from annotator.ui.access.access_keys import SERVED_TO_TEAM, Keys, address_with, own_secret
+from annotator.ui.access.error_pages import PAGE
+from annotator.ui.access.middleware import Door
+from annotator.ui.access.serving_modes import ADDRESS, Access, local
 from annotator.ui.export.running import exporting
-from annotator.ui.importing import importing
-from annotator.ui.keys import SERVED_TO_TEAM, Keys, address_with, own_secret
-from annotator.ui.logs import log_as_json
-from annotator.ui.navigation import PAGES
+from annotator.ui.parts.navigation import PAGES
 from annotator.ui.routes import ROUTES
-from annotator.ui.shell import shell
-from annotator.ui.sockets import set_up_connections
-from annotator.ui.streamlit_options import options
-from annotator.ui.uploads import sweep
-from annotator.ui.watch import Watch
+from annotator.ui.serving.logs import log_as_json
+from annotator.ui.serving.read_ahead import ReadAhead
+from annotator.ui.serving.shell import shell
+from annotator.ui.serving.shutdown import Ending
+from annotator.ui.serving.sockets import set_up_connections
+from annotator.ui.serving.streamlit_options import options
+from annotator.ui.serving.worker_watch import Watch
+from annotator.ui.work.importing import importing
+from annotator.ui.work.uploads import sweep
 
 # In a folder of its own: Streamlit takes a folder `pages` beside its script for pages of its own kind, and would show
 # an empty page for an address like /grid until somebody has opened the first page.
@@ -114,12 +114,14 @@ def serve(
 ) -> None:
     """Serve a project until told to end (Ctrl+C, SIGTERM).
 
-    access        to whom, and where
-    new_secret    no cookie or token given out before is accepted any more
-    json_log      log JSON, one object a line
+    Args:
+        access: To whom, and where.
+        new_secret: No cookie or token given out before is accepted any more.
+        json_log: Log JSON, one object a line.
 
-    Raises AnnotatorError when there is no such project or the port is in use, AlreadyRunning when the project is
-    being served already.
+    Raises:
+        AnnotatorError: There is no such project or the port is in use, AlreadyRunning when the project is being served
+            already.
     """
     context.open_project(project)
     paths = context.db().paths

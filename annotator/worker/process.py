@@ -21,19 +21,20 @@ from filelock import FileLock, Timeout
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
 from annotator.settings import BUSY_STATUS
-from annotator.store import heartbeat, jobs, unfinished_imports
-from annotator.store.arrays import sweep
-from annotator.store.database import Database
-from annotator.store.memory import give_back_freed
+from annotator.store.database import heartbeat, jobs
+from annotator.store.database.arrays import sweep
+from annotator.store.database.database import Database
+from annotator.store.imports import leftovers as unfinished_imports
+from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.worker.adapting.switching import NextBackbone, Starter
-from annotator.worker.comparing import Candidates
-from annotator.worker.context import Context, Stopped
-from annotator.worker.first_orders import FirstOrders
-from annotator.worker.heatmaps import Heatmaps
-from annotator.worker.layout import Mapmaker
-from annotator.worker.missing_features import MissingFeatures
-from annotator.worker.name_guesses import NameGuesses
-from annotator.worker.training import Training
+from annotator.worker.duties.comparing import Candidates
+from annotator.worker.duties.heatmaps import Heatmaps
+from annotator.worker.duties.layout import Mapmaker
+from annotator.worker.duties.name_guesses import NameGuesses
+from annotator.worker.features.context import Context, Stopped
+from annotator.worker.features.missing_features import MissingFeatures
+from annotator.worker.training.duty import Training
+from annotator.worker.training.first_orders import FirstOrders
 
 if TYPE_CHECKING:
     from models.ensemble.all_images import Scoring
@@ -98,8 +99,8 @@ class Worker:
 
     def run_forever(self) -> None:
         """Work until asked to stop."""
-        from annotator.worker.missing_files import MissingFiles
-        from annotator.worker.update_thread import UpdateThread  # importing torch takes seconds
+        from annotator.worker.features.missing_files import MissingFiles
+        from annotator.worker.training.update_thread import UpdateThread  # importing torch takes seconds
 
         updates = UpdateThread(self.db, lambda: self.context.cache)
         missing_files = MissingFiles(self.db)
@@ -176,7 +177,8 @@ class Worker:
 def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -> bool:
     """Compute the features of the network that is to be used next, and use it; False where a worker does it already.
 
-    progress    called with (images done, of)
+    Args:
+        progress: Called with (images done, of).
     """
     return _without_worker(project, progress, lambda worker, between: NextBackbone(worker.context, between).prepare())
 
@@ -184,7 +186,8 @@ def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -
 def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> bool:
     """Compute the features of the networks that are to be compared, and compare them; False where a worker does it.
 
-    progress    called with (images done, of)
+    Args:
+        progress: Called with (images done, of).
     """
 
     def compare(worker: Worker, between: Callable[[str, int, int], None]) -> None:
@@ -199,7 +202,8 @@ def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> b
 def guess_from_names(project: Path, progress: Callable[[int, int], None]) -> bool:
     """Guess classes from their names, patches included; False where a worker does it.
 
-    progress    called with (images done, of)
+    Args:
+        progress: Called with (images done, of).
     """
 
     def guess(worker: Worker, between: Callable[[str, int, int], None]) -> None:
@@ -219,7 +223,8 @@ def _without_worker(
 ) -> bool:
     """Do one of a worker's duties in this process, in the place of a worker; False where one is at work.
 
-    act    called with a worker, and what is to be called during long work with (state, done, of)
+    Args:
+        act: Called with a worker, and what is to be called during long work with (state, done, of).
     """
     try:
         worker = Worker(project)
@@ -240,9 +245,10 @@ def _without_worker(
 def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "Scoring | None" = None) -> Run | None:
     """Be the worker of a project until told to stop (SIGTERM, SIGINT, or, when watched, the end of standard input).
 
-    once       embed what is missing, train, publish, end
-    watched    started by the app: end with it, however it ends
-    scoring    scores all images of a training; None: this process does
+    Args:
+        once: Embed what is missing, train, publish, end.
+        watched: Started by the app: end with it, however it ends.
+        scoring: Scores all images of a training; None: this process does.
 
     Raises AlreadyRunning, or AnnotatorError when `once` has nothing to learn from.
     """

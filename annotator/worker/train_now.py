@@ -7,8 +7,10 @@ from pathlib import Path
 from annotator.cluster.connection import Use, check, connected
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.records import Run
-from annotator.store import configuration, heartbeat, jobs, runs
-from annotator.store.database import Database
+from annotator.store.database import heartbeat, jobs
+from annotator.store.database.database import Database
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
 
 POLL_SECONDS = 0.1
 
@@ -23,13 +25,15 @@ def train_now(
 ) -> Run:
     """Train on the decisions so far, even if none is newer than the last run.
 
-    method      the method of this and later runs, with its own defaults; None: the current one with its parameters
-    settings    `key=value`: parameters of this and later runs, which override those
-    on          where all images are scored: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py)
-    note        called with what a cluster could not do, one sentence each
+    Args:
+        method: The method of this and later runs, with its own defaults; None: the current one with its parameters.
+        settings: `key=value`: parameters of this and later runs, which override those.
+        on: Where all images are scored: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
+        note: Called with what a cluster could not do, one sentence each.
 
-    Raises AnnotatorError when there is nothing to learn from or the training failed; before anything is changed, for
-    an unknown method or parameter, or a value that the method rejects.
+    Raises:
+        AnnotatorError: There is nothing to learn from or the training failed; before anything is changed, for an
+            unknown method or parameter, or a value that the method rejects.
     """
     check(on)
     db = Database(project)
@@ -64,7 +68,7 @@ def _train_with_cluster(db: Database, on: str, choose_first: Callable[[], None],
     with connected(use) as ray:
         choose_first()
         from annotator.worker import process
-        from annotator.worker.scoring import ScoringOnCluster
+        from annotator.worker.training.scoring import ScoringOnCluster
 
         scoring = ScoringOnCluster(ray, use, db.paths.features(configuration.backbone(db)))
         try:

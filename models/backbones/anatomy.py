@@ -30,11 +30,12 @@ REGIONS = GRID * GRID  # of an image, row by row from the top left
 class Anatomy:
     """A network without its classifier.
 
-    whole          (images) -> features (N, D); (images, True) -> features and regions (N, REGIONS, D)
-    trunk, tail    the same in two: images -> map, map -> features; the trunk of what ends in no map does nothing
-    map_layer      a module inside the tail whose output Grad-CAM reads; None: it reads the trunk's map
-    to_map         what the map layer gives, as (N, K, h, w)
-    sees_regions   whether regions are told apart
+    Attributes:
+        whole: (images) -> features (N, D); (images, True) -> features and regions (N, REGIONS, D).
+        trunk, tail: The same in two: images -> map, map -> features; the trunk of what ends in no map does nothing.
+        map_layer: A module inside the tail whose output Grad-CAM reads; None: it reads the trunk's map.
+        to_map: What the map layer gives, as (N, K, h, w).
+        sees_regions: Whether regions are told apart.
     """
 
     whole: nn.Module

@@ -23,7 +23,8 @@ def settle_batch(backbone: Backbone) -> None:
 def largest_useful_batch(seconds: Callable[[int], float], first: int = FIRST, largest: int = LARGEST) -> int:
     """Images that a network takes at once when it is given as many as make it faster.
 
-    seconds    how long a pass of so many images takes; raises torch.OutOfMemoryError
+    Args:
+        seconds: How long a pass of so many images takes; raises torch.OutOfMemoryError.
     """
     batch, speed, tried = 1, 0.0, first
     while tried <= largest:

@@ -34,13 +34,17 @@ def heat_map(
 ) -> np.ndarray:
     """Which parts of an image speak for a class, or for each of several classes.
 
-    weight, bias  (C, D) and (C,), the linear head on the backbone's features
-    image         (3, S, S), as Backbone.preprocess gives it: uint8 in 0..255 or floating point in [0, 1]
-    class_index   one index below C, or several
-    returns       (S, S) float32 in [0, 1], 1 where the evidence is strongest; for several classes (K, S, S). All zeros
-                  for a class for which nothing in the image speaks. It covers the whole image, whose sides may differ
+    Args:
+        weight, bias: (C, D) and (C,), the linear head on the backbone's features.
+        image: (3, S, S), as Backbone.preprocess gives it: uint8 in 0..255 or floating point in [0, 1].
+        class_index: One index below C, or several.
 
-    Raises ValueError when shapes do not fit, a class index is out of range, or the network has no map to look at.
+    Returns:
+        (S, S) float32 in [0, 1], 1 where the evidence is strongest; for several classes (K, S, S). All zeros for a
+        class for which nothing in the image speaks. It covers the whole image, whose sides may differ.
+
+    Raises:
+        ValueError: Shapes do not fit, a class index is out of range, or the network has no map to look at.
     """
     wanted = [class_index] if isinstance(class_index, int | np.integer) else list(class_index)
     head = backbone.head(weight, bias)
@@ -74,11 +78,15 @@ def heat_map(
 def colour(heat: np.ndarray, longest: int = 160) -> np.ndarray:
     """A heat map as a small picture to lay over its image: see-through where cold, violet, orange, yellow where hot.
 
-    heat     (H, W) in [0, 1]
-    longest  pixels; a larger heat map is reduced to this
-    returns  (h, w, 4) uint8, red, green, blue, alpha
+    Args:
+        heat: (H, W) in [0, 1].
+        longest: Pixels; a larger heat map is reduced to this.
 
-    Raises ValueError when `heat` is not two-dimensional.
+    Returns:
+        (h, w, 4) uint8, red, green, blue, alpha.
+
+    Raises:
+        ValueError: `heat` is not two-dimensional.
     """
     if heat.ndim != 2:
         raise ValueError(f"One heat map is (H, W); this is {heat.shape}.")

@@ -17,13 +17,14 @@ CLASS_TOKEN, AVERAGE, ATTENTION = "class token and average of the patches", "ave
 class Curated:
     """A network.
 
-    about         for whom it is
-    licence       of its weights
-    parameters    of its image encoder
-    input_size    pixels, the side of the square that is used here; `pooling`: in words
-    reads_text    whether it knows texts, too (models/backbones/text_image.py)
-    repository    on the hub, with `file`; "" for those that are installed
-    extra         of this project's packages that it needs
+    Attributes:
+        about: For whom it is.
+        licence: Of its weights.
+        parameters: Of its image encoder.
+        input_size: Pixels, the side of the square that is used here; `pooling`: in words.
+        reads_text: Whether it knows texts, too (models/backbones/text_image.py).
+        repository: On the hub, with `file`; "" for those that are installed.
+        extra: Of this project's packages that it needs.
     """
 
     name: str

@@ -51,7 +51,8 @@ def fastest(
 
     Equal but for rounding: in half precision, by one or two hundredths of a vector's length.
 
-    asked   further arguments for the comparison with `network`: those with which it returns all its outputs
+    Args:
+        asked: Further arguments for the comparison with `network`: those with which it returns all its outputs.
 
     The function takes (N, 3, S, S) float32, channels_last, on `device`, and what else the network takes; call it under
     torch.inference_mode(). It returns what the network does.

@@ -12,8 +12,9 @@ from models.backbones.networks import Backbone
 class FeatureMaps:
     """Images to maps, in the fastest form this machine offers.
 
-    backbone    whose maps these are
-    shape       (K, h, w) of a map
+    Attributes:
+        backbone: Whose maps these are.
+        shape: (K, h, w) of a map.
     """
 
     def __init__(self, backbone: Backbone):

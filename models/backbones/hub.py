@@ -42,9 +42,11 @@ def cached(repository: str, file: str) -> Path | None:
 def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
     """Download a file of a repository, or go on with a download that was cut off, and check it.
 
-    show    called with (bytes, of all)
+    Args:
+        show: Called with (bytes, of all).
 
-    Raises ValueError: no network and not here, not on the hub, a content that is not what the hub says.
+    Raises:
+        ValueError: No network and not here, not on the hub, a content that is not what the hub says.
     """
     from huggingface_hub import constants, hf_hub_download
 
@@ -80,7 +82,8 @@ def licence(repository: str) -> str:
 def check(path: Path) -> None:
     """Compare a file of the cache with the SHA-256 that the hub named; other kinds of ETag are not looked at.
 
-    Raises ValueError when they differ; the file is deleted then, so that it can be downloaded again.
+    Raises:
+        ValueError: They differ; the file is deleted then, so that it can be downloaded again.
     """
     blob = path.resolve()
     if not SHA256.fullmatch(blob.name):

@@ -21,9 +21,10 @@ def save_network(
 ) -> None:
     """Write a network, with a linear classifier on its pooled features, into a folder.
 
-    source          says how its images are prepared: squashed to a square, as in models/backbones/networks.py
-    network         one of timm without a classifier; left as it is
-    weight, bias    (C, D) and (C,), the classifier; class_names: C of them
+    Args:
+        source: Says how its images are prepared: squashed to a square, as in models/backbones/networks.py.
+        network: One of timm without a classifier; left as it is.
+        weight, bias: (C, D) and (C,), the classifier; class_names: C of them.
 
     Raises ValueError when what was written does not give what the network gives, OSError when it cannot be written.
     """

@@ -38,26 +38,28 @@ OFFLINE_BACKBONES = tuple(PACKAGED)
 class Backbone:
     """A frozen pretrained network that ends in a feature vector.
 
-    name           as given to load_backbone
-    input_size     pixels, the side of the square that features() takes
-    mean, std      what its pixels in [0, 1] are shifted and divided by (features() does it)
-    interpolation  "bilinear" or "bicubic": how images were resized when it was trained
-    dimensions     D, the length of a feature vector
-    setting        in words, the form in which features() runs it
-    device         where it runs: a GPU, until its memory has no room for a single image, then the CPU
-    chunk          images that pass through the network at once; a larger batch is cut into so many. Halved where the
-                   memory of a GPU ends; batch_is_settled: whether it is the largest useful one (batches.py)
-    whole          trunk and tail in one, and the regions (models/backbones/anatomy.py)
-    trunk, tail    image -> map -> (N, D); the map is (N, K, h, w) where the network ends in one, otherwise the trunk
-                   does nothing and the tail is the whole network
-    map_layer      a module inside the tail whose output Grad-CAM reads, as to_map turns it; None: the trunk's map
-    sees_regions   whether features_and_regions() tells regions apart
+    Attributes:
+        name: As given to load_backbone.
+        input_size: Pixels, the side of the square that features() takes.
+        mean, std: What its pixels in [0, 1] are shifted and divided by (features() does it).
+        interpolation: "bilinear" or "bicubic": how images were resized when it was trained.
+        dimensions: D, the length of a feature vector.
+        setting: In words, the form in which features() runs it.
+        device: Where it runs: a GPU, until its memory has no room for a single image, then the CPU.
+        chunk: Images that pass through the network at once; a larger batch is cut into so many. Halved where the memory
+            of a GPU ends; batch_is_settled: whether it is the largest useful one (batches.py).
+        whole: Trunk and tail in one, and the regions (models/backbones/anatomy.py).
+        trunk, tail: Image -> map -> (N, D); the map is (N, K, h, w) where the network ends in one, otherwise the trunk
+            does nothing and the tail is the whole network.
+        map_layer: A module inside the tail whose output Grad-CAM reads, as to_map turns it; None: the trunk's map.
+        sees_regions: Whether features_and_regions() tells regions apart.
     """
 
     def __init__(self, name: str, source: Pretrained, device: str = "cpu", say: Callable[[str], None] | None = None):
         """Take the classifier off `source.network` (which is changed) and get it ready on `device`.
 
-        say    told in a sentence when it goes on on another device; None: a warning
+        Args:
+            say: Told in a sentence when it goes on on another device; None: a warning.
         """
         self.name = name
         self.input_size = source.input_size
@@ -98,7 +100,8 @@ class Backbone:
         images  (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]
         returns (N, 3, S, S)
 
-        Raises ValueError when the shape is another.
+        Raises:
+            ValueError: The shape is another.
         """
         size = self.input_size
         if images.ndim != 4 or tuple(images.shape[1:]) != (3, size, size):
@@ -133,8 +136,11 @@ class Backbone:
     def features(self, images: torch.Tensor) -> torch.Tensor:
         """Feature vectors of images.
 
-        images   (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]; N may be 0
-        returns  (N, D) float32, on the CPU
+        Args:
+            images: (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]; N may be 0.
+
+        Returns:
+            (N, D) float32, on the CPU.
 
         May be called from several threads at once. Raises ValueError when the shape is another.
         """
@@ -146,8 +152,11 @@ class Backbone:
     def features_and_regions(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Feature vectors of images and of their regions, in one pass.
 
-        images   as for features()
-        returns  (N, D) float32, exactly what features() gives, and (N, REGIONS, D) float32, both on the CPU
+        Args:
+            images: As for features().
+
+        Returns:
+            (N, D) float32, exactly what features() gives, and (N, REGIONS, D) float32, both on the CPU.
 
         The regions are a GRID x GRID grid, row by row from the top left, with the borders of torch's adaptive average
         pooling: neighbours share a row where a map does not divide evenly. A region is a vector of the same kind as the
@@ -212,7 +221,8 @@ class Backbone:
     def head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Linear:
         """A frozen linear layer, features (N, D) to logits (N, C), that holds copies of weight (C, D) and bias (C,).
 
-        Raises ValueError when they do not fit the backbone or each other.
+        Raises:
+            ValueError: They do not fit the backbone or each other.
         """
         weight = torch.as_tensor(weight, dtype=torch.float32, device=self.device)
         bias = torch.as_tensor(bias, dtype=torch.float32, device=self.device)
@@ -243,7 +253,8 @@ def loaded(
 ) -> Backbone:
     """The backbone of a network on `device`; where the GPU has no room for it, which `say` is told, on the CPU.
 
-    device    None: a GPU if there is one
+    Args:
+        device: None: a GPU if there is one.
     """
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if torch.device(device).type == "cuda":
@@ -260,11 +271,12 @@ def load_backbone(name: str = DEFAULT_BACKBONE, device: str | None = "cpu") -> B
     """The pretrained backbone of that name, frozen and ready on `device` ("cpu", "cuda", "cuda:1", ...; None: a GPU if
     there is one).
 
-    name  one of OFFLINE_BACKBONES (installed with this project), else any that a source knows
-          (models/backbones/sources), or several joined by "+"
+    Args:
+        name: One of OFFLINE_BACKBONES (installed with this project), else any that a source knows
+            (models/backbones/sources), or several joined by "+".
 
-    Raises ValueError for a name no library knows (near names are listed) and for weights that cannot be had (the ones
-    that need no download are named). The weights are never random, but for a plug-in that
-    says otherwise.
+    Raises:
+        ValueError: For a name no library knows (near names are listed) and for weights that cannot be had (the ones
+            that need no download are named). The weights are never random, but for a plug-in that says otherwise.
     """
     return loaded(name, lambda: pretrained(name), device)

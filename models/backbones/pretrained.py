@@ -22,10 +22,12 @@ MOST_JOINED = 4
 def pretrained(name: str) -> Pretrained:
     """The network of that name with its published weights, on the CPU and in eval mode.
 
-    name  one that a source knows (sources/), or several joined by "+"
+    Args:
+        name: One that a source knows (sources/), or several joined by "+".
 
-    Raises ValueError when no library knows the name (near names are listed), when the weights cannot be had, or when
-    a packaged file is not the one that was published; the message names the networks that need no download.
+    Raises:
+        ValueError: No library knows the name (near names are listed), when the weights cannot be had, or when a
+            packaged file is not the one that was published; the message names the networks that need no download.
     """
     parts = parts_of(name)
     if len(parts) == 1:

@@ -16,10 +16,11 @@ from models.backbones.sources.source import Pretrained, TextEncoder
 class TextImage:
     """A text-image network.
 
-    name         as of its backbone
-    backbone     its images
-    dimensions   E, of the space that both share
-    scale, bias  the network's logit of an image and a text is scale * (image @ text) + bias
+    Attributes:
+        name: As of its backbone.
+        backbone: Its images.
+        dimensions: E, of the space that both share.
+        scale, bias: The network's logit of an image and a text is scale * (image @ text) + bias.
     """
 
     def __init__(self, backbone: Backbone, source: Pretrained):

@@ -22,11 +22,12 @@ ROWS = 256  # images scored at once: their codes as float32 fit into a cache
 class Known:
     """What is known of n images beside their features.
 
-    rows        (m,) int64, ascending: which of them have a label
-    labels      (m, C) int8 of those
-    unbiased    (m, C) bool, which of these labels are unbiased answers
-    halves      (m,) int64, which half each belongs to (stacking.py)
-    outside     inputs (n, C) of each model from elsewhere
+    Attributes:
+        rows: (m,) int64, ascending: which of them have a label.
+        labels: (m, C) int8 of those.
+        unbiased: (m, C) bool, which of these labels are unbiased answers.
+        halves: (m,) int64, which half each belongs to (stacking.py).
+        outside: Inputs (n, C) of each model from elsewhere.
     """
 
     rows: np.ndarray
@@ -73,9 +74,10 @@ class Scoring(Protocol):
     ) -> np.ndarray:
         """Probabilities (N, C) float32.
 
-        features, region_codes    of all N images, read by rows
-        known                     rows -> what is known of these images
-        tell                      called now and then; what it raises ends the scoring
+        Args:
+            features, region_codes: Of all N images, read by rows.
+            known: Rows -> what is known of these images.
+            tell: Called now and then; what it raises ends the scoring.
         """
         ...
 
@@ -91,7 +93,8 @@ def score_here(
 ) -> np.ndarray:
     """`Scoring` by this process.
 
-    empty    makes the array of the result, such as one that lies on the disk
+    Args:
+        empty: Makes the array of the result, such as one that lies on the disk.
     """
     result = empty((len(features), classes), np.float32)
 

@@ -55,10 +55,11 @@ def fit_answered_head(
 ) -> AnsweredHead:
     """Fit it to labels (n, C) in {0, 1} with weights (n, C), first to whole images and from there on to regions.
 
-    units      (n, D) whole images
-    start      of_wholes of the head before; nothing, or weights of another shape: from the share of each class
-    regions    of some of these images, by their rows: read once, and only where there are EXAMPLES positives a class;
-               None: whole images alone
+    Args:
+        units: (n, D) whole images.
+        start: of_wholes of the head before; nothing, or weights of another shape: from the share of each class.
+        regions: Of some of these images, by their rows: read once, and only where there are EXAMPLES positives a class;
+            None: whole images alone.
 
     The steps to regions are few, and from whole images each time: going on from the best regions of the head before, it
     learned those by heart, and ranked worse as long as few images had an answer.

@@ -31,10 +31,14 @@ class Basis:
     def of(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
         """The AXES directions in which rows differ most from the centre (D,): principal components (Pearson, 1901).
 
-        blocks    the rows, less the centre: (n, D) each
-        returns   axes of all D directions where D is smaller; the one with the largest differences last
+        Args:
+            blocks: The rows, less the centre: (n, D) each.
 
-        Raises ValueError when some of the rows are not finite.
+        Returns:
+            Axes of all D directions where D is smaller; the one with the largest differences last.
+
+        Raises:
+            ValueError: Some of the rows are not finite.
         """
         products, count = torch.zeros(len(centre), len(centre)), 0
         for block in blocks:
@@ -85,10 +89,11 @@ class GrowingCodes(Generic[Codes]):
     ) -> Codes:
         """The codes of all images.
 
-        source    where the images are from; with another one everything begins anew
-        images    how many there are now
-        learn     learns a basis from them
-        encode    codes those from a row on
+        Args:
+            source: Where the images are from; with another one everything begins anew.
+            images: How many there are now.
+            learn: Learns a basis from them.
+            encode: Codes those from a row on.
         """
         doubled = self._learned_from < self._sample and images >= 2 * self._learned_from
         if self._basis is None or self._codes is None or self._source is not source or doubled:

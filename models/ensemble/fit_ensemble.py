@@ -55,14 +55,15 @@ SUREST = 1e-4  # predictions of the ridge model, which are not bounded, are clip
 class Ensemble:
     """The two models of `auto`: they give probabilities for any image whose features are given.
 
-    whole       a Head on the roots of pooled features
-    weight      (D, C) of the ridge model, on centred roots of length 1
-    centre      (D,) mean root of whole images
-    middle      (D,) mean of what the ridge model was fitted to, and level (C,) its prediction there
-    marked      (C,) share of the labeled images on which each class was marked
-    gains       two (C,): how much higher than the whole the best region scores on average; subtracted again
-    head_share  weight of the first model in the average of their logits
-    raised      (C,) what is added to the logits of a class that is marked more rarely than others where it is there
+    Attributes:
+        whole: A Head on the roots of pooled features.
+        weight: (D, C) of the ridge model, on centred roots of length 1.
+        centre: (D,) mean root of whole images.
+        middle: (D,) mean of what the ridge model was fitted to, and level (C,) its prediction there.
+        marked: (C,) share of the labeled images on which each class was marked.
+        gains: Two (C,): how much higher than the whole the best region scores on average; subtracted again.
+        head_share: Weight of the first model in the average of their logits.
+        raised: (C,) what is added to the logits of a class that is marked more rarely than others where it is there.
     """
 
     def __init__(self, method: Auto, dimensions: int, classes: int):
@@ -80,10 +81,13 @@ class Ensemble:
     ) -> np.ndarray:
         """The probability of every class in every image.
 
-        features    (N, D) float16 or float32, pooled
-        region_codes    of the same images; None: without
-        tell        called every few hundred images
-        returns     (N, C) float32 in [0, 1], nan in the columns of classes nobody has marked
+        Args:
+            features: (N, D) float16 or float32, pooled.
+            region_codes: Of the same images; None: without.
+            tell: Called every few hundred images.
+
+        Returns:
+            (N, C) float32 in [0, 1], nan in the columns of classes nobody has marked.
         """
         out = np.empty((len(features), len(self.marked)), np.float32)
         columns = self.columns()
@@ -123,9 +127,10 @@ class Ensemble:
 class Columns:
     """Weights of several models side by side, so that one product scores an image, and one its regions.
 
-    of_head, bias    (D, C) and (C,), on roots of features
-    of_units         (D, M), on roots that are centred and of length 1
-    centre           (D,)
+    Args:
+        of_head, bias: (D, C) and (C,), on roots of features.
+        of_units: (D, M), on roots that are centred and of length 1.
+        centre: (D,).
     """
 
     def __init__(self, of_head: Tensor, bias: Tensor, of_units: Tensor, centre: Tensor):
@@ -172,17 +177,19 @@ def fit_ensemble(
 ) -> Iterator[Epoch]:
     """Trains the ensemble from scratch; steps once an epoch of the first head, and is complete when the iterator ends.
 
-    features    (N, D) float16 or float32 of all images, also of unlabeled ones
-    region_codes    of the same images; None to train without
-    rows        (n,) which of them are labeled
-    labels      (n, C) int8 of those, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
-                seed
-    tell        called now and then during the long steps
-    checked     whether the features are known to be finite
-    learned     what is learned from the labeled images; None: all of them
+    Args:
+        features: (N, D) float16 or float32 of all images, also of unlabeled ones.
+        region_codes: Of the same images; None to train without.
+        rows: (n,) which of them are labeled.
+        labels: (n, C) int8 of those, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
+            seed.
+        tell: Called now and then during the long steps.
+        checked: Whether the features are known to be finite.
+        learned: What is learned from the labeled images; None: all of them.
 
-    Raises ValueError as `fit` does, for rows out of range, region codes of another number of images, and features of
-    unlabeled images that are not finite.
+    Raises:
+        ValueError: As `fit` does, for rows out of range, region codes of another number of images, and features of
+            unlabeled images that are not finite.
     """
     everything, chosen = checked_features(features, ensemble.whole.dimensions), np.asarray(rows, np.int64)
     if len(chosen) and not (int(chosen.min()) >= 0 and int(chosen.max()) < len(everything)):

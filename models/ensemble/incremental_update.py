@@ -49,7 +49,8 @@ def keep_all_cores() -> None:
 def learn_basis(features: Features, seed: int = 0) -> Basis:
     """The directions in which images differ most: principal axes of centred roots of length 1.
 
-    features    (N, D) float16 or float32, pooled; rows that are not finite are left out
+    Args:
+        features: (N, D) float16 or float32, pooled; rows that are not finite are left out.
     """
     rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
     roots = root(as_tensor(features[rows]))
@@ -91,7 +92,8 @@ class ImageCodes:
 def encode(basis: Basis, features: Features, first: int = 0, empty: Empty = np.empty) -> ImageCodes:
     """The codes of images from row `first` on.
 
-    empty    makes the array that holds them, such as one that lies on the disk
+    Args:
+        empty: Makes the array that holds them, such as one that lies on the disk.
     """
     codes = torch.from_numpy(empty((len(features) - first, basis.axes.shape[1]), np.int8))
     for start in range(0, len(codes), ROWS):
@@ -103,10 +105,13 @@ def encode(basis: Basis, features: Features, first: int = 0, empty: Empty = np.e
 def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.ndarray:
     """The correction of one class's logits: (K + 1,) float64, a weight for every coordinate, and the bias.
 
-    codes     (n, K) float32 of the images that were answered since the training
-    base      (n,) probabilities that the training gave them
-    states    (n,) int8, 1 present, -1 absent
-    returns   zeros where nothing was answered
+    Args:
+        codes: (n, K) float32 of the images that were answered since the training.
+        base: (n,) probabilities that the training gave them.
+        states: (n,) int8, 1 present, -1 absent.
+
+    Returns:
+        Zeros where nothing was answered.
 
     Penalised logistic regression with an offset (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning,
     2009, sec. 4.4 and 18.4). With fewer answers than coordinates it is solved in the space that the answers span, where
@@ -127,10 +132,11 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
 def corrected(codes: ImageCodes, images: np.ndarray, base: np.ndarray, corrections: np.ndarray) -> np.ndarray:
     """The probabilities of some classes after their corrections, (N, c) float16.
 
-    codes          of all images
-    images         (N,) int64, which of them is that of each row of base
-    base           (N, c) probabilities that the training gave them; nan stays nan
-    corrections    (c, K + 1) from fit_correction
+    Args:
+        codes: Of all images.
+        images: (N,) int64, which of them is that of each row of base.
+        base: (N, c) probabilities that the training gave them; nan stays nan.
+        corrections: (c, K + 1) from fit_correction.
     """
     weights, biases = torch.from_numpy(corrections[:, :-1].T).float(), torch.from_numpy(corrections[:, -1]).float()
     out = np.empty(base.shape, np.float16)

@@ -32,9 +32,10 @@ QUOTA = 0.5  # share of them that is shared out among the classes before the res
 class Learned:
     """What is learned from labeled images.
 
-    places     (m,) int64, which of them a model goes through one by one
-    roots      (m, D) float32 of their pooled features
-    moments    of those that the ridge model learns from; None: it learns from these, too
+    Attributes:
+        places: (m,) int64, which of them a model goes through one by one.
+        roots: (m, D) float32 of their pooled features.
+        moments: Of those that the ridge model learns from; None: it learns from these, too.
     """
 
     places: np.ndarray
@@ -45,12 +46,15 @@ class Learned:
 def learned_rows(labels: np.ndarray, most: int, first: np.ndarray, order: np.ndarray) -> np.ndarray:
     """(m,) int64, ascending: rows that are learned from, all classes among them that have a label "present".
 
-    labels    (n, C) int8
-    most      rows; more only where there are as many classes
-    first     (n,) bool, rows that come before others
-    order     (n,) float in [0, 1), different numbers: of equal rows the lower one comes first. An image that keeps its
-              number from one training to the next is learned from in both, mostly.
-    returns   all rows where there are no more
+    Args:
+        labels: (n, C) int8.
+        most: Rows; more only where there are as many classes.
+        first: (n,) bool, rows that come before others.
+        order: (n,) float in [0, 1), different numbers: of equal rows the lower one comes first. An image that keeps its
+            number from one training to the next is learned from in both, mostly.
+
+    Returns:
+        All rows where there are no more.
     """
     images, classes = labels.shape
     if images <= most:
@@ -75,9 +79,10 @@ def gathered(
 ) -> tuple[Learned, list[Learned]]:
     """All images that are learned from one by one, and those of each part; the parts share the roots of the whole.
 
-    features    (N, D) of all images
-    rows        (n,) which of them are labeled
-    places      of each part, ascending: which of the labeled images are learned from
+    Args:
+        features: (N, D) of all images.
+        rows: (n,) which of them are labeled.
+        places: Of each part, ascending: which of the labeled images are learned from.
     """
     wanted = rows[np.concatenate(places)]
     roots = torch.empty(len(wanted), features.shape[1])
@@ -104,10 +109,11 @@ def summed(
 ) -> list[Moments]:
     """The moments of each part.
 
-    centre      (D,) of units
-    rows        of each part, ascending: images
-    answers     of each part, as KeptSquares.moments takes them
-    kept        of each part: what was summed in the training before
+    Args:
+        centre: (D,) of units.
+        rows: Of each part, ascending: images.
+        answers: Of each part, as KeptSquares.moments takes them.
+        kept: Of each part: what was summed in the training before.
     """
     with one_thread(), ThreadPoolExecutor(threads, "squares", torch.set_num_threads, (1,)) as pool:
         work = [

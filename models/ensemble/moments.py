@@ -25,12 +25,13 @@ class Blanks:
 class Moments:
     """Sums over rows; those of two lists of rows add up to those of both.
 
-    count       of rows
-    sum         (D,)
-    products    (D, D) of rows with rows
-    answers     (C,) sum of answers
-    right       (D, C) products of rows with answers
-    blanks      of cells without an answer, 0 in both; None: there are none
+    Attributes:
+        count: Of rows.
+        sum: (D,).
+        products: (D, D) of rows with rows.
+        answers: (C,) sum of answers.
+        right: (D, C) products of rows with answers.
+        blanks: Of cells without an answer, 0 in both; None: there are none.
     """
 
     count: float

@@ -27,12 +27,13 @@ def log_naming_rates(
     """(C,) the logarithm of how much more often than usual each class is marked where it is there; 0 without a mark,
     and for a class whose marked cells the model cannot tell from others.
 
-    moments    of the images that the ridge model was fitted to, with answers less `level`
-    weight     (D, C) of the ridge model
-    level      (C,) share of the images on which each class is marked
-    ridge      as in Moments.solve
-    units      (m, D) of some of these images
-    marked     (m, C) bool, of the same
+    Args:
+        moments: Of the images that the ridge model was fitted to, with answers less `level`.
+        weight: (D, C) of the ridge model.
+        level: (C,) share of the images on which each class is marked.
+        ridge: As in Moments.solve.
+        units: (m, D) of some of these images.
+        marked: (m, C) bool, of the same.
 
     Predictions without the image itself are exact (Allen, "The relationship between variable selection and data
     augmentation", Technometrics 1974).

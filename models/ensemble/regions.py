@@ -37,8 +37,9 @@ class Regions(Protocol):
 class RegionCodes:
     """The regions of some images: basis.centre + (codes * basis.scales) @ basis.axes.T, nearly.
 
-    codes       (N, R, K) int8
-    lengths     (N, R, 1) float32: the exact distance of the region from the centre
+    Attributes:
+        codes: (N, R, K) int8.
+        lengths: (N, R, 1) float32: the exact distance of the region from the centre.
     """
 
     basis: Basis
@@ -70,10 +71,12 @@ class RegionCodes:
 def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
     """The axes along which the roots of regions differ most from the mean root of whole images.
 
-    features    (N, D), pooled
-    regions     (N, R, D) of the same images, taken by an array of rows: a memory map will do
+    Args:
+        features: (N, D), pooled.
+        regions: (N, R, D) of the same images, taken by an array of rows: a memory map will do.
 
-    Raises ValueError when some features or regions of the sample are not finite.
+    Raises:
+        ValueError: Some features or regions of the sample are not finite.
 
     Source: principal components (Pearson, 1901), about the mean of the whole images instead of their own.
     """

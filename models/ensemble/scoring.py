@@ -26,7 +26,8 @@ SUREST_LOGIT = float(np.log((1 - SUREST) / SUREST))
 class Scorer:
     """An ensemble and an answered-cell head with the images that they score.
 
-    features, region_codes    of all N images
+    Args:
+        features, region_codes: Of all N images.
     """
 
     def __init__(self, ensemble: Ensemble, head: AnsweredHead, features: Features, region_codes: Regions | None):
@@ -83,9 +84,10 @@ class EnsembleModel:
 class StackedScorer:
     """All models of a training of `auto` with enough answers (stacking.py).
 
-    whole       the models of all images
-    halves      those that have not seen one half; None where there was nothing to learn or to score
-    stackers    of each round
+    Attributes:
+        whole: The models of all images.
+        halves: Those that have not seen one half; None where there was nothing to learn or to score.
+        stackers: Of each round.
     """
 
     whole: Scorer

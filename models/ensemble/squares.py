@@ -48,11 +48,12 @@ class KeptSquares:
     ) -> Moments:
         """The moments of some images.
 
-        features    (N, D) of all images
-        centre      (D,) of the units
-        rows        (n,) int64, ascending: images
-        classes     C
-        answers     of some of the n: (m, C) float32, and (m, C) bool, which of them are blank; None where none are
+        Args:
+            features: (N, D) of all images.
+            centre: (D,) of the units.
+            rows: (n,) int64, ascending: images.
+            classes: C.
+            answers: Of some of the n: (m, C) float32, and (m, C) bool, which of them are blank; None where none are.
         """
         gone = self._gone(features, centre, rows)
         if gone is None:

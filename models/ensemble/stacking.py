@@ -80,11 +80,12 @@ def fit_stacked(
 ) -> "StackedModel":
     """`auto` with what unbiased answers add to it. Nothing is learned before its `epochs` have been gone through.
 
-    features, region_codes, rows, labels, mask, epochs, lr, batch, seed, tell    as in `models.ensemble.fit_ensemble`
-    unbiased       (n, C) bool, which labels are unbiased answers, of the rows
-    warm_start     weights of the training before
-    outside        scores of models from elsewhere, of all N images
-    scoring        scores all N images by what was learned
+    Args:
+        features, region_codes, rows, labels, mask, epochs, lr, batch, seed, tell: As in `models.ensemble.fit_ensemble`.
+        unbiased: (n, C) bool, which labels are unbiased answers, of the rows.
+        warm_start: Weights of the training before.
+        outside: Scores of models from elsewhere, of all N images.
+        scoring: Scores all N images by what was learned.
     """
     settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
     return StackedModel(
@@ -96,10 +97,12 @@ def fit_stacked(
 class StackedModel:
     """One training.
 
-    ensemble        the two models of `auto`, trained on all labels
-    probabilities   (N, C) float32, when `epochs` has ended
-    calibrated      whether the stacker was fitted to unbiased answers
-    outside_weights     (C, K) what it believes of each model from elsewhere (models/statistics/stacker.py), None before
+    Attributes:
+        ensemble: The two models of `auto`, trained on all labels.
+        probabilities: (N, C) float32, when `epochs` has ended.
+        calibrated: Whether the stacker was fitted to unbiased answers.
+        outside_weights: (C, K) what it believes of each model from elsewhere (models/statistics/stacker.py), None
+            before.
     """
 
     def __init__(
@@ -378,9 +381,10 @@ class StackedModel:
     ) -> list[Stacker]:
         """The stacker of each round, fitted to the unbiased answers of STACKED cells.
 
-        labels         (n, C) int8 of the labeled images
-        unanswered     (m,) usual scores of cells that nobody has answered
-        scores_of      images -> their scores by the models of all images; held_out_of: by those of the other half
+        Args:
+            labels: (n, C) int8 of the labeled images.
+            unanswered: (m,) usual scores of cells that nobody has answered.
+            scores_of: Images -> their scores by the models of all images; held_out_of: by those of the other half.
         """
         answered = np.flatnonzero(self.unbiased.any(1))
         answered = self._sampled(answered, max(1, int(self.unbiased.sum()) // len(answered)))

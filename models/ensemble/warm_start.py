@@ -13,8 +13,9 @@ HALVES = 2  # of the images: those of each are scored by models of the other
 class WarmStart:
     """What the next training goes on from; each worker has one instance.
 
-    weights    of the answered-cell heads, of whole images
-    squares    of the images of each half
+    Attributes:
+        weights: Of the answered-cell heads, of whole images.
+        squares: Of the images of each half.
     """
 
     weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)

@@ -26,7 +26,7 @@ from models.finetune.together import Together
 from models.finetune.views import Examples
 from models.finetune.whole_network import WholeNetwork
 from models.methods.base import Method
-from models.methods.published import EndToEnd
+from models.methods.end_to_end import EndToEnd
 
 WEAK_VIEWS = 2  # the image and its mirror image
 LR, BATCH, EPOCHS, WEIGHT_DECAY = 3e-4, 32, 4, 0.01
@@ -56,12 +56,14 @@ def adapt(
 ) -> NetworkTraining:
     """Train the last stages, one epoch at each step of what is returned; they are changed.
 
-    examples    the inputs of the first trained stage, of N images in WEAK_VIEWS views
-    labels      (N, C) int8, 1 present, -1 absent, 0 unanswered; mask (N, C) bool, False where somebody was unsure;
-                unbiased (N, C) bool, answers that were not chosen by their state
-    method      of the project: single positives go through its loss (answers.py)
+    Args:
+        examples: The inputs of the first trained stage, of N images in WEAK_VIEWS views.
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered; mask (N, C) bool, False where somebody was unsure;
+            unbiased (N, C) bool, answers that were not chosen by their state.
+        method: Of the project: single positives go through its loss (answers.py).
 
-    together    with other processes, each of which holds some of the images and calls this alike
+    Args:
+        together: With other processes, each of which holds some of the images and calls this alike.
 
     All else, and what is raised, as in fit_network; a training that goes on from a checkpoint ends with the same
     weights on a CPU as one that was not interrupted.
@@ -116,9 +118,10 @@ def features_of(
 ) -> np.ndarray:
     """The features of images by the last stages as they are now, (n, D) float16: those that the classifier reads.
 
-    as_backbone     those that a backbone of this network would give instead
-    rows            (n,) int64, which images; None: all
-    should_stop     called before every batch; may raise to end it
+    Args:
+        as_backbone: Those that a backbone of this network would give instead.
+        rows: (n,) int64, which images; None: all.
+        should_stop: Called before every batch; may raise to end it.
     """
     last_stages.to(examples.device).eval()
     features: list[np.ndarray] = []

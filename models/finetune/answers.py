@@ -18,7 +18,7 @@ from models.labels import PRESENT, UNSEEN
 from models.losses.base import Loss
 from models.methods.auto import Auto
 from models.methods.base import Method
-from models.methods.gr import GR
+from models.methods.published.gr import GR
 
 
 class Answers(Method):

@@ -33,7 +33,8 @@ def state_of(method: Method | Loss) -> dict[str, Any]:
 
     A method around another one names its attribute in a class attribute `inside`.
 
-    Raises TypeError naming an attribute of another kind.
+    Raises:
+        TypeError: Naming an attribute of another kind.
     """
     inside: tuple[str, ...] = getattr(method, "inside", ())
     return {
@@ -68,9 +69,11 @@ def save(path: Path, state: dict[str, Any]) -> None:
 def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
     """What `save` wrote, or None if there is no file yet.
 
-    identity    describes the training; must equal the file's entry "identity"
+    Args:
+        identity: Describes the training; must equal the file's entry "identity".
 
-    Raises ValueError when the file is damaged or belongs to another training; the message names the differences.
+    Raises:
+        ValueError: The file is damaged or belongs to another training; the message names the differences.
     """
     if not path.exists():
         return None

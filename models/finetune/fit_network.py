@@ -27,7 +27,7 @@ from models.finetune.views import Examples, in_order
 from models.linear.training import Array, Epoch, check_labels
 from models.losses.base import no_such
 from models.methods.base import Method, positive
-from models.methods.published import EndToEnd
+from models.methods.end_to_end import EndToEnd
 
 __all__ = ["NetworkTraining", "fit_network", "linear_start", "predict"]
 
@@ -54,30 +54,33 @@ def fit_network(
 ) -> "NetworkTraining":
     """Train `network` from its current weights, one epoch at each step of the iterator.
 
-    network         is moved to the device of the examples and changed; it gives logits (V x B, C), or a tuple that
-                    begins with them, for a batch in method.views views (models/finetune/views.py). If it has a
-                    `classifier`, that part gets settings.head_lr_scale times the learning rate
-    examples        the N images that have a label
-    labels          (N, C) int8, 1 present, -1 absent, 0 not looked at
-    settings        learning rate, batch, epochs, optimiser
-    mask            (N, C) bool, True where a cell may be used; None: all
-    seed            decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives
-                    the same weights
-    drop_last       leaves out the last batch of an epoch where it is not full (Cole et al. and LAGC do, in training)
-    precision       "auto": bfloat16, or scaled float16, where CUDA offers it, else float32; or one of "fp32", "bf16",
-                    "fp16". Losses are always computed in float32
-    learned         what the method learned beside the network in a linear_start, as its start
-    best            called when a new stage begins (Method.starts_afresh): the weights to continue with, as
-                    `NetworkTraining.weights` gave them; None, or without this: the averaged ones if there are any,
-                    else the last
-    checkpoint      a file: if it exists, the training continues from it; it is replaced after every epoch
-    should_stop     called before every batch; once it returns True, the iterator ends without finishing the epoch
+    Args:
+        network: Is moved to the device of the examples and changed; it gives logits (V x B, C), or a tuple that begins
+            with them, for a batch in method.views views (models/finetune/views.py). If it has a `classifier`, that part
+            gets settings.head_lr_scale times the learning rate.
+        examples: The N images that have a label.
+        labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
+        settings: Learning rate, batch, epochs, optimiser.
+        mask: (N, C) bool, True where a cell may be used; None: all.
+        seed: Decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives the
+            same weights.
+        drop_last: Leaves out the last batch of an epoch where it is not full (Cole et al. and LAGC do, in training).
+        precision: "auto": bfloat16, or scaled float16, where CUDA offers it, else float32; or one of "fp32", "bf16",
+            "fp16". Losses are always computed in float32.
+        learned: What the method learned beside the network in a linear_start, as its start.
+        best: Called when a new stage begins (Method.starts_afresh): the weights to continue with, as
+            `NetworkTraining.weights` gave them; None, or without this: the averaged ones if there are any, else the
+            last.
+        checkpoint: A file: if it exists, the training continues from it; it is replaced after every epoch.
+        should_stop: Called before every batch; once it returns True, the iterator ends without finishing the epoch.
 
-    together        with other processes, each of which calls this alike; should_stop must not differ between them
+    Args:
+        together: With other processes, each of which calls this alike; should_stop must not differ between them.
 
-    Raises ValueError at once for shapes that do not fit, no image, a learning rate that is none, an unknown optimiser
-    or precision, or a checkpoint of another training; at a step when an image cannot be read (named) or the loss is not
-    finite.
+    Raises:
+        ValueError: At once for shapes that do not fit, no image, a learning rate that is none, an unknown optimiser or
+            precision, or a checkpoint of another training; at a step when an image cannot be read (named) or the loss
+            is not finite.
     """
     labels, mask = check_labels(labels, mask, len(examples), _columns(labels))
     if settings.epochs < 1 or settings.batch < 1:
@@ -97,10 +100,11 @@ def fit_network(
 class NetworkTraining(Iterator[Epoch]):
     """One training in progress.
 
-    network     as of the last epoch
-    average     a network with the running average of the weights (Method.average_decay), which usually predicts better;
-                None for methods without one
-    history     the finished epochs, including those before a kill
+    Attributes:
+        network: As of the last epoch.
+        average: A network with the running average of the weights (Method.average_decay), which usually predicts
+            better; None for methods without one.
+        history: The finished epochs, including those before a kill.
     """
 
     def __init__(self, network, examples, labels, mask, method, settings, seed, drop_last, precision, together=None):
@@ -152,8 +156,9 @@ class NetworkTraining(Iterator[Epoch]):
     def predict(self, examples: Examples | None = None, which: str | None = None) -> np.ndarray:
         """Probabilities of images, (N, C) float32.
 
-        examples    None: the training images
-        which       a name of `networks`; None: the average if there is one
+        Args:
+            examples: None: the training images.
+            which: A name of `networks`; None: the average if there is one.
         """
         networks = self.networks()
         network = networks[which or ("average" if "average" in networks else "network")]
@@ -335,7 +340,8 @@ def predict(
     amp         a half-precision type to compute in; None: float32
     should_stop called before every batch; may raise to end the prediction
 
-    Raises ValueError naming images that cannot be read.
+    Raises:
+        ValueError: Naming images that cannot be read.
     """
     device = examples.device
     turn = getattr(method, "probabilities", None) or (lambda outputs: torch.sigmoid(_logits(outputs)))

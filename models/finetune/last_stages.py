@@ -61,8 +61,9 @@ class LastStages(nn.Module):
 class StageInputs:
     """Images to inputs of the first trained stage, in the fastest form this machine offers.
 
-    backbone    prepares the images
-    shape       of what it gives of one image
+    Attributes:
+        backbone: Prepares the images.
+        shape: Of what it gives of one image.
     """
 
     def __init__(self, backbone: Backbone, front: nn.Module):
@@ -82,9 +83,11 @@ class StageInputs:
 def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStages, str]:
     """The frozen part, the trained part, and in words what is trained.
 
-    source      as `backbone` was made of it; left as it is
+    Args:
+        source: As `backbone` was made of it; left as it is.
 
-    Raises ValueError for a network whose stages are not known, or that does more than pass one on to the next.
+    Raises:
+        ValueError: For a network whose stages are not known, or that does more than pass one on to the next.
     """
     network: Any = source.network
     if source.library != "timm":

@@ -30,12 +30,15 @@ def linear_start(
 ) -> list[Tensor]:
     """Initialise the network's classifier: train it with `method` on the pooled features of the frozen backbone.
 
-    network     with `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten,
-                except for classes without a positive
-    score       the quality of a head (validation mAP); the best epoch is used. None: the last one
-    pooled      gives the pooled features of all images, where not this process computes them all; None: it does
-    returns     what the method learned beside the classifier (ROLE: the logits of its label estimates), for
-                fit_network(learned=...)
+    Args:
+        network: With `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten,
+            except for classes without a positive.
+        score: The quality of a head (validation mAP); the best epoch is used. None: the last one.
+        pooled: Gives the pooled features of all images, where not this process computes them all; None: it does.
+
+    Returns:
+        What the method learned beside the classifier (ROLE: the logits of its label estimates), for
+        fit_network(learned=...).
 
     Everything else as in models.linear.training.fit. Source: LinearInit of Cole et al. 2021, section 4.3: 25 epochs,
     features without augmentation.
@@ -69,7 +72,8 @@ def pooled_features(
 ) -> Tensor:
     """`network.features` of each image without augmentation: (N, D) float32, on the device of the examples.
 
-    should_stop     called before every batch; may raise to end the computation
+    Args:
+        should_stop: Called before every batch; may raise to end the computation.
     """
     network.eval()
     pooled = cast("Callable[[Tensor], Tensor]", network.features)

@@ -8,8 +8,8 @@ from torch.optim import SGD, Adam, AdamW, Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
 from models.losses.base import no_such
-from models.methods.consistency import one_cycle
-from models.methods.published import EndToEnd
+from models.methods.end_to_end import EndToEnd
+from models.methods.published.consistency import one_cycle
 
 OPTIMISERS = ("adam", "sgd", "adamw_onecycle")
 
@@ -19,12 +19,14 @@ def new_optimiser(
 ) -> tuple[Optimizer, OneCycleLR | None]:
     """A new optimiser, and its schedule if it has one.
 
-    network     parameters that require no gradient are left out; a part called `classifier` gets its own rate
-    learned     what the method learns besides (Method.learned); it has no weight decay
-    steps       the largest number of steps, for the schedule
-    frozen      only the classifier is trained, at settings.linear_lr
+    Args:
+        network: Parameters that require no gradient are left out; a part called `classifier` gets its own rate.
+        learned: What the method learns besides (Method.learned); it has no weight decay.
+        steps: The largest number of steps, for the schedule.
+        frozen: Only the classifier is trained, at settings.linear_lr.
 
-    Raises ValueError for an unknown optimiser, or a network with nothing to train.
+    Raises:
+        ValueError: For an unknown optimiser, or a network with nothing to train.
     """
     classifier = getattr(network, "classifier", None)
     top = list(classifier.parameters()) if isinstance(classifier, nn.Module) else []
@@ -84,8 +86,9 @@ class Steps:
 def average_into(average: nn.Module, network: nn.Module, decay: float, step: int) -> None:
     """Move every entry of the average's state_dict towards the network's.
 
-    decay   weight of the old average (published: 0.9997)
-    step    the number of updates, including this one
+    Args:
+        decay: Weight of the old average (published: 0.9997).
+        step: The number of updates, including this one.
 
     At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
     many. So it is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps it

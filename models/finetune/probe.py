@@ -28,7 +28,8 @@ def head_of(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """What gives probabilities (m, C) float32 of features (m, D): a head that is fitted to some images.
 
-    features    (n, D) of the images with labels (n, C) in 1, -1, 0, mask and unbiased (n, C) bool
+    Args:
+        features: (n, D) of the images with labels (n, C) in 1, -1, 0, mask and unbiased (n, C) bool.
     """
     roots = root(as_tensor(features))
     centre = roots.mean(0)

@@ -16,8 +16,9 @@ from torch.nn.parallel import DistributedDataParallel
 class Together:
     """One of several processes in torch's default process group.
 
-    rank, of    this process, and how many there are
-    owner       (N,) int64: which process holds each image
+    Attributes:
+        rank, of: This process, and how many there are.
+        owner: (N,) int64: which process holds each image.
     """
 
     def __init__(self, owner: Tensor, rank: int | None = None, of: int | None = None):

@@ -32,7 +32,8 @@ MOST_WORKERS = 16  # beyond that, loader threads wait for Python's global lock
 class Examples(ABC):
     """The images of one data set in the form a network takes them.
 
-    device  where batches are made ready, and where the network belongs
+    Attributes:
+        device: Where batches are made ready, and where the network belongs.
     """
 
     device: torch.device
@@ -45,13 +46,17 @@ class Examples(ABC):
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
         """Some images, ready for the network.
 
-        rows        (B,) int64, which images
-        views       how many views of each; 1 when not training
-        train       whether views are random; False: the images as they are
-        generator   decides what is random (on the CPU)
-        returns     (views x B, ...) float32 on `device`: all images in view 0, then all in view 1, ...
+        Args:
+            rows: (B,) int64, which images.
+            views: How many views of each; 1 when not training.
+            train: Whether views are random; False: the images as they are.
+            generator: Decides what is random (on the CPU).
 
-        Raises ValueError naming the images that cannot be read, and why.
+        Returns:
+            (views x B, ...) float32 on `device`: all images in view 0, then all in view 1, ...
+
+        Raises:
+            ValueError: Naming the images that cannot be read, and why.
         """
 
     def batches(
@@ -80,12 +85,13 @@ class ImageExamples(Examples):
     ):
         """Nothing is opened yet.
 
-        open_image      a path -> its picture (Pillow, mode RGB); whatever it raises is reported with the path
-        size            pixels, both sides of what the network sees; aspect ratios are not kept
-        mean, std       of pixel values in [0, 1], taken off and divided by; None: left as they are, in [0, 1]
-        interpolation   "bilinear" or "bicubic"
-        workers         threads that decode; None: one a core, at most 16
-        keep_bytes      decoded pictures (600 kB each at 448 pixels) are kept in memory up to this, not decoded again
+        Args:
+            open_image: A path -> its picture (Pillow, mode RGB); whatever it raises is reported with the path.
+            size: Pixels, both sides of what the network sees; aspect ratios are not kept.
+            mean, std: Of pixel values in [0, 1], taken off and divided by; None: left as they are, in [0, 1].
+            interpolation: "bilinear" or "bicubic".
+            workers: Threads that decode; None: one a core, at most 16.
+            keep_bytes: Decoded pictures (600 kB each at 448 pixels) are kept in memory up to this, not decoded again.
         """
         self.paths, self.open_image, self.size = list(paths), open_image, size
         self.interpolation = InterpolationMode(interpolation)
@@ -184,9 +190,10 @@ class MapExamples(Examples):
     def __init__(self, maps: Sequence[np.ndarray], *, weak: int = 1, device: str | torch.device = "cpu"):
         """The maps are read when they are needed, so they may lie on the disk.
 
-        maps    of each image (V, K, h, w) of floats: its views. The first is the image as it is; with it, the first
-                `weak` are weak views, all others strong ones. V may differ from image to image
-        weak    how many views are weak; the plain image and its mirror image make 2
+        Args:
+            maps: Of each image (V, K, h, w) of floats: its views. The first is the image as it is; with it, the first
+                `weak` are weak views, all others strong ones. V may differ from image to image.
+            weak: How many views are weak; the plain image and its mirror image make 2.
         """
         self.maps, self.weak = maps, weak
         self.device = torch.device(device)

@@ -58,11 +58,15 @@ class MapNetwork(nn.Module):
 def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 0) -> nn.Module:
     """The network that `method` trains end to end, in float32 on the CPU; `seed` decides the weights of new layers.
 
-    source      from models.backbones.pretrained.pretrained; its network is taken over and changed
-    returns     (V x B, 3, S, S) -> logits (V x B, C). A WholeNetwork, or for a method that reads maps a MapNetwork, in
-                which a ResNet's stem and first stage are frozen, as in the published code of LAGC
+    Args:
+        source: From models.backbones.pretrained.pretrained; its network is taken over and changed.
 
-    Raises ValueError when the method needs maps and the last map of this network is not known.
+    Returns:
+        (V x B, 3, S, S) -> logits (V x B, C). A WholeNetwork, or for a method that reads maps a MapNetwork, in which a
+        ResNet's stem and first stage are frozen, as in the published code of LAGC.
+
+    Raises:
+        ValueError: The method needs maps and the last map of this network is not known.
     """
     network = source.network.requires_grad_(True)
     example = torch.zeros(1, 3, source.input_size, source.input_size)

@@ -20,8 +20,9 @@ MOST = 8  # threads
 def in_blocks(rows: int, size: int, work: Callable[[slice], None], tell: Callable[[], None] = lambda: None) -> None:
     """Calls work(rows) for slices of at most `size` rows that cover all of them; in any order, in several threads.
 
-    work    runs with one thread of torch's own
-    tell    called between blocks, in this thread; what it or `work` raises ends the pass
+    Args:
+        work: Runs with one thread of torch's own.
+        tell: Called between blocks, in this thread; what it or `work` raises ends the pass.
 
     A caller that has limited torch to one thread gets one.
     """

@@ -20,9 +20,10 @@ LEAST = 5  # marked images of a class, with fewer of which nothing is said
 def alikeness(features: Features, labels: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
     """(N, C) float32 in (0, 1]; nan in a class with fewer than two marked images.
 
-    features    (N, D) float
-    labels      (N, C) int8; only what is present counts
-    mask        (N, C) bool, True where a label may be used; None: everywhere
+    Args:
+        features: (N, D) float.
+        labels: (N, C) int8; only what is present counts.
+        mask: (N, C) bool, True where a label may be used; None: everywhere.
 
     Of m marked images of the class, r have at most the similarity of this one: (1 + r) / (1 + m). An image that shows
     the class as the marked ones do has any of these values equally often; others have small ones.

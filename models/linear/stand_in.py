@@ -20,11 +20,13 @@ SUREST = 1e-3  # probabilities are first moved this far inside (0, 1): a logit m
 def linear_stand_in(features: Rows, probabilities: np.ndarray, tell: Callable[[], None] = lambda: None) -> Head:
     """The head whose logits are nearest to those of `probabilities`, in squares, with a little ridge.
 
-    features        (N, D) float16 or float32
-    probabilities   (N, C) float in [0, 1]; columns of nan stay without a model, rows of nan are not used
-    tell            called every few thousand rows
+    Args:
+        features: (N, D) float16 or float32.
+        probabilities: (N, C) float in [0, 1]; columns of nan stay without a model, rows of nan are not used.
+        tell: Called every few thousand rows.
 
-    Raises ValueError when the lengths differ.
+    Raises:
+        ValueError: The lengths differ.
     """
     everything = checked_features(features, features.shape[1])
     if len(features) != len(probabilities):

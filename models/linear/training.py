@@ -85,10 +85,14 @@ class Head:
     def probabilities(self, features: Features) -> np.ndarray:
         """The probability of every class in every image.
 
-        features    (N, D) float16, float32 or float64; what is on the disk is read a few thousand rows at a time
-        returns     (N, C) float32 in [0, 1], nan in the columns of classes without a model
+        Args:
+            features: (N, D) float16, float32 or float64; what is on the disk is read a few thousand rows at a time.
 
-        Raises ValueError when the features have another length than those the head was trained on.
+        Returns:
+            (N, C) float32 in [0, 1], nan in the columns of classes without a model.
+
+        Raises:
+            ValueError: The features have another length than those the head was trained on.
         """
         out = np.empty((len(features), self.classes), np.float32)
         for start, chunk in chunks(checked_features(features, self.dimensions)):
@@ -103,7 +107,8 @@ class Head:
     def load(cls, path: str | Path, dimensions: int | None = None, classes: int | None = None) -> "Head":
         """Reads what `save` wrote.
 
-        dimensions, classes     what the caller needs; None takes what comes
+        Args:
+            dimensions, classes: What the caller needs; None takes what comes.
 
         Raises FileNotFoundError, or ValueError saying everything that is wrong with the file.
         """
@@ -174,9 +179,10 @@ def fit(
     seed        decides the start and the order; the same seed gives the same head on the same machine
     should_stop asked before every batch; once it says True the iterator ends without finishing the epoch
 
-    Raises ValueError at once, not at the first step, for a method that reads more than pooled features, shapes that do
-    not fit, no image at all, a label other than 1, 0, -1, a learning rate that is none, or features that are not finite
-    (naming the rows); at a step when the loss is not finite.
+    Raises:
+        ValueError: At once, not at the first step, for a method that reads more than pooled features, shapes that do
+            not fit, no image at all, a label other than 1, 0, -1, a learning rate that is none, or features that are
+            not finite (naming the rows); at a step when the loss is not finite.
     """
     if method.reads != "features":
         raise ValueError(
@@ -339,7 +345,8 @@ def standardisation(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
     The scale is the same for all dimensions, except 0 for constant ones, which are ignored in other images too. With a
     single image, or only equal ones, nothing but the bias is learned.
 
-    Raises ValueError naming the rows that are not finite.
+    Raises:
+        ValueError: Naming the rows that are not finite.
     """
     images, dimensions = features.shape
     device = features.device if isinstance(features, Tensor) else None

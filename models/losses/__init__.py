@@ -53,9 +53,11 @@ LOSSES: dict[str, type[Loss]] = {
 def make_loss(name: str, reduction: str | None = None, **constants: Any) -> Loss:
     """A loss by its name, with its own constants.
 
-    reduction   one of REDUCTIONS (losses/base.py); None leaves the loss its own
+    Args:
+        reduction: One of REDUCTIONS (losses/base.py); None leaves the loss its own.
 
-    Raises ValueError for an unknown name, constant or reduction, listing those there are.
+    Raises:
+        ValueError: For an unknown name, constant or reduction, listing those there are.
     """
     if name not in LOSSES:
         raise no_such("loss", name, LOSSES)

@@ -26,11 +26,12 @@ class AssumeNegativeSmoothed(Loss):
     def __init__(self, positive: float = 0.1, negative: float = 0.1, form: str = "code", eps: float = 1e-5):
         """How much of the opposite.
 
-        positive    smoothing of present cells; 0.1 in the paper
-        negative    smoothing of all others; 0.1 in the paper
-        form        "code": the opposite weighs as much as the smoothing says; "paper": half of it. "code", since the
-                    published tables were made with it
-        eps         added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        Args:
+            positive: Smoothing of present cells; 0.1 in the paper.
+            negative: Smoothing of all others; 0.1 in the paper.
+            form: "code": the opposite weighs as much as the smoothing says; "paper": half of it. "code", since the
+                published tables were made with it.
+            eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
         shares(positive=positive, negative=negative)

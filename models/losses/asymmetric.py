@@ -29,12 +29,13 @@ class Asymmetric(Loss):
     ):
         """Focus and shift.
 
-        gamma_pos, gamma_neg    exponents of the weights: 0 and 4 in the published training scripts (the class itself
-                                has 1 and 4)
-        clip                    how much is taken off the probability of an unseen cell: 0.05 in the paper
-        detached                take the weights as constants of the gradient: the default of the published
-                                AsymmetricLoss; its "optimized" twin has False, as the paper writes it
-        eps                     probabilities are kept above it inside logarithms: 1e-8 in the code, 0 for exact
+        Args:
+            gamma_pos, gamma_neg: Exponents of the weights: 0 and 4 in the published training scripts (the class itself
+                has 1 and 4).
+            clip: How much is taken off the probability of an unseen cell: 0.05 in the paper.
+            detached: Take the weights as constants of the gradient: the default of the published AsymmetricLoss; its
+                "optimized" twin has False, as the paper writes it.
+            eps: Probabilities are kept above it inside logarithms: 1e-8 in the code, 0 for exact.
         """
         super().__init__()
         at_least_zero(gamma_pos=gamma_pos, gamma_neg=gamma_neg, clip=clip, eps=eps)

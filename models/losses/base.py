@@ -30,12 +30,12 @@ class Loss(nn.Module, ABC):
     Half-precision logits (float16, bfloat16) are widened to float32 before anything is computed, and the result is
     float32: the constants of the papers (1e-5, 1e-7) do not exist in half precision.
 
-    reduction   how the losses of the cells become one number:
-                "cells"     divided by B x C, or by the number of cells in use where there is a mask, so that holding
-                            cells out does not weaken the rest; as in the code of Cole et al. (2021), EM/APL, GR, Large
-                            Loss
-                "images"    summed over classes, averaged over images (those with a cell in use): how papers write it
-                "sum"       not divided: the code of ASL, Hill and SPLC, whose learning rates depend on the batch
+    Attributes:
+        reduction: How the losses of the cells become one number: "cells" divided by B x C, or by the number of cells in
+            use where there is a mask, so that holding cells out does not weaken the rest; as in the code of Cole et al.
+            (2021), EM/APL, GR, Large Loss "images" summed over classes, averaged over images (those with a cell in
+            use): how papers write it "sum" not divided: the code of ASL, Hill and SPLC, whose learning rates depend on
+            the batch.
     """
 
     name: ClassVar[str]
@@ -68,10 +68,11 @@ class Loss(nn.Module, ABC):
     def forward(self, logits: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
         """The loss of a batch, as a scalar; `reduction` says how it is averaged.
 
-        logits   (B, C) float
-        labels   (B, C), 1 present, -1 absent, 0 not looked at; a float between -1 and 0 is a soft pseudo-label
-                 (models/labels.py), which a loss that has no use for the nuance takes as absent
-        mask     (B, C) bool, True where the cell may be used; None uses all. No cell in use costs 0.
+        Args:
+            logits: (B, C) float.
+            labels: (B, C), 1 present, -1 absent, 0 not looked at; a float between -1 and 0 is a soft pseudo-label
+                (models/labels.py), which a loss that has no use for the nuance takes as absent.
+            mask: (B, C) bool, True where the cell may be used; None uses all. No cell in use costs 0.
 
         Raises ValueError when shapes differ or the mask is not bool, TypeError when the logits are not floats.
         """

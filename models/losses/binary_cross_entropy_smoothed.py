@@ -23,10 +23,11 @@ class BinaryCrossEntropySmoothed(Loss):
     def __init__(self, smoothing: float = 0.1, form: str = "code", eps: float = 1e-5):
         """How much of the wrong answer.
 
-        smoothing   the coefficient as papers and code give it: 0.1
-        form        "code": the wrong answer weighs `smoothing`; "paper": half of it. "code", since the published
-                    tables were made with it
-        eps         added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        Args:
+            smoothing: The coefficient as papers and code give it: 0.1.
+            form: "code": the wrong answer weighs `smoothing`; "paper": half of it. "code", since the published tables
+                were made with it.
+            eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
         shares(smoothing=smoothing)

@@ -2,7 +2,7 @@
 
 The gradient of an unseen cell vanishes at p = 0.5 and at p = 0 and 1, so such a cell neither pulls towards absent (as
 assume-negative does) nor fights what the network has understood. The second stage of the paper, asymmetric
-pseudo-labelling, hands in its guesses as labels between -1 and 0; when and which is decided in methods/em_apl.py.
+pseudo-labelling, hands in its guesses as labels between -1 and 0; when and which is decided in methods/published/em_apl.py.
 
 Zhou et al., "Acknowledging the Unknown for Multi-label Learning with Single Positive Labels", ECCV 2022,
 https://arxiv.org/abs/2203.16219
@@ -26,9 +26,10 @@ class EntropyMaximization(Loss):
     def __init__(self, alpha: float = 0.2, beta: float = 0.02, eps: float = 1e-5):
         """The defaults are the published ones for PASCAL VOC.
 
-        alpha   weight of an unseen cell against a seen one
-        beta    weight of a soft pseudo-negative against a seen cell
-        eps     added inside every logarithm: 1e-5 in the published code, 0 for the exact loss
+        Args:
+            alpha: Weight of an unseen cell against a seen one.
+            beta: Weight of a soft pseudo-negative against a seen cell.
+            eps: Added inside every logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
         at_least_zero(alpha=alpha, beta=beta, eps=eps)

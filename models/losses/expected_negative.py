@@ -1,6 +1,6 @@
 """Expected negative: as many unseen cells of a class as should be absent are taken as absent; the rest teach nothing.
 
-Which cells these are is decided once an epoch by the method (methods/en.py), which writes -1 into them.
+Which cells these are is decided once an epoch by the method (methods/published/en.py), which writes -1 into them.
 
 Verelst et al., "Spatial Consistency Loss for Training Multi-Label Classifiers from Single-Label Annotations", WACV
 2023, https://arxiv.org/abs/2203.06127

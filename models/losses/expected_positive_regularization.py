@@ -25,12 +25,13 @@ class ExpectedPositiveRegularization(Loss):
     def __init__(self, k: float = 1.5, strength: float = 1.0, form: str = "code", eps: float = 1e-5):
         """What is expected.
 
-        k           present classes an image, on average. Published: VOC 1.5 (the default), COCO 2.9, NUS 1.9, CUB 31.4
-        strength    weight of R_k; 1 in the published code, not given in the paper
-        form        "code": the cells are averaged over B x C; "paper": summed over classes and averaged over images (it
-                    sets `reduction` to "images"), so that R_k counts C times less beside them. "code", since the
-                    published tables were made with it
-        eps         added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        Args:
+            k: Present classes an image, on average. Published: VOC 1.5 (the default), COCO 2.9, NUS 1.9, CUB 31.4.
+            strength: Weight of R_k; 1 in the published code, not given in the paper.
+            form: "code": the cells are averaged over B x C; "paper": summed over classes and averaged over images (it
+                sets `reduction` to "images"), so that R_k counts C times less beside them. "code", since the published
+                tables were made with it.
+            eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
         at_least_zero(k=k, strength=strength, eps=eps)
@@ -55,10 +56,11 @@ class ExpectedPositiveRegularization(Loss):
 def count_penalty(probabilities: Tensor, k: float, usable: Tensor | None = None) -> Tensor:
     """R_k: ((average number of predicted classes - k) / C)^2, as a scalar.
 
-    probabilities   (B, C) float
-    k               how many classes an image shows on average
-    usable          (B, C) bool; the average is then taken over these cells alone and scaled up to C classes, so that a
-                    cell held out is neither counted nor missing. No cell in use: 0
+    Args:
+        probabilities: (B, C) float.
+        k: How many classes an image shows on average.
+        usable: (B, C) bool; the average is then taken over these cells alone and scaled up to C classes, so that a cell
+            held out is neither counted nor missing. No cell in use: 0.
 
     Source: Cole et al. 2021, eq. 10.
     """

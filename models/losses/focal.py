@@ -22,11 +22,12 @@ class Focal(Loss):
     def __init__(self, gamma_pos: float = 2.0, gamma_neg: float = 2.0, detached: bool = True, eps: float = 1e-8):
         """How sharply it focuses.
 
-        gamma_pos, gamma_neg    exponents of the weights; 2 and 2 are the paper's choice
-        detached                take the weights as constants of the gradient, as in the multi-label code that Hill and
-                                ASL were compared with (the default, since their tables are what one compares with);
-                                False is the loss as the paper differentiates it
-        eps                     probabilities are kept above it inside logarithms: 1e-8 in that code, 0 for exact
+        Args:
+            gamma_pos, gamma_neg: Exponents of the weights; 2 and 2 are the paper's choice.
+            detached: Take the weights as constants of the gradient, as in the multi-label code that Hill and ASL were
+                compared with (the default, since their tables are what one compares with); False is the loss as the
+                paper differentiates it.
+            eps: Probabilities are kept above it inside logarithms: 1e-8 in that code, 0 for exact.
         """
         super().__init__()
         at_least_zero(gamma_pos=gamma_pos, gamma_neg=gamma_neg, eps=eps)

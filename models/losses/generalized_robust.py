@@ -1,7 +1,7 @@
 """Generalized robust loss: an unseen cell is a mixture of positive and negative, and uncertain cells count less.
 
 How much of a positive is k(p), a logistic curve over what the network already believes; how much the cell counts is
-v(p), a bell curve over the same. Both curves move while training goes on (methods/gr.py); here they stand still.
+v(p), a bell curve over the same. Both curves move while training goes on (methods/published/gr.py); here they stand still.
 
 Chen et al., "Boosting Single Positive Multi-label Classification with Generalized Robust Loss", IJCAI 2024,
 https://arxiv.org/abs/2405.03501
@@ -36,11 +36,13 @@ class GeneralizedRobust(Loss):
     ):
         """The defaults are the values at which the published schedule for PASCAL VOC ends.
 
-        w, b        slope and offset of k: which share of an unseen cell is treated as a positive
-        mu, sigma   centre and width of v: which probabilities count, and how sharply the others fade
-        q1          0 for -log(p + eps) on positives, as the code has it; the paper has (1 - p^q1) / q1, with 0.01
-        q2, q3      exponents of the positive and the negative share; near 0 is a log loss, 1 is the mean absolute error
-        eps         added inside the logarithm of seen cells: 1e-7 in the published code, 0 for the exact loss
+        Args:
+            w, b: Slope and offset of k: which share of an unseen cell is treated as a positive.
+            mu, sigma: Centre and width of v: which probabilities count, and how sharply the others fade.
+            q1: 0 for -log(p + eps) on positives, as the code has it; the paper has (1 - p^q1) / q1, with 0.01.
+            q2, q3: Exponents of the positive and the negative share; near 0 is a log loss, 1 is the mean absolute
+                error.
+            eps: Added inside the logarithm of seen cells: 1e-7 in the published code, 0 for the exact loss.
         """
         super().__init__()
         at_least_zero(q1=q1, q2=q2, q3=q3, eps=eps)

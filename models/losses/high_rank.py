@@ -1,6 +1,6 @@
 """High rank: the matrix of a batch's predictions should have a high rank.
 
-Not a loss of labels but a term beside one (methods/opml.py). The text of the paper that is at hand has lost its
+Not a loss of labels but a term beside one (methods/published/opml.py). The text of the paper that is at hand has lost its
 formula; these are the two readings of "log det ... its singular values" with a minus sign.
 
 Li et al., "Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: From Single Positive to Full Labels",
@@ -18,15 +18,16 @@ FORMS_OF_RANK = ("logdet", "singular")
 def high_rank(probabilities: Tensor, delta: float = 1.0, form: str = "logdet") -> Tensor:
     """How far the predictions of a batch are from full rank, as a scalar; lower is a higher rank, and negative is fine.
 
-    probabilities   (B, C) float in [0, 1]; half precision is widened to float32
-    delta           what is added to the diagonal; 1 (the default) is mild and needs no care, 1e-3 nearly the bare
-                    determinant; "singular" has no use for it
-    form            "logdet": -log det(P P^T + delta I), P^T P where there are fewer classes than images. The default,
-                    since it is finite however alike the images are.
-                    "singular": -sum of log singular values. A singular value that is 0 but for rounding is held at
-                    that rounding and has no gradient
+    Args:
+        probabilities: (B, C) float in [0, 1]; half precision is widened to float32.
+        delta: What is added to the diagonal; 1 (the default) is mild and needs no care, 1e-3 nearly the bare
+            determinant; "singular" has no use for it.
+        form: "logdet": -log det(P P^T + delta I), P^T P where there are fewer classes than images. The default, since
+            it is finite however alike the images are. "singular": -sum of log singular values. A singular value that is
+            0 but for rounding is held at that rounding and has no gradient.
 
-    Raises ValueError when delta is not positive or the form is unknown. An empty batch costs 0.
+    Raises:
+        ValueError: Delta is not positive or the form is unknown. An empty batch costs 0.
     """
     one_of("form", form, FORMS_OF_RANK)
     if probabilities.dtype in (torch.float16, torch.bfloat16):

@@ -28,12 +28,13 @@ class Hill(Loss):
     ):
         """The defaults are the published ones.
 
-        lamb            where the hill turns: at 1.5 the slope p^2 (1 - p) (2 lamb - 3 p) never becomes negative
-        margin, gamma   of present cells
-        form            "code": as above, the authors' own; "gr": -log(p + eps) where present, as the code and table 1
-                        of the GR paper have it, to compare with its figures
-        eps             added inside the logarithm of form "gr": 1e-7 in its code. The authors have none, and logits
-                        below about -100 break their float32; here it is exact
+        Args:
+            lamb: Where the hill turns: at 1.5 the slope p^2 (1 - p) (2 lamb - 3 p) never becomes negative.
+            margin, gamma: Of present cells.
+            form: "code": as above, the authors' own; "gr": -log(p + eps) where present, as the code and table 1 of the
+                GR paper have it, to compare with its figures.
+            eps: Added inside the logarithm of form "gr": 1e-7 in its code. The authors have none, and logits below
+                about -100 break their float32; here it is exact.
         """
         super().__init__()
         at_least_zero(lamb=lamb, gamma=gamma, eps=eps)

@@ -21,9 +21,10 @@ class IgnoreUnobservedNegatives(Loss):
     def __init__(self, form: str = "paper", eps: float = 1e-5):
         """Whether the negatives count.
 
-        form    "paper": they do; "code": they cost nothing, as in the release, which looks for -1 in labels that are
-                0 and 1. "paper", since that is an oversight: the code of EM/APL has it corrected
-        eps     added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        Args:
+            form: "paper": they do; "code": they cost nothing, as in the release, which looks for -1 in labels that are
+                0 and 1. "paper", since that is an oversight: the code of EM/APL has it corrected.
+            eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
         at_least_zero(eps=eps)

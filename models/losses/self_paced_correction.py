@@ -1,7 +1,7 @@
 """Self-paced loss correction: once the network is sure enough of an unseen cell, the cell is taken as present.
 
 Nothing is written down: a cell is present in this step and may be negative again in the next. When correcting begins is
-decided by the method (methods/splc.py).
+decided by the method (methods/published/splc.py).
 
 Zhang et al., "Simple and Robust Loss Design for Multi-Label Learning with Missing Labels", 2021,
 https://arxiv.org/abs/2112.07368
@@ -25,12 +25,13 @@ class SelfPacedCorrection(Loss):
     def __init__(self, tau: float = 0.6, margin: float = 1.0, gamma: float = 2.0, correcting: bool = True):
         """The defaults are the published ones.
 
-        tau             from which probability on an unseen cell is taken as present (0.65 where COCO has three quarters
-                        of its labels)
-        margin          taken off the logits of present cells
-        gamma           exponent of the focal weight; the paper as GR retells it has Hill's negatives instead, the
-                        authors' code has these
-        correcting      False in the first epoch of the published code: plain focal loss with a margin
+        Args:
+            tau: From which probability on an unseen cell is taken as present (0.65 where COCO has three quarters of its
+                labels).
+            margin: Taken off the logits of present cells.
+            gamma: Exponent of the focal weight; the paper as GR retells it has Hill's negatives instead, the authors'
+                code has these.
+            correcting: False in the first epoch of the published code: plain focal loss with a margin.
         """
         super().__init__()
         shares(tau=tau)

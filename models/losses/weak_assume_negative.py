@@ -19,8 +19,10 @@ class WeakAssumeNegative(Loss):
     def __init__(self, gamma: float | None = None, eps: float = 1e-5):
         """How much an assumption weighs.
 
-        gamma   weight of an unseen cell; None is the paper's 1 / (C - 1) of C classes (and 1 where there is one class)
-        eps     added inside the logarithm: 1e-5 in the published code, 0 for the exact loss
+        Args:
+            gamma: Weight of an unseen cell; None is the paper's 1 / (C - 1) of C classes (and 1 where there is one
+                class).
+            eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
         at_least_zero(eps=eps, **({} if gamma is None else {"gamma": gamma}))

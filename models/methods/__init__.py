@@ -8,35 +8,35 @@ import inspect
 from typing import Any
 
 from models.losses.base import no_such
-from models.methods.an import AN
-from models.methods.an_ls import ANLS
-from models.methods.asl import ASL
 from models.methods.auto import Auto
 from models.methods.base import Method
-from models.methods.boostlu import BoostLU
-from models.methods.em import EM
-from models.methods.em_apl import EMAPL
-from models.methods.en import EN
-from models.methods.epr import EPR
-from models.methods.focal import FocalMethod
-from models.methods.gr import GR
-from models.methods.gr_names import GRNames
-from models.methods.gr_prototypes import GRPrototypes
-from models.methods.hill import HillMethod
-from models.methods.lagc import LAGC
-from models.methods.ll_cp import LLCp
-from models.methods.ll_ct import LLCt
-from models.methods.ll_r import LLR
-from models.methods.opml import OPMLMethod
-from models.methods.opml_sp import OPMLSP
 from models.methods.oracle import Oracle
-from models.methods.role import ROLE
-from models.methods.role_linear_init import ROLELinearInit
-from models.methods.smile import SMILE
-from models.methods.splc import SPLC
-from models.methods.vlpl import VLPL
-from models.methods.wan import WAN
-from models.methods.zlpr import ZLPRMethod
+from models.methods.published.an import AN
+from models.methods.published.an_ls import ANLS
+from models.methods.published.asl import ASL
+from models.methods.published.boostlu import BoostLU
+from models.methods.published.em import EM
+from models.methods.published.em_apl import EMAPL
+from models.methods.published.en import EN
+from models.methods.published.epr import EPR
+from models.methods.published.focal import FocalMethod
+from models.methods.published.gr import GR
+from models.methods.published.gr_names import GRNames
+from models.methods.published.gr_prototypes import GRPrototypes
+from models.methods.published.hill import HillMethod
+from models.methods.published.lagc import LAGC
+from models.methods.published.ll_cp import LLCp
+from models.methods.published.ll_ct import LLCt
+from models.methods.published.ll_r import LLR
+from models.methods.published.opml import OPMLMethod
+from models.methods.published.opml_sp import OPMLSP
+from models.methods.published.role import ROLE
+from models.methods.published.role_linear_init import ROLELinearInit
+from models.methods.published.smile import SMILE
+from models.methods.published.splc import SPLC
+from models.methods.published.vlpl import VLPL
+from models.methods.published.wan import WAN
+from models.methods.published.zlpr import ZLPRMethod
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
@@ -78,7 +78,8 @@ DEFAULT_METHOD = "auto"
 def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
     """A method by its name, with some of its parameters changed.
 
-    Raises ValueError for a method or a parameter there is not, listing those there are.
+    Raises:
+        ValueError: For a method or a parameter there is not, listing those there are.
     """
     if name not in METHODS:
         raise no_such("method", name, METHODS)

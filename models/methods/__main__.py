@@ -20,8 +20,9 @@ KINDS = (float, int, bool, str, NoneType)
 def table() -> str:
     """The text of table.json.
 
-    Raises ValueError for a parameter without a default, or of a kind that no setting has; for a need that the catalogue
-    has no words for, and for `reproduced` that begins with no verdict.
+    Raises:
+        ValueError: For a parameter without a default, or of a kind that no setting has; for a need that the catalogue
+            has no words for, and for `reproduced` that begins with no verdict.
     """
     for method in METHODS.values():
         _check(method)

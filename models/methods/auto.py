@@ -1,6 +1,6 @@
 """Auto: this project's own method, put together from what ranked hidden positives best on several collections.
 
-The gradient-trained half is the generalized robust loss (methods/gr.py) on the square roots of pooled features; the
+The gradient-trained half is the generalized robust loss (methods/published/gr.py) on the square roots of pooled features; the
 other half, and the regions of images that both score, are in models/ensemble/fit_ensemble.py. docs/benchmarks.md has
 the evidence.
 """
@@ -8,8 +8,8 @@ the evidence.
 from typing import ClassVar
 
 from models.losses.base import at_least_zero
-from models.methods.gr import GR
-from models.methods.published import EndToEnd
+from models.methods.end_to_end import EndToEnd
+from models.methods.published.gr import GR
 
 
 class Auto(GR):
@@ -63,19 +63,21 @@ class Auto(GR):
     ):
         """Weights of the models, and constants of the ridge model; defaults are those of a training on clicks alone.
 
-        head            weight of the gradient-trained head against the ridge model while few images have a label
-        head_of_all     the same once all have one: then there is nothing left to learn from but labels
-        parts_of_head   how much of a score of the gradient-trained head comes from the best region of the image
-        parts_of_ridge  the same of the ridge model
-        evened_of_head  how much of the average advantage of the best region is taken off the head's scores
-        ridge           weight of the squared weights in the ridge model
-        absent          how far below an unseen cell the ridge model places one that a person ruled out
-        unlabelled      weight of an image without a label against one with, in the ridge model; 0: not used
-        rounds          how often the ridge model is fitted to its own answers
-        sharpness       the power these answers are raised to
-        overlooked      how much of how rarely a class is marked where it is there is made up for, in logits
+        Args:
+            head: Weight of the gradient-trained head against the ridge model while few images have a label.
+            head_of_all: The same once all have one: then there is nothing left to learn from but labels.
+            parts_of_head: How much of a score of the gradient-trained head comes from the best region of the image.
+            parts_of_ridge: The same of the ridge model.
+            evened_of_head: How much of the average advantage of the best region is taken off the head's scores.
+            ridge: Weight of the squared weights in the ridge model.
+            absent: How far below an unseen cell the ridge model places one that a person ruled out.
+            unlabelled: Weight of an image without a label against one with, in the ridge model; 0: not used.
+            rounds: How often the ridge model is fitted to its own answers.
+            sharpness: The power these answers are raised to.
+            overlooked: How much of how rarely a class is marked where it is there is made up for, in logits.
 
-        Raises ValueError for a negative value, or a share above 1.
+        Raises:
+            ValueError: For a negative value, or a share above 1.
         """
         super().__init__()
         at_least_zero(

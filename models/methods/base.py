@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from models.losses.base import Loss
-from models.methods.published import EndToEnd
+from models.methods.end_to_end import EndToEnd
 
 
 class Method(ABC):
@@ -112,10 +112,11 @@ class Method(ABC):
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
         """Start a training with these labels, and discard the state of any earlier one.
 
-        labels      (N, C) int8, 1 present, -1 absent, 0 not looked at
-        mask        (N, C) bool, True where a cell may be used; None: all
-        epochs      how many epochs there will be; schedules are fractions of it
-        generator   for random starts (on the CPU), so that a seed decides them
+        Args:
+            labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
+            mask: (N, C) bool, True where a cell may be used; None: all.
+            epochs: How many epochs there will be; schedules are fractions of it.
+            generator: For random starts (on the CPU), so that a seed decides them.
         """
         self.targets = labels.to(torch.float32, copy=True)  # methods write into it
         self.mask = mask
@@ -125,14 +126,16 @@ class Method(ABC):
     def network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
         """What is trained on maps (B, channels, h, w), with random weights from `generator`.
 
-        Raises NotImplementedError for a method that does not read maps.
+        Raises:
+            NotImplementedError: For a method that does not read maps.
         """
         raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
     def learned(self) -> list[dict[str, Any]]:
         """What the optimiser trains besides the network.
 
-        returns     groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}
+        Returns:
+            Groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}.
         """
         return []
 

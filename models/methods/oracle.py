@@ -7,7 +7,7 @@ from models.labels import UNSEEN
 from models.losses.base import at_least_zero
 from models.losses.binary_cross_entropy import BinaryCrossEntropy
 from models.methods.base import Method
-from models.methods.published import shared_protocol
+from models.methods.end_to_end import shared_protocol
 
 
 class Oracle(Method):
@@ -30,7 +30,8 @@ class Oracle(Method):
     def __init__(self, eps: float = 1e-5):
         """eps is added inside the logarithm (published code: 1e-5; 0 for the exact loss).
 
-        Raises ValueError when it is negative.
+        Raises:
+            ValueError: It is negative.
         """
         at_least_zero(eps=eps)
         self.eps = eps

@@ -54,7 +54,8 @@ def order(
 
     Without the model or the features that a strategy needs the order is random, and `instead` says so.
 
-    Raises ValueError for an unknown strategy, or arrays that do not belong together.
+    Raises:
+        ValueError: For an unknown strategy, or arrays that do not belong together.
     """
     if name not in STRATEGIES:
         raise ValueError(f"No strategy is called {name!r}. There is: {', '.join(STRATEGIES)}.")

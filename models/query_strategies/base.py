@@ -35,9 +35,10 @@ BLOCK = 4096  # rows converted to float32 at once
 class Strategy:
     """One way to order images.
 
-    about    one sentence for the person who chooses it
-    paper    its source; "None: ..." for a baseline; for one of our own, what it is built on
-    needs    "model", "features" or "": without it the order is random
+    Attributes:
+        about: One sentence for the person who chooses it.
+        paper: Its source; "None: ..." for a baseline; for one of our own, what it is built on.
+        needs: "model", "features" or "": without it the order is random.
     """
 
     name: str

@@ -8,12 +8,16 @@ from models.query_strategies.base import Strategy, blocks, by_falling, open_prob
 def expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The expected number of unlabeled positives of each image.
 
-    probabilities  (N, C) float in [0, 1], calibrated; nan where the class has no model yet (counted as 0)
-    labels         (N, C) int8, 1 present, -1 absent, 0 unanswered (only these cells count)
-    returns        (N,) float64, in labels an image
+    Args:
+        probabilities: (N, C) float in [0, 1], calibrated; nan where the class has no model yet (counted as 0).
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered (only these cells count).
 
-    Raises ValueError when the shapes differ. Source: Cole et al. 2021, the expected number of positives of an image
-    (their k-hat, of one image instead of a batch), with what is known taken out.
+    Returns:
+        (N,) float64, in labels an image.
+
+    Raises:
+        ValueError: The shapes differ. Source: Cole et al. 2021, the expected number of positives of an image (their
+            k-hat, of one image instead of a batch), with what is known taken out.
     """
     if probabilities.shape != labels.shape:
         raise ValueError(

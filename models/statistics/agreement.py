@@ -29,7 +29,8 @@ class Estimate:
 def raw_agreement(patterns: Mapping[tuple[int, int], int]) -> Estimate:
     """The probability that two people who answered the same cell gave the same answer.
 
-    patterns    (present, absent) -> cells with so many answers; those with fewer than two answers say nothing
+    Args:
+        patterns: (present, absent) -> cells with so many answers; those with fewer than two answers say nothing.
     """
     return _estimate(patterns, _raw)
 
@@ -48,8 +49,9 @@ def alpha_within(groups: Collection[Mapping[tuple[int, int], int]]) -> Estimate:
     """Krippendorff's alpha of several classes together: one minus the sum of what is observed over the sum of what
     chance would give within each of them. So classes that are rare or common alike for everybody raise nothing.
 
-    groups    patterns of each class, as in `krippendorff_alpha`, which this is for one class. Jeffreys' prior is
-              shared among them, so that many classes with few cells each are not mostly prior
+    Args:
+        groups: Patterns of each class, as in `krippendorff_alpha`, which this is for one class. Jeffreys' prior is
+            shared among them, so that many classes with few cells each are not mostly prior.
     """
     rng, value, drawn = np.random.default_rng(0), np.zeros((1, 2)), np.zeros((DRAWS, 2))
     for group in groups:
@@ -68,9 +70,11 @@ def alpha_within(groups: Collection[Mapping[tuple[int, int], int]]) -> Estimate:
 def cohen_kappa(table: np.ndarray) -> Estimate:
     """Cohen's kappa of two people (Cohen, Educational and Psychological Measurement, 1960).
 
-    table    (2, 2) cells, by the answer of the one and of the other; nan where both only ever gave the same answer
+    Args:
+        table: (2, 2) cells, by the answer of the one and of the other; nan where both only ever gave the same answer.
 
-    Raises ValueError for another shape.
+    Raises:
+        ValueError: For another shape.
     """
     counts = np.asarray(table, float)
     if counts.shape != (2, 2):

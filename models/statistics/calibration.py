@@ -33,10 +33,11 @@ Knots = tuple[np.ndarray, np.ndarray]
 class Calibration:
     """The maps of C classes: logit -> slope * logit + shift, then, if there are knots, along the line through them.
 
-    kind      its name in CALIBRATIONS
-    slopes    (C,) float64 > 0
-    shifts    (C,) float64
-    knots     class -> (k,) increasing logits and (k,) increasing values; beyond the ends the slope is 1
+    Attributes:
+        kind: Its name in CALIBRATIONS.
+        slopes: (C,) float64 > 0.
+        shifts: (C,) float64.
+        knots: Class -> (k,) increasing logits and (k,) increasing values; beyond the ends the slope is 1.
     """
 
     kind: str
@@ -47,7 +48,8 @@ class Calibration:
     def logits(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Calibrated logits (N, C) of the model's logits (N, C), of the same float type; nan stays nan.
 
-        columns    which classes the columns are, (n,) int; all of them by default
+        Args:
+            columns: Which classes the columns are, (n,) int; all of them by default.
         """
         result = logits * self.slopes[columns].astype(logits.dtype) + self.shifts[columns].astype(logits.dtype)
         for place, class_ in enumerate(np.arange(len(self.slopes))[columns].tolist()):
@@ -111,15 +113,16 @@ def fit(
 ) -> Calibration:
     """The calibration that explains the answers best.
 
-    kind         a name in CALIBRATIONS
-    logits       (n,) of the answered cells, as the model gave them before they were answered; finite
-    classes      (n,) int, the class of each, 0 .. n_classes - 1
-    present      (n,) bool, the answers
-    weights      (n,) >= 0, how many cells each stands for: the inverse of its probability to be asked. Only their
-                 proportions matter; the fewer of them carry most of the weight, the less the answers count (Kish 1965)
-    anchors      (C, k) logits of cells that nobody was asked about, spread over all of them: there the model's own
-                 probabilities count for ANCHORED answers a class. Without anchors, answers about likely cells alone
-                 would decide about unlikely ones by extrapolation. nan: not used
+    Args:
+        kind: A name in CALIBRATIONS.
+        logits: (n,) of the answered cells, as the model gave them before they were answered; finite.
+        classes: (n,) int, the class of each, 0 .. n_classes - 1.
+        present: (n,) bool, the answers.
+        weights: (n,) >= 0, how many cells each stands for: the inverse of its probability to be asked. Only their
+            proportions matter; the fewer of them carry most of the weight, the less the answers count (Kish 1965).
+        anchors: (C, k) logits of cells that nobody was asked about, spread over all of them: there the model's own
+            probabilities count for ANCHORED answers a class. Without anchors, answers about likely cells alone would
+            decide about unlikely ones by extrapolation. nan: not used.
 
     Without answers the result is the identity. Raises ValueError for an unknown kind, shapes that differ, logits that
     are not finite, negative weights, and unknown classes.

@@ -28,16 +28,17 @@ DRAWS = 1000
 class Strata:
     """Strata of all audits, one row each, (H,) arrays; a class that nobody audited has one without a sample.
 
-    of_class     the class, 0 .. C - 1
-    audit        the audit; strata of one class in several audits describe the same cells
-    code         the kind of stratum; where little was sampled, the rate of the same code in other classes is used
-    size         number of cells
-    drawn        sampled cells that may be counted
-    positives    sampled cells that are present
-    unsure       sampled cells answered with "unsure": they count as present and as absent, whichever is worse
-    present      cells that people have decided present by now
-    absent       ... absent by now
-    accepted     ... auto-accepted as present by now
+    Attributes:
+        of_class: The class, 0 .. C - 1.
+        audit: The audit; strata of one class in several audits describe the same cells.
+        code: The kind of stratum; where little was sampled, the rate of the same code in other classes is used.
+        size: Number of cells.
+        drawn: Sampled cells that may be counted.
+        positives: Sampled cells that are present.
+        unsure: Sampled cells answered with "unsure": they count as present and as absent, whichever is worse.
+        present: Cells that people have decided present by now.
+        absent: ... absent by now.
+        accepted: ... auto-accepted as present by now.
     """
 
     of_class: np.ndarray
@@ -56,13 +57,14 @@ class Strata:
 class Labels:
     """The labels as they stand, (C,) int arrays.
 
-    present      decided present by people
-    accepted     auto-accepted as present
-    guaranteed   (C,) float, the guaranteed precision of auto-accepted cells, 0 where nothing is guaranteed
-    expected     (C,) float, the same as it is estimated; nan where nobody can tell
-    disagreed_present, disagreed_absent    cells on which two people disagree, by what their label says now
-    guaranteed_in_all     a number, as `guaranteed`, of the cells of all classes together
-    looked, mistaken    a number each: relabeled cells that people had decided present, and how many were wrong
+    Attributes:
+        present: Decided present by people.
+        accepted: Auto-accepted as present.
+        guaranteed: (C,) float, the guaranteed precision of auto-accepted cells, 0 where nothing is guaranteed.
+        expected: (C,) float, the same as it is estimated; nan where nobody can tell.
+        disagreed_present, disagreed_absent: Cells on which two people disagree, by what their label says now.
+        guaranteed_in_all: A number, as `guaranteed`, of the cells of all classes together.
+        looked, mistaken: A number each: relabeled cells that people had decided present, and how many were wrong.
     """
 
     present: np.ndarray
@@ -80,8 +82,9 @@ class Labels:
 class Sums:
     """What the intervals are made of: draws of sums over the strata of each class and of all, (draws, C + 1) float64.
 
-    worst, best    correct ones among the auto-accepted
-    least, most    missing positives
+    Attributes:
+        worst, best: Correct ones among the auto-accepted.
+        least, most: Missing positives.
     """
 
     worst: np.ndarray
@@ -94,8 +97,9 @@ class Sums:
 class Certified:
     """recall and precision in [0, 1]; missing: positives that are not labeled, in cells.
 
-    in_strata    (H,) float64, missing positives of each stratum, estimated from its own audit
-    right        (C + 1,) float64, correct ones among the auto-accepted, estimated
+    Attributes:
+        in_strata: (H,) float64, missing positives of each stratum, estimated from its own audit.
+        right: (C + 1,) float64, correct ones among the auto-accepted, estimated.
     """
 
     recall: Bounds
@@ -111,11 +115,12 @@ def count(
 ) -> dict[str, np.ndarray]:
     """The rows of `Strata` of one audit of one class, without `of_class` and `audit`.
 
-    strata      (N,) uint8 as of the audit
-    states      (N,) int, what people say now: PRESENT, ABSENT, or anything else for a cell that is open
-    accepted    (N,) bool, auto-accepted as present now; counts where people have decided nothing
-    rows        (n,) int64, the sampled cells
-    counted     (n,) bool, which of them may be counted (stratified_sampling.usable)
+    Args:
+        strata: (N,) uint8 as of the audit.
+        states: (N,) int, what people say now: PRESENT, ABSENT, or anything else for a cell that is open.
+        accepted: (N,) bool, auto-accepted as present now; counts where people have decided nothing.
+        rows: (n,) int64, the sampled cells.
+        counted: (n,) bool, which of them may be counted (stratified_sampling.usable).
 
     Cells outside all strata that are open now (an undone decision, a new image) form one without a sample.
     """
@@ -144,7 +149,8 @@ def count(
 def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -> Certified:
     """Recall, precision and missing positives of labels as they stand, with 95 % intervals.
 
-    draws    Monte Carlo draws of the sums; more draws make the limits less noisy
+    Args:
+        draws: Monte Carlo draws of the sums; more draws make the limits less noisy.
 
     Decisions of people are taken as true, except for the share of mistakes found by relabeling, which lowers precision,
     and cells on which people disagree, which count either way. Without a sample of a class the interval of its recall
@@ -233,9 +239,12 @@ def _at_most(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draws of the upper limit of the cells of one kind (present, or absent) in each stratum, (draws, H).
 
-    counts    (H,) sampled cells of this kind
-    least, others    (H,) known to be of this kind, and of the other
-    returns   for sums over a class, and for sums over all classes: the pseudo-count is in other strata
+    Args:
+        counts: (H,) sampled cells of this kind.
+        least, others: (H,) known to be of this kind, and of the other.
+
+    Returns:
+        For sums over a class, and for sums over all classes: the pseudo-count is in other strata.
     """
     n, rest = strata.drawn, strata.size - strata.drawn
 

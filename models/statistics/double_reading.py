@@ -32,12 +32,13 @@ TINY = 1e-6
 class DoubleRead:
     """What P people said of cells of C classes that at least two, and at most K of them, answered blind to each other.
 
-    share       (P,) float, what part of all the answers of this project is each person's
-    present     (WAYS, 2, P, C) int: present cells that somebody else called present, and of these those that this
-                person called present, too
-    absent      (WAYS, 2, P, C) int: the same for absent
-    found       (C, K + 1) int, cells labeled present, by the number of people who answered them
-    rejected    (C, K + 1) int, cells labeled absent
+    Attributes:
+        share: (P,) float, what part of all the answers of this project is each person's.
+        present: (WAYS, 2, P, C) int: present cells that somebody else called present, and of these those that this
+            person called present, too.
+        absent: (WAYS, 2, P, C) int: the same for absent.
+        found: (C, K + 1) int, cells labeled present, by the number of people who answered them.
+        rejected: (C, K + 1) int, cells labeled absent.
     """
 
     share: np.ndarray
@@ -65,10 +66,11 @@ def allowing_for_mistakes(
 ) -> Bounds:
     """The recall of `certified`, no longer taking people's answers for right.
 
-    labels    what `certified` was made from
-    absent    (C,) int, cells labeled absent
-    open_     (C,) int, cells that are neither labeled nor auto-accepted
-    read      cells that several people answered, of the same classes
+    Args:
+        labels: What `certified` was made from.
+        absent: (C,) int, cells labeled absent.
+        open_: (C,) int, cells that are neither labeled nor auto-accepted.
+        read: Cells that several people answered, of the same classes.
 
     Audits count as answered by one person each. Without evidence the interval reaches from 0 to 1.
     """
@@ -123,7 +125,8 @@ def _unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
 def _missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Generator) -> np.ndarray:
     """Draws (draws, C + 1) of how many present cells were called absent by all, for so many that were found.
 
-    more    1 for draws of an upper limit, 0 for those of a lower one
+    Args:
+        more: 1 for draws of an upper limit, 0 for those of a lower one.
     """
     noticed = np.clip(1 / (1 + _unnoticed(rates.sensitivity, found.shape[-1])), TINY, 1)
     # The pseudo-count goes to where it weighs most; twice of it would make the sum too wide.
@@ -152,7 +155,8 @@ def _drawn(read: DoubleRead, counts: np.ndarray, more: int, draws: int, rng: np.
 def _mean(read: DoubleRead, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Everybody's rate (C + 1,), nan without any answer, and the number of answers that it is worth.
 
-    counts    (2, P, C): answers, and how many of them were right
+    Args:
+        counts: (2, P, C): answers, and how many of them were right.
     """
     asked, right = (np.concatenate([part, part.sum(1, keepdims=True)], 1) for part in counts)
     weight = read.share[:, None] * (asked > 0)

@@ -39,9 +39,10 @@ Pattern = tuple[int, tuple[tuple[int, bool], ...]]
 class ErrorRates:
     """Rates of P people and C classes, and what is known of each pattern.
 
-    sensitivity, specificity   (P, C, 3) float64: posterior mean, lower and upper end of the 95 % interval
-    present, absent            (P, C) float64: how many present (absent) cells each answered, in expectation
-    probability                pattern -> the probability that its cells are present
+    Attributes:
+        sensitivity, specificity: (P, C, 3) float64: posterior mean, lower and upper end of the 95 % interval.
+        present, absent: (P, C) float64: how many present (absent) cells each answered, in expectation.
+        probability: Pattern -> the probability that its cells are present.
     """
 
     sensitivity: np.ndarray
@@ -98,10 +99,12 @@ class _Answers:
 def error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> ErrorRates:
     """The rates of everybody from cells that two people or more answered.
 
-    patterns    how many cells have each pattern; people and classes are numbered from 0
-    seed        of the draws: the same patterns in the same order give the same figures
+    Args:
+        patterns: How many cells have each pattern; people and classes are numbered from 0.
+        seed: Of the draws: the same patterns in the same order give the same figures.
 
-    Raises ValueError when a pattern has fewer than two answers: one answer says nothing of who errs.
+    Raises:
+        ValueError: A pattern has fewer than two answers: one answer says nothing of who errs.
     """
     _refuse_one_answer(patterns)
     start = _start(people, classes)

@@ -54,15 +54,16 @@ def fit_logistic(
 ) -> LogisticFit:
     """The coefficients of every group that explain its answers best; the mean of the prior for a group without any.
 
-    predictor    inputs (n, k) of a linear predictor, inputs @ b; or a Predictor of any other form
-    answers      (n,) in [0, 1]
-    mean         (G, k) of the prior; (k,) with a single group
-    precision    (k,) or (k, k) of the prior, positive definite; the same for all groups
-    offset       (n,), added to the logits
-    weights      (n,) >= 0
-    groups       (n,) int, 0 .. G - 1, the group of each answer; None: there is one
-    start        (G, k) to begin with; None: the mean
-    bounds       lowest and highest coefficients, (k,) each; None: any
+    Args:
+        predictor: Inputs (n, k) of a linear predictor, inputs @ b; or a Predictor of any other form.
+        answers: (n,) in [0, 1].
+        mean: (G, k) of the prior; (k,) with a single group.
+        precision: (k,) or (k, k) of the prior, positive definite; the same for all groups.
+        offset: (n,), added to the logits.
+        weights: (n,) >= 0.
+        groups: (n,) int, 0 .. G - 1, the group of each answer; None: there is one.
+        start: (G, k) to begin with; None: the mean.
+        bounds: Lowest and highest coefficients, (k,) each; None: any.
     """
     mean = np.atleast_2d(mean).astype(np.float64)
     objective = _Objective(predictor, answers, mean, _matrix(precision), offset, weights, groups)

@@ -22,8 +22,9 @@ class HiddenAP:
 def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
     """Area under the precision-recall steps, sum of (R_n - R_(n-1)) P_n, without interpolation; nan if nothing is true.
 
-    scores  (n,) float, higher is more likely; equal scores form one step, so their order does not matter
-    truth   (n,) bool or 0/1
+    Args:
+        scores: (n,) float, higher is more likely; equal scores form one step, so their order does not matter.
+        truth: (n,) bool or 0/1.
 
     The same number as scikit-learn's average_precision_score. Raises ValueError when the lengths differ.
     """
@@ -67,10 +68,11 @@ def mean_average_precision(
 ) -> float:
     """Mean over classes of `average_precision`, in [0, 1]; nan if no class has a positive.
 
-    scores, truth   (N, C)
-    mask            (N, C) bool, True where a cell takes part; None: all
-    empty_as_zero   what a class without positives is worth: False leaves it out, True counts it as 0, as the published
-                    code of Cole et al., EM/APL, GR, Large Loss and LAGC does (use it to compare with their tables)
+    Args:
+        scores, truth: (N, C).
+        mask: (N, C) bool, True where a cell takes part; None: all.
+        empty_as_zero: What a class without positives is worth: False leaves it out, True counts it as 0, as the
+            published code of Cole et al., EM/APL, GR, Large Loss and LAGC does (use it to compare with their tables).
     """
     scores, truth = alike("mean_average_precision", scores, truth)
     mask = np.ones(truth.shape, bool) if mask is None else alike("mean_average_precision", mask, truth)[0]
@@ -85,9 +87,10 @@ def mean_average_precision(
 def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray) -> HiddenAP:
     """Average precision of the positives that nobody has marked, among the unseen cells.
 
-    probabilities   (N, C) float
-    labels          (N, C) int8, what is known; only cells that are 0 (not looked at) are ranked
-    truth           (N, C) bool or 0/1, everything that is there
+    Args:
+        probabilities: (N, C) float.
+        labels: (N, C) int8, what is known; only cells that are 0 (not looked at) are ranked.
+        truth: (N, C) bool or 0/1, everything that is there.
 
     Both figures are nan when nothing is hidden.
     """
@@ -103,9 +106,11 @@ def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, trut
 def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
     """Share of true ones among the k highest scores; among all, where there are fewer than k; nan where there are none.
 
-    scores, truth   (n,); equal scores are taken in the order given
+    Args:
+        scores, truth: (n,); equal scores are taken in the order given.
 
-    Raises ValueError when the lengths differ or k is below 1.
+    Raises:
+        ValueError: The lengths differ or k is below 1.
     """
     if k < 1:
         raise ValueError(f"k = {k}; the precision of the first k needs at least 1.")
@@ -118,9 +123,10 @@ def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
 def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bins: int = 15) -> float:
     """Average gap between a probability and how often it comes true, in [0, 1]; nan without a single probability.
 
-    probabilities   any shape, in [0, 1]; nan is left out here: no probability was claimed
-    truth           the same shape, bool or 0/1
-    bins            of equal width; within one, mean probability is compared with the share of true ones
+    Args:
+        probabilities: Any shape, in [0, 1]; nan is left out here: no probability was claimed.
+        truth: The same shape, bool or 0/1.
+        bins: Of equal width; within one, mean probability is compared with the share of true ones.
 
     Source: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, eq. 3, on every cell as a binary
     forecast. Raises ValueError when shapes differ, a probability is outside [0, 1], or there is no bin.
@@ -145,9 +151,12 @@ def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bin
 def best_threshold(present: int, chances: np.ndarray) -> float:
     """The probability from which on unknown cells count as present for the largest expected F1 of all labels.
 
-    present    cells that are known to be present
-    chances    (n,) calibrated probabilities of the unknown ones, in any order; nan (no model) is never counted
-    returns    a probability; 1 where any further positive would lower it
+    Args:
+        present: Cells that are known to be present.
+        chances: (n,) calibrated probabilities of the unknown ones, in any order; nan (no model) is never counted.
+
+    Returns:
+        A probability; 1 where any further positive would lower it.
 
     The best threshold is half of the F1 it reaches, so below 0.5 wherever labels are far from complete: Lipton, Elkan
     and Naryanaswamy, "Optimal Thresholding of Classifiers to Maximize F1 Measure", ECML PKDD 2014.
@@ -164,12 +173,13 @@ def confident_threshold(
 ) -> float:
     """The lowest threshold at which few enough of the cells at or above it are expected to be wrong; nan for none.
 
-    chances           (n,) calibrated probabilities that a label would be right, in any order; nan (no model) is
-                      never counted
-    expected_error    largest mean of 1 - chance over the cells at or above the threshold
-    worst             largest 1 - chance of any of them: many certain cells do not make up for a guess
-    counts            (n,) how many cells have each chance, so that millions of them need no more than their different
-                      chances; None: one each
+    Args:
+        chances: (n,) calibrated probabilities that a label would be right, in any order; nan (no model) is never
+            counted.
+        expected_error: Largest mean of 1 - chance over the cells at or above the threshold.
+        worst: Largest 1 - chance of any of them: many certain cells do not make up for a guess.
+        counts: (n,) how many cells have each chance, so that millions of them need no more than their different
+            chances; None: one each.
 
     The threshold is one of the chances: equal ones are on the same side.
     """

@@ -28,8 +28,9 @@ COLUMNS = 16  # classes at once: no second copy of everything
 class OutsideScores:
     """One model from elsewhere.
 
-    scores    (N, C) float, nan where it says nothing
-    scale     probability: in [0, 1]; score: any number of which only the order within a class counts
+    Attributes:
+        scores: (N, C) float, nan where it says nothing.
+        scale: Probability: in [0, 1]; score: any number of which only the order within a class counts.
     """
 
     name: str
@@ -73,10 +74,11 @@ def with_first_guesses(
 ) -> np.ndarray:
     """Probabilities (N, C) with what sources say where answers cannot tell yet how far to believe them.
 
-    probabilities    of our own model, nan in the columns of classes that nobody has marked
-    labels           (N, C) int8
-    unbiased         (N, C) bool, which labels are unbiased answers
-    stacked          the sources are in the probabilities already: only columns without a model are filled
+    Args:
+        probabilities: Of our own model, nan in the columns of classes that nobody has marked.
+        labels: (N, C) int8.
+        unbiased: (N, C) bool, which labels are unbiased answers.
+        stacked: The sources are in the probabilities already: only columns without a model are filled.
 
     A class that nobody has marked gets the mean of what sources of probabilities say, moved by its unbiased answers; an
     image of which they say nothing gets the least that they say of any. A marked class, while nothing is stacked, gets
@@ -114,7 +116,8 @@ def with_first_guesses(
 def trust(inputs: np.ndarray, labels: np.ndarray) -> float:
     """How far to believe a source, in [0, 1], by the labels "present" alone, which are there before any sample is.
 
-    inputs    (N, C) of `OutsideScores.inputs`; labels (N, C) int8
+    Args:
+        inputs: (N, C) of `OutsideScores.inputs`; labels (N, C) int8.
 
     How far its inputs of positives lie above those of all images, in standard deviations, at most 1; 1 without any
     positive. Positives that people name unasked are no sample, but a source that is nothing but noise gives them no

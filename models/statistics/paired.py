@@ -33,7 +33,8 @@ class Difference:
 class Comparison:
     """Two scorings on the same answers.
 
-    ap, log_loss    mean average precision over `classes` classes in [0, 1]; mean log loss of a cell, in nats
+    Attributes:
+        ap, log_loss: Mean average precision over `classes` classes in [0, 1]; mean log loss of a cell, in nats.
     """
 
     ap: Difference
@@ -51,10 +52,12 @@ class Comparison:
 def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int = 0, draws: int = DRAWS) -> Comparison:
     """Compare two scorings of N images.
 
-    first, second    (N, C) probabilities
-    labels           (N, C), 1 present, -1 absent, 0 not answered; a class takes part from FEWEST of either state on
+    Args:
+        first, second: (N, C) probabilities.
+        labels: (N, C), 1 present, -1 absent, 0 not answered; a class takes part from FEWEST of either state on.
 
-    Raises ValueError when the shapes differ, or no class can be judged.
+    Raises:
+        ValueError: The shapes differ, or no class can be judged.
     """
     first, labels = alike("compare", first, labels)
     second, _ = alike("compare", second, labels)

@@ -28,10 +28,11 @@ without a mistake, and loses everything at the first mistake."""
 class Sample:
     """A stratified random sample of the cells of one class.
 
-    scores     (N,) float, of every cell of the population when the sample was drawn; never changed afterwards
-    strata     (N,) int, the stratum of each
-    rows       (n,) int64, the sampled cells that may be counted, each stratum's in its own random order
-    wrong      (n,) bool, whether the answer showed a mistake
+    Attributes:
+        scores: (N,) float, of every cell of the population when the sample was drawn; never changed afterwards.
+        strata: (N,) int, the stratum of each.
+        rows: (n,) int64, the sampled cells that may be counted, each stratum's in its own random order.
+        wrong: (n,) bool, whether the answer showed a mistake.
     """
 
     scores: np.ndarray
@@ -43,12 +44,16 @@ class Sample:
 def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENCE) -> int:
     """Upper bound of the number of wrong cells in a population.
 
-    wrong         (n,) bool, a simple random sample without replacement in the order in which it was drawn
-    population    N >= n
-    returns       0 .. N; the true number is larger with probability at most 1 - confidence, for all n at once: also
-                  when the sample is checked after every answer and sampling stops at any time
+    Args:
+        wrong: (n,) bool, a simple random sample without replacement in the order in which it was drawn.
+        population: N >= n.
 
-    Raises ValueError for a sample larger than the population.
+    Returns:
+        0 .. N; the true number is larger with probability at most 1 - confidence, for all n at once: also when the
+        sample is checked after every answer and sampling stops at any time.
+
+    Raises:
+        ValueError: For a sample larger than the population.
     """
     if len(wrong) > population:
         raise ValueError(f"A sample of {len(wrong)} cells cannot come from a population of {population}.")
@@ -66,8 +71,11 @@ def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENC
 def needed(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
     """How many answers without a mistake show that the other cells of a population have this precision.
 
-    precision    smallest share of the cells outside the sample that must be right
-    returns      0 .. N; N (all of them) where the population is too small to allow one mistake
+    Args:
+        precision: Smallest share of the cells outside the sample that must be right.
+
+    Returns:
+        0 .. N; N (all of them) where the population is too small to allow one mistake.
     """
     for drawn in range(0, population, min(max(population // 200, 1), 10)):
         if most_wrong(np.zeros(drawn, bool), population, confidence) <= _allowed(population - drawn, precision):
@@ -81,7 +89,8 @@ def possible_precision(population: int, share: float) -> float | None:
     """The highest precision that a sample of at most a share of the population can show, with room for some mistakes;
     None below the lowest of POSSIBLE.
 
-    share    in (0, 1]
+    Args:
+        share: In (0, 1].
     """
     # The sample shrinks with the precision, so that bisection finds the first precision that is possible.
     place = bisect_left(POSSIBLE, True, key=lambda precision: sample_size(population, precision) <= share * population)
@@ -96,8 +105,11 @@ def sample_size(population: int, precision: float) -> int:
 def in_one_order(sample: Sample, chosen: np.ndarray, seed: int) -> np.ndarray:
     """A simple random sample of a subpopulation, from a sample with different shares of each stratum.
 
-    chosen     (N,) bool, by scores and strata only
-    returns    places (m,) in `sample.rows`, in random order
+    Args:
+        chosen: (N,) bool, by scores and strata only.
+
+    Returns:
+        Places (m,) in `sample.rows`, in random order.
 
     Every cell gets a random number, the drawn ones of a stratum its smallest, in their order ("permanent random
     numbers", Ohlsson 1995). The smallest of all strata together, as far as all are known, are a simple random sample in
@@ -122,12 +134,13 @@ def in_one_order(sample: Sample, chosen: np.ndarray, seed: int) -> np.ndarray:
 class Verdict:
     """The result of testing thresholds with a sample.
 
-    threshold    the lowest one that may be used; None: none
-    audited      sampled cells above it; with None, above the first threshold that failed or, when the sample was too
-                 small for a test, above the lowest
-    wrong        wrong ones among them
-    at_most      upper bound of the wrong cells above the threshold, audited or not
-    tested       False: the sample was too small to show anything
+    Attributes:
+        threshold: The lowest one that may be used; None: none.
+        audited: Sampled cells above it; with None, above the first threshold that failed or, when the sample was too
+            small for a test, above the lowest.
+        wrong: Wrong ones among them.
+        at_most: Upper bound of the wrong cells above the threshold, audited or not.
+        tested: False: the sample was too small to show anything.
     """
 
     threshold: float | None
@@ -148,11 +161,12 @@ def lowest_threshold(
 ) -> Verdict:
     """The lowest of some thresholds above which cells may be auto-accepted.
 
-    open_          (N,) bool, cells of the population that nobody has answered: those that would be accepted
-    known_wrong    (N,) bool, cells that people have answered and found wrong; these mistakes are known
-    precision      smallest share of the accepted cells that must be right, in (0, 1)
-    candidates     (K,) thresholds, fixed beforehand
-    seed           of this sample
+    Args:
+        open_: (N,) bool, cells of the population that nobody has answered: those that would be accepted.
+        known_wrong: (N,) bool, cells that people have answered and found wrong; these mistakes are known.
+        precision: Smallest share of the accepted cells that must be right, in (0, 1).
+        candidates: (K,) thresholds, fixed beforehand.
+        seed: Of this sample.
 
     Thresholds are tested in descending order until one fails, so that testing several needs no correction
     (fixed-sequence testing; Bauer 1991; Angelopoulos et al. 2021, "Learn then Test", sec. 4). Candidates are skipped

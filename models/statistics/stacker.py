@@ -44,7 +44,8 @@ CHANCE = 2.0  # variances that the square of a weight must exceed before it coun
 class Scores:
     """Logits (n, C) of `auto`, nan where it has no model, and of the head trained on answered cells.
 
-    outside    inputs (n, C) of each model from elsewhere, nan where it says nothing
+    Attributes:
+        outside: Inputs (n, C) of each model from elsewhere, nan where it says nothing.
     """
 
     auto: np.ndarray
@@ -70,7 +71,8 @@ class Scores:
 class Stacker:
     """A line through the inputs of a cell, (6 + 2K,), then a slope and a shift of its class, (C,) each.
 
-    own    (C, K) what each class adds to the weight of each of K models from elsewhere; None without any
+    Attributes:
+        own: (C, K) what each class adds to the weight of each of K models from elsewhere; None without any.
     """
 
     line: np.ndarray
@@ -114,8 +116,9 @@ class Stacker:
 def likely_others(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarray) -> np.ndarray:
     """(n, C) float32, as `other_classes`, by what stackers found likely, one after the other.
 
-    stackers    each was fitted to what the one before found likely, the first to the mean of the scores
-    labels      (n, C) int8
+    Args:
+        stackers: Each was fitted to what the one before found likely, the first to the mean of the scores.
+        labels: (n, C) int8.
     """
     others = other_classes(labels, sigmoid(scores.mean))
     for stacker in stackers:
@@ -140,9 +143,10 @@ def fit_stacker(
 ) -> Stacker:
     """Fit it to unbiased answers.
 
-    held_out   scores (n, 1) of each answered cell, by models that have not seen its image
-    others     (n, 1), from `other_classes`
-    columns    (n,) the class of each cell; present (n,) bool the answers; weights (n,) how often each counts
+    Args:
+        held_out: Scores (n, 1) of each answered cell, by models that have not seen its image.
+        others: (n, 1), from `other_classes`.
+        columns: (n,) the class of each cell; present (n,) bool the answers; weights (n,) how often each counts.
     """
     inputs = np.column_stack([*(values[:, 0] for values in _inputs(held_out, others)), np.ones(len(columns))])
     outside = len(held_out.outside)

@@ -23,8 +23,9 @@ SPREAD = 0.5  # share of the sample that is allocated by the size of the strata 
 class Drawn:
     """A sample of one class.
 
-    strata    (N,) uint8, the stratum of every cell; OUTSIDE for cells in none
-    rows      (n,) int64, the sampled cells, in the random order in which they are to be asked
+    Attributes:
+        strata: (N,) uint8, the stratum of every cell; OUTSIDE for cells in none.
+        rows: (n,) int64, the sampled cells, in the random order in which they are to be asked.
     """
 
     strata: np.ndarray
@@ -34,9 +35,10 @@ class Drawn:
 def draw_class(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random.Generator) -> Drawn:
     """Sample cells of one class that people have not decided.
 
-    kinds      (N,) int: UNKNOWN, ACCEPTED_PRESENT, ACCEPTED_ABSENT, or anything else for a cell to leave out
-    scores     (N,) float in [0, 1], a model's probabilities; nan without a model (then there is one stratum)
-    cells      size of the sample; smaller when there are not as many
+    Args:
+        kinds: (N,) int: UNKNOWN, ACCEPTED_PRESENT, ACCEPTED_ABSENT, or anything else for a cell to leave out.
+        scores: (N,) float in [0, 1], a model's probabilities; nan without a model (then there is one stratum).
+        cells: Size of the sample; smaller when there are not as many.
 
     Unknown cells are cut into strata of equal summed sqrt(p (1 - p)) (Dalenius & Hodges 1959, "Minimum variance
     stratification"). Half of the sample is allocated by the size of the strata and half by size times expected standard
@@ -64,10 +66,11 @@ def draw_class(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random
 def share_out(total: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0) -> np.ndarray:
     """Whole numbers (K,) int64 of a given sum, in proportion to what is wanted, within bounds.
 
-    total      the sum; at most most.sum()
-    wanted     (K,) float >= 0, any scale
-    most       (K,) int, upper bounds
-    fewest     a lower bound, as far as the total allows
+    Args:
+        total: The sum; at most most.sum().
+        wanted: (K,) float >= 0, any scale.
+        most: (K,) int, upper bounds.
+        fewest: A lower bound, as far as the total allows.
     """
     shares = np.minimum(most, min(fewest, total // max(len(most), 1))).astype(np.int64)
     while (left := total - int(shares.sum())) > 0:
@@ -86,10 +89,13 @@ def share_out(total: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0)
 def usable(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np.ndarray:
     """Which sampled cells of one stratum may be counted while others of it wait for their answer.
 
-    places      (n,) int, each cell's place in the random order
-    answered    (n,) bool, decided since the sample was drawn, in the audit or elsewhere
-    in_audit    (n,) bool, decided by an answer of the audit
-    returns     (n,) bool
+    Args:
+        places: (n,) int, each cell's place in the random order.
+        answered: (n,) bool, decided since the sample was drawn, in the audit or elsewhere.
+        in_audit: (n,) bool, decided by an answer of the audit.
+
+    Returns:
+        (n,) bool.
 
     All of them when all are answered. Otherwise the beginning of the order up to the last audit answer before the first
     gap: a beginning of a random order is itself a random sample. Ordinary work answers likely cells first; its answers

@@ -30,8 +30,9 @@ INTERVAL = (0.025, 0.975)
 class Times:
     """Estimated seconds of P parts.
 
-    middle    (P,) seconds
-    draws     (DRAWS, P) seconds that are possible as well; (0, P) where none were asked for
+    Attributes:
+        middle: (P,) seconds.
+        draws: (DRAWS, P) seconds that are possible as well; (0, P) where none were asked for.
     """
 
     middle: np.ndarray
@@ -48,14 +49,18 @@ def fit_times(
 ) -> Times:
     """The seconds of each part, from tasks of one person.
 
-    counts     (N, P) float >= 0: how often each part occurs in each task; a row is not all 0
-    seconds    (N,) float > 0, how long each task took
-    groups     (N,) int from 0 on: tasks of one group vary equally much
-    prior      (P,) float > 0: seconds of each part when nothing is known
-    draws      also draw from the posterior, for intervals: some hundred times as long as without
-    returns    with N = 0 the prior itself
+    Args:
+        counts: (N, P) float >= 0: how often each part occurs in each task; a row is not all 0.
+        seconds: (N,) float > 0, how long each task took.
+        groups: (N,) int from 0 on: tasks of one group vary equally much.
+        prior: (P,) float > 0: seconds of each part when nothing is known.
+        draws: Also draw from the posterior, for intervals: some hundred times as long as without.
 
-    Raises ValueError when shapes differ, or seconds, a row of counts or the prior are not positive.
+    Returns:
+        With N = 0 the prior itself.
+
+    Raises:
+        ValueError: Shapes differ, or seconds, a row of counts or the prior are not positive.
     """
     _check(counts, seconds, groups, prior)
     rng, parts = np.random.default_rng(0), len(prior)

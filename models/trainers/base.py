@@ -33,9 +33,10 @@ def no_progress(state: str, done: int, of: int) -> None:
 class Maps(Protocol):
     """The feature maps of a collection of images by one frozen backbone; they are made when they are asked for.
 
-    channels    K of a map (K, h, w)
-    weak        how many of an image's views are weak ones (models/finetune/views.py)
-    device      where a network on maps is trained
+    Attributes:
+        channels: K of a map (K, h, w).
+        weak: How many of an image's views are weak ones (models/finetune/views.py).
+        device: Where a network on maps is trained.
     """
 
     @property
@@ -59,8 +60,9 @@ class Maps(Protocol):
 class Images(Protocol):
     """The inputs that a collection of N images offers; everything but features is computed on request.
 
-    features    (N, D) float16, pooled; on the disk or in memory, so take slices and rows of it
-    memory      what trainers keep from one training to the next, by a name of their own
+    Attributes:
+        features: (N, D) float16, pooled; on the disk or in memory, so take slices and rows of it.
+        memory: What trainers keep from one training to the next, by a name of their own.
     """
 
     @property
@@ -87,11 +89,12 @@ class Images(Protocol):
 class TrainingLabels:
     """The labels of some images of the collection.
 
-    rows        (n,) int64, ascending: images with a label
-    labels      (n, C) int8 of those, 1 present, -1 absent, 0 unanswered
-    mask        (n, C) bool, True where a cell may be used; None: everywhere
-    unbiased    (n, C) bool, answers to questions that were not chosen by their answer; None: there are none
-    pool        (m,) int64, ascending: images that may be learned from, labeled or not; None: all N
+    Attributes:
+        rows: (n,) int64, ascending: images with a label.
+        labels: (n, C) int8 of those, 1 present, -1 absent, 0 unanswered.
+        mask: (n, C) bool, True where a cell may be used; None: everywhere.
+        unbiased: (n, C) bool, answers to questions that were not chosen by their answer; None: there are none.
+        pool: (m,) int64, ascending: images that may be learned from, labeled or not; None: all N.
     """
 
     rows: np.ndarray
@@ -114,10 +117,11 @@ class Settings:
 class Outcome:
     """What a run is made of.
 
-    head            linear, on pooled features, with (nearly) the probabilities: heat maps are drawn from it
-    probabilities   (N, C) float32, nan for a class without a model
-    calibrated      whether they were fitted to unbiased answers already
-    outside_weights    (C, K) how far each model from elsewhere is believed; None where nothing was learned of them
+    Attributes:
+        head: Linear, on pooled features, with (nearly) the probabilities: heat maps are drawn from it.
+        probabilities: (N, C) float32, nan for a class without a model.
+        calibrated: Whether they were fitted to unbiased answers already.
+        outside_weights: (C, K) how far each model from elsewhere is believed; None where nothing was learned of them.
     """
 
     head: Head
@@ -130,8 +134,9 @@ class Outcome:
 class Resume:
     """How a long training continues after a kill.
 
-    checkpoint  the file its state is kept in
-    best        gives the weights of the best epoch so far, which a new stage goes on with (models/finetune)
+    Attributes:
+        checkpoint: The file its state is kept in.
+        best: Gives the weights of the best epoch so far, which a new stage goes on with (models/finetune).
     """
 
     checkpoint: Path | None = None
@@ -141,7 +146,8 @@ class Resume:
 class Trainer(ABC):
     """One training of one method.
 
-    history     the epochs that are over
+    Attributes:
+        history: The epochs that are over.
     """
 
     # Images a step in comparisons, where every share of labels gets the same; None: as in a project.
@@ -166,13 +172,15 @@ class Trainer(ABC):
     ):
         """Checks and prepares; nothing is learned before `epochs` is stepped through.
 
-        seed        decides the start and the order
-        progress    called during long steps with (state, done, of); what it raises ends the training
-        resume      used where `long` is True
-        outside     scores of models from elsewhere, of all N images; used where `uses_outside` is True
-        scoring     scores all images for the outcome, where their features are enough for that
+        Args:
+            seed: Decides the start and the order.
+            progress: Called during long steps with (state, done, of); what it raises ends the training.
+            resume: Used where `long` is True.
+            outside: Scores of models from elsewhere, of all N images; used where `uses_outside` is True.
+            scoring: Scores all images for the outcome, where their features are enough for that.
 
-        Raises ValueError for inputs that do not fit together.
+        Raises:
+            ValueError: For inputs that do not fit together.
         """
         self.method, self.images, self.labels = method, images, labels
         self.settings, self.seed, self.progress, self.resume = settings, seed, progress, resume

@@ -18,7 +18,7 @@ from models.labels import PRESENT
 from models.linear.stand_in import linear_stand_in
 from models.linear.training import Epoch, one_thread
 from models.methods.base import Method
-from models.methods.published import EndToEnd
+from models.methods.end_to_end import EndToEnd
 from models.trainers.base import Outcome, Progress
 from models.trainers.network import NetworkTrainer
 

@@ -9,7 +9,7 @@ from models.finetune.fit_network import NetworkTraining, fit_network
 from models.finetune.views import Examples
 from models.linear.training import Epoch
 from models.methods.base import Method
-from models.methods.published import EndToEnd
+from models.methods.end_to_end import EndToEnd
 from models.trainers.base import Outcome, Resume, Trainer, TrainingLabels
 
 
@@ -49,8 +49,9 @@ class WholeNetworkTrainer(NetworkTrainer):
     ):
         """Everything as `fit_network` takes it.
 
-        examples    rows of the collection -> these images
-        learned     what the method has learned beside the network in a linear start
+        Args:
+            examples: Rows of the collection -> these images.
+            learned: What the method has learned beside the network in a linear start.
         """
         self.method, self._examples = method, examples
         self.training = fit_network(

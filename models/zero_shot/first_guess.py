@@ -26,8 +26,10 @@ def standardised(scores: np.ndarray) -> np.ndarray:
 def first_guess(of_images: np.ndarray, of_patches: np.ndarray | None = None) -> np.ndarray:
     """(N, C) float32 probabilities of what the names alone say.
 
-    of_images     (N, C) how well the texts of each class fit the whole image, on any scale; nan where nothing is known
-    of_patches    the same of the patch that fits best; None, and nan in it: the whole image alone counts
+    Args:
+        of_images: (N, C) how well the texts of each class fit the whole image, on any scale; nan where nothing is
+            known.
+        of_patches: The same of the patch that fits best; None, and nan in it: the whole image alone counts.
 
     Both count alike. Classes are taken to be equally frequent, one an image, and images with a class to lie ABOVE
     standard deviations over those without, whose scores are normal: the log odds are then linear in the score. That

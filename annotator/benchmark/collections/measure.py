@@ -47,16 +47,20 @@ def measure(
 ) -> dict[str, Any]:
     """Compare on these folders, the sample data, and collections made by recipe.
 
-    folders     each holds `images` and `truth.csv`
-    made        names of recipes.COLLECTIONS; images: of each of them
-    most        images of a folder that take part, chosen by a hash of their names
-    settings    of the constants of `auto` that are tried, the present ones first
-    options     methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.measure
-    returns     {"bench", "setting", "rows", "methods", "settings", "summary"}. A row, of a collection and a share: the
-                mean over seeds of each of HIDDEN of `auto` with its present constants, and with those chosen without
-                this collection (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images
+    Args:
+        folders: Each holds `images` and `truth.csv`.
+        made: Names of recipes.COLLECTIONS; images: of each of them.
+        most: Images of a folder that take part, chosen by a hash of their names.
+        settings: Of the constants of `auto` that are tried, the present ones first.
+        options: Methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.measure.
 
-    Raises AnnotatorError for a folder that is no such collection, a recipe there is not, or options that make no sense.
+    Returns:
+        {"bench", "setting", "rows", "methods", "settings", "summary"}. A row, of a collection and a share: the mean
+        over seeds of each of HIDDEN of `auto` with its present constants, and with those chosen without this collection
+        (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images.
+
+    Raises:
+        AnnotatorError: For a folder that is no such collection, a recipe there is not, or options that make no sense.
     """
     options = replace(options, methods=(OURS, *options.methods)).checked()
     unknown = [name for name in made if name not in COLLECTIONS]
@@ -96,7 +100,8 @@ def summary(rows: Sequence[dict[str, Any]], which: str) -> dict[str, float]:
     """Over all cells: `cells`, how many there are; `first`, the share of them in which `auto` is not behind the best
     rival; `lead`, its mean lead and `worst`, the smallest one, in [-1, 1]; `ece`, the mean over collections and shares.
 
-    which    "" for the present constants, "_left_out" for those that were chosen without the collection
+    Args:
+        which: "" for the present constants, "_left_out" for those that were chosen without the collection.
     """
     leads = [row[f"{key}{which}"] - row[f"{key}_rival"] for row in rows for key in HIDDEN]
     return {

@@ -12,7 +12,8 @@ def draw(result: dict[str, Any], path: Path) -> None:
     """A panel for each figure: of every collection the lead at each share; with searched constants, by those of the
     other collections.
 
-    path    its ending says the format: one of methods.plot.ENDINGS
+    Args:
+        path: Its ending says the format: one of methods.plot.ENDINGS.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -39,12 +39,13 @@ LETTERS = {letter: letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 class Recipe:
     """How the images of a collection are made.
 
-    classes   what may be shown
-    draw      one thing of a class
-    ground    what is behind the things, SIDE x SIDE
-    more      how many classes an image shows beside the first, on average (Poisson)
-    uneven    the class of rank r is chosen with weight r ** -uneven
-    sides     the smallest and the largest side of a thing, in pixels
+    Attributes:
+        classes: What may be shown.
+        draw: One thing of a class.
+        ground: What is behind the things, SIDE x SIDE.
+        more: How many classes an image shows beside the first, on average (Poisson).
+        uneven: The class of rank r is chosen with weight r ** -uneven.
+        sides: The smallest and the largest side of a thing, in pixels.
     """
 
     classes: tuple[str, ...]

@@ -34,7 +34,8 @@ def drawn_settings(count: int) -> list[dict[str, Any]]:
 def left_out_choices(scores: np.ndarray) -> list[int]:
     """Of each collection, the setting that is best on average over the others; the earliest of equals.
 
-    scores    (settings, collections), higher is better. Of one collection alone, the first setting is chosen.
+    Args:
+        scores: (settings, collections), higher is better. Of one collection alone, the first setting is chosen.
     """
     others = scores.sum(1, keepdims=True) - scores
     return [int(place) for place in others.argmax(0)]

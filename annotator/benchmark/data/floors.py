@@ -99,7 +99,8 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
 def run(files: list[Path], again: Path, progress: Callable[[int, int], None]) -> dict[str, float] | None:
     """Seconds and processor seconds of reading and of writing these files; None where one is too large.
 
-    again    a new folder for what is written
+    Args:
+        again: A new folder for what is written.
     """
     if any(path.suffix in (".json", ".jsonl", ".xml") and path.stat().st_size > LARGEST for path in files):
         return None

@@ -12,9 +12,9 @@ import numpy as np
 
 from annotator.benchmark.harness.bulk import CACHE, PEOPLE, add_images
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store import classes
-from annotator.store.database import Database
-from annotator.store.import_commit import without_triggers
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.imports.commit import without_triggers
 
 AT_ONCE = 2000  # images
 UNSURE_SHARE = 0.2  # unsure labels an image
@@ -37,7 +37,8 @@ def make_projects(
 ) -> int:
     """Make both; returns the number of labels.
 
-    present, absent    labels an image, on average; where more absent ones are wanted than fit, all other classes are
+    Args:
+        present, absent: Labels an image, on average; where more absent ones are wanted than fit, all other classes are.
     """
     for folder in (labeled, empty):
         db = Database(folder, create=True)

@@ -35,14 +35,18 @@ def measure(
 ) -> dict[str, Any]:
     """Time and memory of exports and imports of labels.
 
-    formats            which; () for all that are written and have labels of their own
-    present, absent    labels an image, on average
-    show               called with (done, of, what is done)
-    returns            {"bench", "figures", "ratios", "wrong"}: of each format and step (out, read, commit) seconds,
-                       processor seconds, images a second, megabytes at most, of the process and above an interpreter
-                       that does nothing; ratios to the floor; wrong lists in sentences what did not come back
+    Args:
+        formats: Which; () for all that are written and have labels of their own.
+        present, absent: Labels an image, on average.
+        show: Called with (done, of, what is done).
 
-    Raises AnnotatorError for an unknown format, or when an export or import fails.
+    Returns:
+        {"bench", "figures", "ratios", "wrong"}: of each format and step (out, read, commit) seconds, processor seconds,
+        images a second, megabytes at most, of the process and above an interpreter that does nothing; ratios to the
+        floor; wrong lists in sentences what did not come back.
+
+    Raises:
+        AnnotatorError: For an unknown format, or when an export or import fails.
     """
     for name in formats:
         find_format(name, "write")

@@ -38,7 +38,7 @@ def out(folder: Path, kind: str, shown: Shown) -> Figures:
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.exports.export import prepare, write
     from annotator.exchange.formats import find_format
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     target = folder / "out" / f"labels{find_format(kind, 'write').ending}"
     target.parent.mkdir()
@@ -87,7 +87,7 @@ def back(folder: Path, kind: str, shown: Shown) -> Figures:
 
 def compare(folder: Path, shown: Shown) -> Figures:
     """Cells of the labeled project and of the copy that differ."""
-    from annotator.store.database import Database
+    from annotator.store.database.database import Database
 
     here, there = (_labels(Database(folder / name)) for name in ("labeled", "copy"))
     cells, differing, examples = 0, 0, []

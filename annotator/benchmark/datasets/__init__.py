@@ -25,12 +25,14 @@ __all__ = ["DATASETS", "DataSet", "Loader", "Part", "clicks", "load", "observed"
 def load(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
     """Reads a set.
 
-    name     one of DATASETS; None: `folder` if there is a truth, else the set of the papers that root holds
-    root     the folder that it is in; no image and no list is taken from outside it
-    truth    CSV `image,labels` or `image,class,state`, for `folder` only: the sets of the papers bring theirs
+    Args:
+        name: One of DATASETS; None: `folder` if there is a truth, else the set of the papers that root holds.
+        root: The folder that it is in; no image and no list is taken from outside it.
+        truth: CSV `image,labels` or `image,class,state`, for `folder` only: the sets of the papers bring theirs.
 
-    Raises AnnotatorError for an unknown name, a folder that is missing or holds no such set (listing all that is
-    missing), a truth too many or too few, and whatever is wrong with the files.
+    Raises:
+        AnnotatorError: For an unknown name, a folder that is missing or holds no such set (listing all that is
+            missing), a truth too many or too few, and whatever is wrong with the files.
     """
     if name is not None and name not in DATASETS:
         raise AnnotatorError(f"There is no data set {name!r}. {did_you_mean(name, DATASETS)}")

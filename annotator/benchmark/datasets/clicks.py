@@ -16,12 +16,14 @@ from models.protocol import SEED, single_positive
 def observed(dataset: DataSet, share: float = 1.0, seed: int = 0, naming: Naming = RANDOM) -> np.ndarray:
     """(n_train, C) int8 labels of the training images: 1 present, -1 absent, 0 unseen.
 
-    share    in (0, 1]: round(share x n_train) images keep their label, or as many as have one; the rest none at all
-    seed     0 gives the published labels of a paper's set (dataset.observed); others draw new ones in the same way,
-             on the whole official training set with seed 1200 + seed. For a folder, the seed of `clicks`
-    naming   which class is named; but for random clicks, sets of the papers get labels as folders do
+    Args:
+        share: In (0, 1]: round(share x n_train) images keep their label, or as many as have one; the rest none at all.
+        seed: 0 gives the published labels of a paper's set (dataset.observed); others draw new ones in the same way, on
+            the whole official training set with seed 1200 + seed. For a folder, the seed of `clicks`.
+        naming: Which class is named; but for random clicks, sets of the papers get labels as folders do.
 
-    Raises AnnotatorError for a share outside (0, 1] or one that is no image, or a negative seed.
+    Raises:
+        AnnotatorError: For a share outside (0, 1] or one that is no image, or a negative seed.
     """
     if dataset.official_rows is None or naming.kind != "random":
         return clicks(dataset.train.truth, share, seed, naming, dataset.areas)
@@ -38,12 +40,14 @@ def clicks(
 ) -> np.ndarray:
     """(n, C) int8: a share of the images gets one of its true labels; everything else is unseen.
 
-    truth    (n, C) bool
-    share    in (0, 1]: round(share x n) images, or all those that show anything, if these are fewer
-    naming   how the one is chosen: uniformly at random, unless said otherwise
-    areas    (n, C) how large what is shown is; None: not known
+    Args:
+        truth: (n, C) bool.
+        share: In (0, 1]: round(share x n) images, or all those that show anything, if these are fewer.
+        naming: How the one is chosen: uniformly at random, unless said otherwise.
+        areas: (n, C) how large what is shown is; None: not known.
 
-    Raises AnnotatorError for a share outside (0, 1] or one that is no image, or a negative seed.
+    Raises:
+        AnnotatorError: For a share outside (0, 1] or one that is no image, or a negative seed.
     """
     _check(share, seed)
     chance = np.random.default_rng(seed)

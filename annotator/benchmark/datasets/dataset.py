@@ -17,8 +17,9 @@ from models.protocol import single_positive, split
 class Part:
     """Some images and all that they show.
 
-    paths    existing files inside the folder that was given
-    truth    (n, C) bool, complete
+    Attributes:
+        paths: Existing files inside the folder that was given.
+        truth: (n, C) bool, complete.
     """
 
     paths: tuple[Path, ...]
@@ -36,16 +37,18 @@ class Part:
 class DataSet:
     """What methods are compared on.
 
-    name            as in DATASETS
-    classes         C names, in the order of the columns
-    train, val      the two parts of the official training set, or of a folder
-    test            official test set, or the rest of a folder
-    observed        (n_train, C) int8, the labels that training sees: 1 present, -1 absent, 0 unseen. For the sets of
-                    the papers as published; for a folder, one label of every image that shows anything (seed 0).
-                    Other seeds and shares: clicks.observed
-    official_rows   for the sets of the papers: where train and val stand in the official training set; None: a folder
-    areas           (n_train, C) how large each class is on each training image, in any unit; None: nothing says it
-    notes           what somebody who reads the figures must know: files preferred, images or classes left out
+    Attributes:
+        name: As in DATASETS.
+        classes: C names, in the order of the columns.
+        train, val: The two parts of the official training set, or of a folder.
+        test: Official test set, or the rest of a folder.
+        observed: (n_train, C) int8, the labels that training sees: 1 present, -1 absent, 0 unseen. For the sets of the
+            papers as published; for a folder, one label of every image that shows anything (seed 0). Other seeds and
+            shares: clicks.observed.
+        official_rows: For the sets of the papers: where train and val stand in the official training set; None: a
+            folder.
+        areas: (n_train, C) how large each class is on each training image, in any unit; None: nothing says it.
+        notes: What somebody who reads the figures must know: files preferred, images or classes left out.
     """
 
     name: str
@@ -70,11 +73,13 @@ def official(
 ) -> DataSet:
     """A set of the papers, by their protocol: observed labels and split of models/protocol.py, seed 1200.
 
-    train, test   the official parts, their rows in the published order
-    observed      (len(train), C) labels that somebody has drawn already; None draws them as published
-    areas         (len(train), C) how large each class is on each image; None: nothing says it
+    Args:
+        train, test: The official parts, their rows in the published order.
+        observed: (len(train), C) labels that somebody has drawn already; None draws them as published.
+        areas: (len(train), C) how large each class is on each image; None: nothing says it.
 
-    Raises AnnotatorError when a part would be without an image.
+    Raises:
+        AnnotatorError: A part would be without an image.
     """
     train_rows, val_rows = split(max(len(train), 1))
     if not len(val_rows) or not len(test):

@@ -44,12 +44,14 @@ def read(
 ) -> DataSet:
     """A set of the papers from its formatted arrays.
 
-    image_folders   where the images of this set may lie, relative to root ("" is root itself); the first that holds
-                    one of them is taken
-    published       classes of the published set
-    class_names     number of columns -> their names, or None if nobody can tell: they are numbered then
+    Args:
+        image_folders: Where the images of this set may lie, relative to root ("" is root itself); the first that holds
+            one of them is taken.
+        published: Classes of the published set.
+        class_names: Number of columns -> their names, or None if nobody can tell: they are numbered then.
 
-    Raises AnnotatorError listing every array that is missing or cannot be used, and images missing or outside.
+    Raises:
+        AnnotatorError: Listing every array that is missing or cannot be used, and images missing or outside.
     """
     parts, problems = [], []
     missing = [name for name in FILES if not (root / name).exists()]
@@ -82,9 +84,11 @@ def read(
 def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, list[str]]:
     """The single-positive labels that lie in the folder, (n, C) int8 of 1, -1, 0, and a note; (None, []) without any.
 
-    truth    (n, C) bool of the whole official training set
+    Args:
+        truth: (n, C) bool of the whole official training set.
 
-    Raises AnnotatorError when they do not fit the truth: other shape, other values, or a label that contradicts it.
+    Raises:
+        AnnotatorError: They do not fit the truth: other shape, other values, or a label that contradicts it.
     """
     path = first_there(root, OBSERVED)
     if path is None:

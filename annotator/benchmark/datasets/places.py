@@ -19,11 +19,12 @@ from annotator.errors import AnnotatorError, several
 class Loader:
     """One entry of DATASETS.
 
-    name, title   what it is called on the command line, and in a sentence
-    classes       columns of the published set; None where that differs
-    marks         relative paths, any one of which tells that a folder holds this set
-    understood    the layouts that are read, for the error when none is there
-    read          (folder, truth file or None) -> DataSet
+    Attributes:
+        name, title: What it is called on the command line, and in a sentence.
+        classes: Columns of the published set; None where that differs.
+        marks: Relative paths, any one of which tells that a folder holds this set.
+        understood: The layouts that are read, for the error when none is there.
+        read: (folder, truth file or None) -> DataSet.
     """
 
     name: str
@@ -63,9 +64,11 @@ def missing(root: Path, places: Sequence[Path]) -> list[str]:
 def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarray]:
     """The paths of these images, and (n,) bool, which of them are there.
 
-    names    relative to root, with "/"
+    Args:
+        names: Relative to root, with "/".
 
-    Raises AnnotatorError listing every name that leads out of root: absolute ones, those with "..", and links.
+    Raises:
+        AnnotatorError: Listing every name that leads out of root: absolute ones, those with "..", and links.
     """
     inside, listed = root.resolve(), {}
     paths, exists, outside = [], np.zeros(len(names), bool), []

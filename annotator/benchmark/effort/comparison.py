@@ -17,12 +17,13 @@ Curves = dict[Play, list[dict]]
 def compare(played: Curves) -> dict[str, list[dict]]:
     """The tables of a result.
 
-    returns    "goals": {"policy", "person", "goal", "recall", "precision", "actions", "seconds", "reached", "seeds"}:
-               the costs are spreads {"mean", "low", "high"} over the seeds that reach it, None where none does
-               "lead": {"person", "goal", "cost", "best", "ratio"}: Autopilot's cost over that of the best other policy,
-               which is the one with the lowest mean of those that reach the goal with every seed; None without one
-               "behind": {"policy", "person", "cost", "share", "at"}: a spread of the shortfalls of `curves.behind`, and
-               where the largest of them is; None where it is never behind
+    Returns:
+        "goals": {"policy", "person", "goal", "recall", "precision", "actions", "seconds", "reached", "seeds"}: the
+        costs are spreads {"mean", "low", "high"} over the seeds that reach it, None where none does "lead": {"person",
+        "goal", "cost", "best", "ratio"}: Autopilot's cost over that of the best other policy, which is the one with the
+        lowest mean of those that reach the goal with every seed; None without one "behind": {"policy", "person",
+        "cost", "share", "at"}: a spread of the shortfalls of `curves.behind`, and where the largest of them is; None
+        where it is never behind.
     """
     people = [by for by in (PERFECT, NOISY) if any(play.person == by for play in played)]
     goals = [row for by in people for goal in GOALS for row in _goal_rows(played, by, goal)]
@@ -49,8 +50,8 @@ def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> t
     """The curves with a searched policy in the place of its settings: for each person the setting with the fewest mean
     seconds to recall 0.95 over all seeds, and where none reaches it, with the most labels at the end.
 
-    returns    the curves, and "searched": {"policy", "person", "setting", "actions", "seconds", "chosen"}, means over
-               seeds
+    Returns:
+        The curves, and "searched": {"policy", "person", "setting", "actions", "seconds", "chosen"}, means over seeds.
     """
     kept = {play: curve for play, curve in played.items() if play.policy not in settings}
     searched: list[dict] = []

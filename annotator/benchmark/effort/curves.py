@@ -7,7 +7,7 @@ import numpy as np
 from annotator.benchmark.effort.session import PARTS, Session, Spent
 from annotator.records import PRESENT
 from annotator.snapshot.time_model import TimeModel
-from annotator.store.audits import OPEN
+from annotator.store.labels.audits import OPEN
 from models.statistics.metrics import best_threshold
 
 RECALL, PRECISION = 0.95, 0.99
@@ -55,8 +55,9 @@ def scores(labels: np.ndarray, truth: np.ndarray) -> dict:
 def reached(curve: Sequence[dict], recall: float = RECALL, precision: float = PRECISION) -> dict | None:
     """Where the labels people gave, or these with the model's, first reach this recall and precision.
 
-    returns    {"actions", "seconds", "parts"}: interpolated linearly between the first point that does and the one
-               before, or at that point where precision was too low before; None: nowhere
+    Returns:
+        {"actions", "seconds", "parts"}: interpolated linearly between the first point that does and the one before, or
+        at that point where precision was too low before; None: nowhere.
     """
     for place, point_ in enumerate(curve):
         good = [kind for kind in ("decided", "filled") if _good(point_[kind], recall, precision)]
@@ -96,9 +97,12 @@ def seconds(point_: dict, time_model: TimeModel) -> float:
 def behind(curve: Sequence[dict], other: Sequence[dict], cost: str = "actions") -> tuple[float, float | None]:
     """The largest shortfall of a policy behind another from AFTER on, as long as both work.
 
-    cost       "actions" or "seconds": the policies are compared where they have spent the same of it
-    returns    the share of the other's micro F1 (with the model's labels) that it lacks, and after how many actions or
-               seconds; 0 and None where it is never behind
+    Args:
+        cost: "actions" or "seconds": the policies are compared where they have spent the same of it.
+
+    Returns:
+        The share of the other's micro F1 (with the model's labels) that it lacks, and after how many actions or
+        seconds; 0 and None where it is never behind.
     """
     last = min(curve[-1][cost], other[-1][cost]) if curve and other else 0
     places = {point_[cost] for point_ in (*curve, *other)} | {AFTER[cost]}

@@ -37,8 +37,11 @@ from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.time_model import TimeModel
-from annotator.store import audits, classes, configuration, images
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import audits
+from annotator.store.networks import configuration
 from annotator.worker.process import Worker
 
 PLAYED_NOISY = (RIVAL, OURS)  # policies that are also measured with a noisy annotator unless all are
@@ -60,21 +63,25 @@ def measure(
 ) -> dict:
     """Curves of every policy, and how they compare.
 
-    images_folder, truth    a folder of images, and a CSV `image,labels` (or `image,class,state`) with every label of
-                            every image; None: the sample data
-    policies    names in POLICIES; none: all but those that take long
-    seeds       so many seeds from `seed` on: every policy is played with each, figures are means
-    noisy       measure PLAYED_NOISY with a noisy annotator as well
-    all_noisy   measure every policy with a noisy annotator as well
-    jobs        processes that play at the same time; the result is the same
-    work        folder that keeps the embedded project for the next time; None: it is not kept
-    backbone    network that analyzes the images; None: the usual one
-    most        policies stop after this times as many actions as the form takes
-    returns     {"bench", "figures", "ratios", "goals", "lead", "behind", "searched", "curves", "time_model",
-                "noisy_person", "policies", "backbone", "seeds"}; goals, lead and behind as comparison.compare says,
-                searched as comparison.choose_settings does
+    Args:
+        images_folder, truth: A folder of images, and a CSV `image,labels` (or `image,class,state`) with every label of
+            every image; None: the sample data.
+        policies: Names in POLICIES; none: all but those that take long.
+        seeds: So many seeds from `seed` on: every policy is played with each, figures are means.
+        noisy: Measure PLAYED_NOISY with a noisy annotator as well.
+        all_noisy: Measure every policy with a noisy annotator as well.
+        jobs: Processes that play at the same time; the result is the same.
+        work: Folder that keeps the embedded project for the next time; None: it is not kept.
+        backbone: Network that analyzes the images; None: the usual one.
+        most: Policies stop after this times as many actions as the form takes.
 
-    Raises AnnotatorError when images and truth do not fit together, or for a policy there is not.
+    Returns:
+        {"bench", "figures", "ratios", "goals", "lead", "behind", "searched", "curves", "time_model", "noisy_person",
+        "policies", "backbone", "seeds"}; goals, lead and behind as comparison.compare says, searched as
+        comparison.choose_settings does.
+
+    Raises:
+        AnnotatorError: Images and truth do not fit together, or for a policy there is not.
     """
     names = list(dict.fromkeys(policies)) or [name for name, policy in POLICIES.items() if not policy.on_request]
     if unknown := [name for name in names if name not in POLICIES]:
@@ -106,10 +113,12 @@ def make_project(
 ) -> np.ndarray:
     """A project with all features and no decision; its truth (N, C) bool, images by id and classes by id.
 
-    backbone    None: the usual one
-    embeds      False: without features
+    Args:
+        backbone: None: the usual one.
+        embeds: False: without features.
 
-    Raises AnnotatorError for a truth that does not fit, or too few images.
+    Raises:
+        AnnotatorError: For a truth that does not fit, or too few images.
     """
     done = setup.set_up(project, images_folder=folder, backbone=backbone)
     say("; ".join([f"{done.registered.added:,} new images", *setup.kept_out_in_words(done.registered.bad)]))
@@ -146,9 +155,11 @@ def embed_images(project: Path) -> None:
 def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[TrueLabel]:
     """The labels "present" of the truth on images of the project; labels of files that were kept out are ignored.
 
-    names    name -> image id, for every name that the truth may use
+    Args:
+        names: Name -> image id, for every name that the truth may use.
 
-    Raises AnnotatorError for a truth that does not fit, or that contradicts itself on one picture with two names.
+    Raises:
+        AnnotatorError: For a truth that does not fit, or that contradicts itself on one picture with two names.
     """
     bad = {file.path for file in images.kept_out(db)}
     labels = read_truth(truth, names.keys() | bad)

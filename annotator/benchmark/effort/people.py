@@ -32,9 +32,12 @@ class Person:
     def answer(self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, int]:
         """The answers on some cells shown together, and the number of presses they took.
 
-        rows, columns    (n,) which cells
-        start            (n,) bool, the answers set beforehand
-        returns          (n,) bool, and the presses without Enter
+        Args:
+            rows, columns: (n,) which cells.
+            start: (n,) bool, the answers set beforehand.
+
+        Returns:
+            (n,) bool, and the presses without Enter.
         """
         seen = self.truth[rows, columns]
         if not self.noisy:

@@ -38,9 +38,10 @@ def all_curves(
 ) -> dict[Play, list[dict]]:
     """The curve of every play, in their order; `jobs` processes change nothing but the time.
 
-    folder    takes the copies of the project `template`
-    shown     (N, C) bool, the truth
-    limit     actions after which a play stops
+    Args:
+        folder: Takes the copies of the project `template`.
+        shown: (N, C) bool, the truth.
+        limit: Actions after which a play stops.
     """
     one = partial(_numbered, template, folder, shown, limit)
     if jobs <= 1 or len(plays) < 2:

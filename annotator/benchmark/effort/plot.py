@@ -15,7 +15,8 @@ PANELS = (
 def draw(result: dict, path: Path) -> None:
     """Recall and F1 against actions and against hours, one line per policy and seed; the noisy annotator's are dotted.
 
-    path    its ending says the format
+    Args:
+        path: Its ending says the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

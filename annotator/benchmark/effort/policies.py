@@ -13,9 +13,9 @@ from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.acquisition import LIKELY
 from annotator.records import PRESENT, Filter, Wanted, WantedActions, WantedGrids
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.store import cells
-from annotator.store.adapted import Adapted
-from annotator.store.audits import OPEN
+from annotator.store.labels import cells
+from annotator.store.labels.audits import OPEN
+from annotator.store.networks.adapted import Adapted
 from models.query_strategies import order
 
 HOLDER = "bench"

@@ -9,22 +9,27 @@ from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.indexing import positions
 from annotator.records import Batch, Decision
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import audits, classes, configuration, decisions, images, runs
-from annotator.store.adapted import Adapted
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
+from annotator.store.images import images
+from annotator.store.labels import audits, decisions
+from annotator.store.networks import configuration
+from annotator.store.networks.adapted import Adapted
+from annotator.store.runs import runs
 from annotator.worker.adapting.adapt_now import adapt_now
-from annotator.worker.incremental_update import Updater
+from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.process import prepare_next_backbone
-from annotator.worker.region_cache import RegionCache
-from annotator.worker.schedule import Basis, Schedule
-from annotator.worker.train import train
+from annotator.worker.training.incremental_update import Updater
+from annotator.worker.training.schedule import Basis, Schedule
+from annotator.worker.training.train import train
 
 
 class ProjectCopy:
     """A copy of an embedded project without decisions; `close` throws it away.
 
-    image_ids, class_ids    ascending: the rows and columns of every matrix
+    Attributes:
+        image_ids, class_ids: Ascending: the rows and columns of every matrix.
     """
 
     def __init__(self, template: Path, folder: Path, *, learns: bool, seed: int):

@@ -30,7 +30,8 @@ class Spent:
 class Session(ProjectCopy):
     """A copy of an embedded project, with somebody who knows its truth.
 
-    truth    (N, C) bool in the order of `image_ids` (ascending) and `class_ids`
+    Attributes:
+        truth: (N, C) bool in the order of `image_ids` (ascending) and `class_ids`.
     """
 
     def __init__(self, template: Path, folder: Path, truth: np.ndarray, person: Person, *, learns: bool, seed: int):

@@ -7,8 +7,9 @@ from safetensors import SafetensorError, safe_open
 
 from annotator.benchmark.faults.people import Sent
 from annotator.snapshot.predictions import damaged
-from annotator.store import audits, consistency
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import audits
+from annotator.store.upkeep import consistency
 
 TIED = b"annotator.benchmark.harness.tied"  # in the command line of every process that a benchmark starts
 NAMED = 5  # broken guarantees of one kind that are reported in full
@@ -40,7 +41,7 @@ def decisions_broken(db: Database, sent: Sent) -> dict[str, list[str]]:
 
 
 def tables_broken(db: Database) -> list[str]:
-    """Tallies, labels, stages, annotator disagreements and foreign keys (store/consistency.py)."""
+    """Tallies, labels, stages, annotator disagreements and foreign keys (store/upkeep/consistency.py)."""
     return consistency.problems(db)
 
 

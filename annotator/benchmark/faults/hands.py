@@ -3,15 +3,16 @@
 import threading
 from collections.abc import Collection
 
-WHOLE = 0  # the class of a whole image, as in store/leases.py
+WHOLE = 0  # the class of a whole image, as in store/people/leases.py
 Cell = tuple[int, int]
 
 
 class Hands:
     """What all pages hold; threads may share it.
 
-    given    count of cells and images that were handed out
-    twice    those that another page held: (cell, page, the other page)
+    Attributes:
+        given: Count of cells and images that were handed out.
+        twice: Those that another page held: (cell, page, the other page).
     """
 
     def __init__(self):

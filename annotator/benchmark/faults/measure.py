@@ -25,8 +25,9 @@ from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.settings import IMPORTER
-from annotator.store import decisions, runs
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 from annotator.worker.process import Worker
 
 NAMES = ("Ann", "Bob", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal")
@@ -49,13 +50,17 @@ def measure(
 ) -> dict:
     """Faults against guarantees, summed over the seeds, a project each.
 
-    kills      processes killed, for each seed
-    seconds    at most for each seed; None: no limit
-    people     at most as many as NAMES, with two pages each
-    work       folder that keeps the result of each seed, so that finished seeds are not repeated; None: none is kept
-    returns    {"bench", "figures", "ratios", "broken"}; broken: a sentence for each broken guarantee
+    Args:
+        kills: Processes killed, for each seed.
+        seconds: At most for each seed; None: no limit.
+        people: At most as many as NAMES, with two pages each.
+        work: Folder that keeps the result of each seed, so that finished seeds are not repeated; None: none is kept.
 
-    Raises AnnotatorError where there is no /proc, and for a number of people out of range.
+    Returns:
+        {"bench", "figures", "ratios", "broken"}; broken: a sentence for each broken guarantee.
+
+    Raises:
+        AnnotatorError: There is no /proc, and for a number of people out of range.
     """
     if not Path("/proc/self/cmdline").exists():
         raise AnnotatorError("This measurement looks for processes in /proc, which is only there on Linux.")

@@ -34,9 +34,10 @@ Ask = Callable[[str, str, dict, float], dict]  # annotator, path, body, seconds 
 class Sent:
     """What all annotators sent, by uuid, and what the server answered.
 
-    entries         uuid -> the decision as it was sent
-    acknowledged    uuids that the server has called saved
-    refused         uuid -> the reason
+    Attributes:
+        entries: Uuid -> the decision as it was sent.
+        acknowledged: Uuids that the server has called saved.
+        refused: Uuid -> the reason.
     """
 
     entries: dict[str, dict] = field(default_factory=dict)
@@ -47,7 +48,8 @@ class Sent:
 class Person(threading.Thread):
     """One page of one annotator.
 
-    ask        sends a body to a route in an annotator's name and returns the answer
+    Args:
+        ask: Sends a body to a route in an annotator's name and returns the answer.
     """
 
     def __init__(self, name: str, number: int, seed: int, ask: Ask, sent: Sent, hands: Hands):

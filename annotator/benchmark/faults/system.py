@@ -17,9 +17,9 @@ from pathlib import Path
 
 from annotator.benchmark.harness.processes import ADDRESS, close_input, free_port, start, wait_for
 from annotator.errors import AnnotatorError
-from annotator.store import heartbeat, jobs
-from annotator.store.database import Database
-from annotator.ui.keys import headers_for
+from annotator.store.database import heartbeat, jobs
+from annotator.store.database.database import Database
+from annotator.ui.access.access_keys import headers_for
 
 FAKE_TIME = [
     *Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"),
@@ -42,7 +42,8 @@ class Server:
     def start(self, jump: str = "") -> None:
         """Start it and wait until it answers.
 
-        jump    the offset of its clock in the notation of libfaketime; "": none
+        Args:
+            jump: The offset of its clock in the notation of libfaketime; "": none.
         """
         self._starts += 1
         faked = {"LD_PRELOAD": str(FAKE_TIME[0]), "FAKETIME": jump, "FAKETIME_DONT_FAKE_MONOTONIC": "1"} if jump else {}
@@ -139,10 +140,11 @@ class Server:
 class Commands:
     """Commands of the command line beside the server, one after another; most are killed at a random moment.
 
-    killed     commands killed, by name
-    ended      commands that ended by themselves, by name
-    odd        the last output of those that ended with a traceback
-    exports    files that exports were to write
+    Attributes:
+        killed: Commands killed, by name.
+        ended: Commands that ended by themselves, by name.
+        odd: The last output of those that ended with a traceback.
+        exports: Files that exports were to write.
     """
 
     NAMES = ("audit", "export", "certificate", "accept", "train", "once", "export")

@@ -29,7 +29,8 @@ GRACE = 5.0  # seconds between the end of the requests and killing the process
 class ProcessTool:
     """A tool in a process: `command` is started anew for every set and person.
 
-    within    seconds in which each request must be answered
+    Attributes:
+        within: Seconds in which each request must be answered.
     """
 
     certifies_by = ""

@@ -13,7 +13,8 @@ ASSUMED = "assumed"
 def parts_of(question: Question, presses: int) -> tuple[int, dict[str, float]]:
     """Presses in all, the last one included, and how often each part of the time model occurs.
 
-    presses    those that change an answer set beforehand; of a check every answer is one
+    Args:
+        presses: Those that change an answer set beforehand; of a check every answer is one.
     """
     cells = len(question.cells)
     if question.kind == "click":
@@ -29,9 +30,10 @@ def parts_of(question: Question, presses: int) -> tuple[int, dict[str, float]]:
 class Clock:
     """Seconds of answers.
 
-    model      the parts in seconds
-    factors    kind of question -> by how much its measured times differ from the model
-    sources    kind of question -> "assumed", or what it was measured on
+    Attributes:
+        model: The parts in seconds.
+        factors: Kind of question -> by how much its measured times differ from the model.
+        sources: Kind of question -> "assumed", or what it was measured on.
     """
 
     model: TimeModel = DEFAULTS

@@ -19,12 +19,13 @@ THINGS = {name: shapes for collection in COLLECTIONS.values() for name, shapes i
 class Recipe:
     """A made-up collection.
 
-    about       in a few words
-    classes     how many of THINGS, in their order
-    an_image    classes an image shows, on average
-    falls       how the frequency of the classes falls with their rank r: as 1 / r ** falls; 0: all alike
-    sides       smallest and largest side of a thing, in pixels of 480
-    clutter     lines and blobs that belong to no class
+    Attributes:
+        about: In a few words.
+        classes: How many of THINGS, in their order.
+        an_image: Classes an image shows, on average.
+        falls: How the frequency of the classes falls with their rank r: as 1 / r ** falls; 0: all alike.
+        sides: Smallest and largest side of a thing, in pixels of 480.
+        clutter: Lines and blobs that belong to no class.
     """
 
     about: str

@@ -30,14 +30,15 @@ NONE = "none"  # in the place of tools: only those of others
 class Options:
     """What is measured.
 
-    sets, tools, persons    names; (): all. tools may be (NONE,)
-    images, truth           a folder and its CSV, measured in the place of `sets`; None: none
-    classes, commands       tools of others: FILE.py:CLASS or MODULE:CLASS; command lines that speak JSON lines
-    seeds                   0 .. seeds - 1: each draws its own made-up sets, persons, and whatever tools draw
-    count                   images of a made-up set
-    times                   a CSV of measured times; None: assumed ones
-    within                  seconds in which a tool of others must answer
-    work                    keeps sets and what tools keep of them; None: nothing is kept
+    Attributes:
+        sets, tools, persons: Names; (): all. tools may be (NONE,).
+        images, truth: A folder and its CSV, measured in the place of `sets`; None: none.
+        classes, commands: Tools of others: FILE.py:CLASS or MODULE:CLASS; command lines that speak JSON lines.
+        seeds: 0 .. seeds - 1: each draws its own made-up sets, persons, and whatever tools draw.
+        count: Images of a made-up set.
+        times: A CSV of measured times; None: assumed ones.
+        within: Seconds in which a tool of others must answer.
+        work: Keeps sets and what tools keep of them; None: nothing is kept.
     """
 
     sets: Sequence[str] = ()
@@ -59,7 +60,8 @@ class Options:
 def measure(options: Options, command: str = "") -> dict[str, Any]:
     """All rows, one for each set, person, seed and tool.
 
-    returns    {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}
+    Returns:
+        {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}.
 
     Raises AnnotatorError, before anything is measured, for whatever is not there or does not go together. A tool that
     does something wrong ends its own row only.

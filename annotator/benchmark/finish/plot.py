@@ -12,7 +12,8 @@ def draw(result: dict, path: Path) -> None:
     """A panel for each set and person of the first seed. A dot: the tool said rightly that it was done; a cross: too
     early.
 
-    path    its ending says the format
+    Args:
+        path: Its ending says the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -35,12 +35,13 @@ class WrongTool(AnnotatorError):
 class Task:
     """What a tool is given.
 
-    name                 of the set
-    images, classes      N files and C names; questions and labels name them by their place, from 0 on
-    recall, precision    micro-averaged over all image-class pairs: what it is to certify
-    confidence           with which it is to certify this: of 100 such tools, so many times 100 should be right
-    seed                 for everything the tool draws at random
-    work                 a folder of its own on this set, kept between runs: for what follows from the images alone
+    Attributes:
+        name: Of the set.
+        images, classes: N files and C names; questions and labels name them by their place, from 0 on.
+        recall, precision: Micro-averaged over all image-class pairs: what it is to certify.
+        confidence: With which it is to certify this: of 100 such tools, so many times 100 should be right.
+        seed: For everything the tool draws at random.
+        work: A folder of its own on this set, kept between runs: for what follows from the images alone.
     """
 
     name: str
@@ -57,9 +58,10 @@ class Task:
 class Question:
     """What a person is asked.
 
-    kind               one of KINDS
-    images, classes    places in the task
-    preset             the answers set beforehand, one for each image of a grid or each class of an image; (): none
+    Attributes:
+        kind: One of KINDS.
+        images, classes: Places in the task.
+        preset: The answers set beforehand, one for each image of a grid or each class of an image; (): none.
     """
 
     kind: str
@@ -77,9 +79,10 @@ class Question:
 class Answer:
     """What the person said.
 
-    present    one for each cell of the question: True present, False absent, None not said. Of a click, True stands at
-               the class that was named and None elsewhere; False everywhere: the image shows none of these classes
-    seconds    from the question being on screen to the last press
+    Attributes:
+        present: One for each cell of the question: True present, False absent, None not said. Of a click, True stands
+            at the class that was named and None elsewhere; False everywhere: the image shows none of these classes.
+        seconds: From the question being on screen to the last press.
     """
 
     present: tuple[bool | None, ...]

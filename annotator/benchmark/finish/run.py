@@ -36,12 +36,14 @@ class Goal:
 def play(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock) -> dict[str, Any]:
     """What came of it.
 
-    truth      (N, C) bool, which the person knows as well
-    returns    {"ended", "why", "seconds", "actions", "claim", "true", "final", "person_seconds", "computing_seconds",
-               "slowest_seconds", "certifies_by", "curve"}. ended: one of CERTIFIED, TOO_EARLY, ENDED, LIMIT, FAILED;
-               seconds and actions: of the person until the tool said "done" rightly, else None; claim: the moment at
-               which it first said so, or None; true: when the true goal was reached, or None; final: the scores at the
-               end
+    Args:
+        truth: (N, C) bool, which the person knows as well.
+
+    Returns:
+        {"ended", "why", "seconds", "actions", "claim", "true", "final", "person_seconds", "computing_seconds",
+        "slowest_seconds", "certifies_by", "curve"}. ended: one of CERTIFIED, TOO_EARLY, ENDED, LIMIT, FAILED; seconds
+        and actions: of the person until the tool said "done" rightly, else None; claim: the moment at which it first
+        said so, or None; true: when the true goal was reached, or None; final: the scores at the end.
     """
     played = _Played(tool, task, truth, person, clock)
     ended, why = FAILED, ""

@@ -12,9 +12,11 @@ from annotator.benchmark.effort.measure import make_project
 from annotator.benchmark.finish.drawing import RECIPES, draw
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.store import audits, classes, images
-from annotator.store.database import Database
-from annotator.store.files import unescaped
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import audits
+from annotator.store.pictures.files import unescaped
 
 SAMPLE_NAME, OWN = "sample_data", "your images"
 SETS = {SAMPLE_NAME: "160 drawn scenes that come with the program"} | {
@@ -27,8 +29,9 @@ IMAGES = 160  # of a made-up set
 class TestSet:
     """A set with its truth.
 
-    images    N files; classes: C names; truth: (N, C) bool
-    work      a folder beside it, where tools keep what follows from its images
+    Attributes:
+        images: N files; classes: C names; truth: (N, C) bool.
+        work: A folder beside it, where tools keep what follows from its images.
     """
 
     __test__ = False  # not one of pytest
@@ -65,7 +68,8 @@ def check_names(names: Sequence[str]) -> list[str]:
 def load(name: str, work: Path, *, seed: int, count: int) -> TestSet:
     """A set of SETS; made-up ones are drawn into `work` once.
 
-    seed, count    of a made-up one: what it is drawn from, and how many images
+    Args:
+        seed, count: Of a made-up one: what it is drawn from, and how many images.
     """
     if name == SAMPLE_NAME:
         return read_folder(name, SETS[name], SAMPLE / "images", SAMPLE / "truth.csv", work / name)
@@ -82,7 +86,8 @@ def load(name: str, work: Path, *, seed: int, count: int) -> TestSet:
 def read_folder(name: str, about: str, folder: Path, truth: Path, work: Path) -> TestSet:
     """Any folder with a CSV of all that its images show; images that cannot be shown, and second copies, are left out.
 
-    Raises AnnotatorError when images and truth do not fit together.
+    Raises:
+        AnnotatorError: Images and truth do not fit together.
     """
     work.mkdir(parents=True, exist_ok=True)
     project = work / "set"

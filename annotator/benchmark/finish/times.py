@@ -66,8 +66,9 @@ COLUMNS: dict[str, tuple[tuple[str, ...], Callable[[Row], Measured | None]]] = {
 def read_times(path: Path) -> Clock:
     """The clock of a CSV with one answer a row.
 
-    Raises AnnotatorError for other columns, listing those that are understood, and for rows that cannot be read,
-    naming their lines. Times of 0, below it, or beyond LONGEST are left out; kinds without a row stay as assumed.
+    Raises:
+        AnnotatorError: For other columns, listing those that are understood, and for rows that cannot be read, naming
+            their lines. Times of 0, below it, or beyond LONGEST are left out; kinds without a row stay as assumed.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:

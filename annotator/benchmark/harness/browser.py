@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
-from annotator.ui.keys import pass_for
+from annotator.ui.access.access_keys import pass_for
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Playwright
@@ -54,7 +54,8 @@ ARGUMENTS = (
 def find_chromium(playwrights_own: str | None = None) -> str:
     """The path of a Chromium or Chrome: the one named by ANNOTATOR_CHROMIUM, else one that is installed.
 
-    playwrights_own    where Playwright keeps a browser of its own; the last choice
+    Args:
+        playwrights_own: Where Playwright keeps a browser of its own; the last choice.
 
     Raises AnnotatorError, which says how to install one, when there is none.
     """

@@ -17,10 +17,10 @@ from annotator.benchmark.harness.processes import say
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
-from annotator.store import decisions
-from annotator.store.arrays import replacing
-from annotator.store.database import Database, new_id
-from annotator.store.name_keys import name_key
+from annotator.store.database.arrays import replacing
+from annotator.store.database.database import Database, new_id
+from annotator.store.labels import decisions
+from annotator.store.pictures.name_keys import name_key
 
 FILES = 200
 CLICKED = 0.3  # share of the images that have one label
@@ -36,9 +36,10 @@ AT_ONCE = 50_000  # rows of probabilities in memory
 class BulkProject:
     """A project made by `make_bulk_project`.
 
-    files               ids of the images that are files, first in working order
-    labeled             ids of some images with a label, where further decisions leave the working order as it is
-    rankings_seconds    how long the worker's rankings took
+    Attributes:
+        files: Ids of the images that are files, first in working order.
+        labeled: Ids of some images with a label, where further decisions leave the working order as it is.
+        rankings_seconds: How long the worker's rankings took.
     """
 
     db: Database
@@ -50,7 +51,8 @@ class BulkProject:
 def make_bulk_project(folder: Path, image_count: int, class_count: int) -> BulkProject:
     """A project of that size with clicks on a share of its images, some complete ones, and a run.
 
-    folder    created; holds the project and the image files
+    Args:
+        folder: Created; holds the project and the image files.
 
     Raises DiskFull.
     """

@@ -6,8 +6,8 @@ python -P -m annotator.benchmark.harness.page_alone PROJECT PORT
 import sys
 from pathlib import Path
 
-from annotator.ui import context
-from annotator.ui.access import local
+from annotator.ui.access import context
+from annotator.ui.access.serving_modes import local
 from annotator.ui.server import page_app, run_app
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from annotator.errors import AnnotatorError
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 ADDRESS = "127.0.0.1"
 GRACE = 10.0  # seconds between asking a process to end and killing it
@@ -34,7 +34,8 @@ class Server:
 def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
     """`python -m module arguments`, in a process of its own for as long as the block runs.
 
-    Raises AnnotatorError with the last output of a process that ended before the block did.
+    Raises:
+        AnnotatorError: With the last output of a process that ended before the block did.
     """
     with tempfile.TemporaryFile() as output:
         process = start(module, *arguments, output=output)
@@ -67,9 +68,10 @@ def start(
 ) -> subprocess.Popen:
     """`python -m module arguments`, in a process that ends with this one, however this one ends (tied.py).
 
-    output     takes standard output and standard error
-    results    subprocess.PIPE: standard output goes there instead
-    options    for Popen
+    Args:
+        output: Takes standard output and standard error.
+        results: subprocess.PIPE: standard output goes there instead.
+        options: For Popen.
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "annotator.benchmark.harness.tied", module, *map(str, arguments)],
@@ -91,8 +93,9 @@ def close_input(process: subprocess.Popen) -> None:
 def server(module: str, *arguments: object, port: int | None = None, pause: float = 0.05) -> Iterator[Server]:
     """A server that is given its port as the last argument, once it listens.
 
-    port     None: a free one
-    pause    seconds between two attempts to reach it
+    Args:
+        port: None: a free one.
+        pause: Seconds between two attempts to reach it.
     """
     port = free_port() if port is None else port
     with python(module, *arguments, port) as process:

@@ -14,12 +14,15 @@ from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE, FIRST_RUN_AT
 from annotator.snapshot import rankings
-from annotator.store import classes, decisions, images, runs
-from annotator.store.arrays import open_array, save_array
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.arrays import open_array, save_array
+from annotator.store.database.database import Database
 from annotator.store.features.contents import ProjectContents
 from annotator.store.features.shards import write_shard
-from annotator.store.registration import register
+from annotator.store.images import images
+from annotator.store.images.registration import register
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 SAMPLE = Path(__file__).resolve().parents[3] / "sample_data"
 DIMENSIONS, REGIONS = 1280, 9  # as the default backbone has them
@@ -31,7 +34,8 @@ SHARD = 5000  # images whose features are written at once
 def write_sample_images(folder: Path, count: int) -> None:
     """The sample images, repeated, each with a comment of its own, so that all contents differ.
 
-    Raises AnnotatorError when the sample images are not there.
+    Raises:
+        AnnotatorError: The sample images are not there.
     """
     samples = [path.read_bytes() for path in sorted((SAMPLE / "images").glob("*.jpg"))]
     if not samples:
@@ -48,9 +52,10 @@ def write_noise_images(
 ) -> None:
     """Images of random pixels, the same each time.
 
-    size        width and height of the random pixels
-    suffix      says the format
-    enlarged    width and height of the files; None: size
+    Args:
+        size: Width and height of the random pixels.
+        suffix: Says the format.
+        enlarged: Width and height of the files; None: size.
     """
     folder.mkdir(parents=True)
     chance = np.random.default_rng(1)
@@ -100,7 +105,8 @@ def save_noise_as_features(db: Database) -> None:
 def publish_run(db: Database, probabilities: np.ndarray) -> int:
     """Make these probabilities the current run, as a worker would have left them; its id.
 
-    probabilities    (images, classes) float in [0, 1], in the order of the ids of both
+    Args:
+        probabilities: (images, classes) float in [0, 1], in the order of the ids of both.
     """
     run_id = begin_run(db)
     save_array(db.paths.run(run_id) / "probabilities.npy", probabilities.astype(np.float16))
@@ -143,7 +149,8 @@ def finish_run(db: Database, run_id: int) -> float:
 def draw_heatmaps(db: Database, run_id: int, suggested: np.ndarray) -> None:
     """Heat maps of these cells, as a worker would have left them: what is measured is the page, not the drawing.
 
-    suggested    (images, classes) bool, in the order of the ids of both
+    Args:
+        suggested: (images, classes) bool, in the order of the ids of both.
     """
     image_ids, class_ids = _image_ids(db).tolist(), _class_ids(db)
     down, across = np.mgrid[:HEATMAP_SIDE, :HEATMAP_SIDE]

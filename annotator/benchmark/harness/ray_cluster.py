@@ -34,8 +34,9 @@ MACHINE = "--address={head}:{port} --disable-usage-stats"
 class Cluster:
     """`ray start --head`; `add` is `ray start --address`. `end` ends it; a cluster whose starter is killed ends, too.
 
-    client         what --on takes; environment has to be set for it
-    environment    of a command that uses the cluster; enough for --on ray, too
+    Attributes:
+        client: What --on takes; environment has to be set for it.
+        environment: Of a command that uses the cluster; enough for --on ray, too.
     """
 
     def __init__(self, cpus: int = 1, path: Path | None = None):

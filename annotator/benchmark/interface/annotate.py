@@ -15,8 +15,10 @@ from annotator.benchmark.harness.processes import python, say, serve_floor, serv
 from annotator.benchmark.interface import bursts, presses
 from annotator.benchmark.interface.ground import Ground
 from annotator.benchmark.interface.presses import PICTURE_FIRST, WARM_UP
-from annotator.store import classes, jobs, runs
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database import jobs
+from annotator.store.database.database import Database
+from annotator.store.runs import runs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from annotator.benchmark.harness.processes import say, wait_for
 from annotator.benchmark.interface.presses import KEYS, NAME
 from annotator.errors import AnnotatorError
-from annotator.store import classes, decisions
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

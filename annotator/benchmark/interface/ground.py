@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 class Ground:
     """Given to each row.
 
-    folder     where projects are made
-    browser    one for all rows; people who work at once start their own
-    keys       presses on each page in a row
+    Attributes:
+        folder: Where projects are made.
+        browser: One for all rows; people who work at once start their own.
+        keys: Presses on each page in a row.
     """
 
     folder: Path

@@ -27,7 +27,7 @@ from annotator.benchmark.interface.ground import Ground
 from annotator.benchmark.interface.presses import NAME, PICTURE_FIRST, WARM_UP
 from annotator.benchmark.interface.probe import PROBE
 from annotator.errors import AnnotatorError
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -38,7 +38,8 @@ def opened(
 
     Each page has a browser context, and so a cache, of its own.
 
-    project    whose pages are among them
+    Args:
+        project: Whose pages are among them.
     """
     with ExitStack() as stack:
         pages = {}
@@ -66,7 +67,8 @@ def in_turns(
 ) -> dict[str, list[float]]:
     """Milliseconds of `count` presses on each page, the pages taking turns.
 
-    before_turn    called before each page's turn: annotators who work at once wait for each other there
+    Args:
+        before_turn: Called before each page's turn: annotators who work at once wait for each other there.
     """
     times: dict[str, list[float]] = {name: [] for name in pages}
     chance = random.Random(seed)
@@ -116,7 +118,8 @@ def key(name: str) -> Press:
 def compared(row: str, times: Mapping[str, Sequence[float]], *, frames: bool = False) -> tuple[dict, dict]:
     """Figures `<page>_<row>_<p50 or p95>_ms` and ratios of our page over each floor.
 
-    frames    also how many screen frames of 1/60 s our page took
+    Args:
+        frames: Also how many screen frames of 1/60 s our page took.
     """
     figures: dict[str, float] = {}
     ratios: dict[str, float] = {}

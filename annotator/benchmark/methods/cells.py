@@ -16,11 +16,12 @@ Tasks = dict[tuple[float, Naming], list[Task]]
 class Cell:
     """One training.
 
-    kind      trial: of a choice, by validation mAP alone; result: for the table
-    method    of models.methods.METHODS
-    share     of the training images that have a label
-    seed      which labels and weights
-    naming    how the labels were chosen
+    Attributes:
+        kind: Trial: of a choice, by validation mAP alone; result: for the table.
+        method: Of models.methods.METHODS.
+        share: Of the training images that have a label.
+        seed: Which labels and weights.
+        naming: How the labels were chosen.
     """
 
     kind: str
@@ -55,7 +56,8 @@ class Cell:
 class Trainings:
     """What all trainings of a comparison share: how a method is trained, and the labels.
 
-    tasks    of each share and way of clicking, one a seed
+    Attributes:
+        tasks: Of each share and way of clicking, one a seed.
     """
 
     train: Train
@@ -64,9 +66,11 @@ class Trainings:
     def result(self, cell: Cell, state: Path) -> dict:
         """Train, and judge: the figures of task.py, of a trial only what chooses it.
 
-        state    what the files of a long training are called (epochs.py)
+        Args:
+            state: What the files of a long training are called (epochs.py).
 
-        Raises ValueError as the training does; a choice that the method refuses is a trial that scores 0.
+        Raises:
+            ValueError: As the training does; a choice that the method refuses is a trial that scores 0.
         """
         task = self.tasks[cell.share, cell.naming][cell.seed]
         try:

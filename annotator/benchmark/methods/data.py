@@ -13,8 +13,8 @@ from annotator.benchmark.datasets.clicks import clicks
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.errors import AnnotatorError, several
-from annotator.store.files import escaped
-from annotator.worker.embed import Embedded, embed
+from annotator.store.pictures.files import escaped
+from annotator.worker.features.embed import Embedded, embed
 from models.backbones.networks import load_backbone
 
 PARTS = ("train", "val", "test")
@@ -31,11 +31,13 @@ def read(
 ) -> DataSet:
     """What the options ask for: a folder with its truth, a set of the papers, or else the sample data.
 
-    boxes   how large things are in the images of the folder; None: of the sample data, its own
-    split   False: all images are training images
+    Args:
+        boxes: How large things are in the images of the folder; None: of the sample data, its own.
+        split: False: all images are training images.
 
-    Raises AnnotatorError for options that do not go together, whatever keeps the set from being read, or a part of it
-    that shows nothing at all.
+    Raises:
+        AnnotatorError: For options that do not go together, whatever keeps the set from being read, or a part of it
+            that shows nothing at all.
     """
     own, paper = (images, truth), (name, root)
     if any(own) and any(paper):

@@ -35,9 +35,10 @@ def forget(state: Path) -> None:
 class Best:
     """The score of every epoch, and the weights of the best, in a file that is replaced whenever there is a new one.
 
-    scores      validation mAP in [0, 1] of each epoch: of its network, or the average of the weights if that is better
-    epoch       the best one, from 1; 0 before there is any
-    weights     of that epoch
+    Attributes:
+        scores: Validation mAP in [0, 1] of each epoch: of its network, or the average of the weights if that is better.
+        epoch: The best one, from 1; 0 before there is any.
+        weights: Of that epoch.
     """
 
     def __init__(self, path: Path | None):
@@ -69,10 +70,12 @@ class Best:
 def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     """Trains to the end, or as far as the method's paper would, and goes back to the best epoch.
 
-    trainer     begun with `best=lambda: best.weights`; one without candidates keeps its last epoch, as does every one
-                where the task has no validation images
+    Args:
+        trainer: Begun with `best=lambda: best.weights`; one without candidates keeps its last epoch, as does every one
+            where the task has no validation images.
 
-    Raises ValueError as the trainer does.
+    Raises:
+        ValueError: As the trainer does.
     """
     scored = bool(trainer.candidates()) and len(task.val) > 0
     if len(best.scores) > len(trainer.history):  # of a training whose state is gone

@@ -8,13 +8,13 @@ import numpy as np
 
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.task import Choice, Task
-from annotator.store.pixels import open_rgb
+from annotator.store.pictures.decoding import open_rgb
 from models.backbones.pretrained import pretrained
 from models.finetune.linear_start import linear_start, pooled_features
 from models.finetune.views import ImageExamples
 from models.finetune.whole_network import whole_network
 from models.methods import METHODS, make_method
-from models.methods.published import EndToEnd, shared_protocol
+from models.methods.end_to_end import EndToEnd, shared_protocol
 from models.trainers.base import Resume
 from models.trainers.network import WholeNetworkTrainer
 
@@ -25,12 +25,13 @@ LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 class Network:
     """What all methods of one comparison are trained on, where the papers leave a choice.
 
-    backbone        any name of models.backbones.pretrained
-    size            pixels, both sides of what the network sees
-    device          "cpu", "cuda", ...
-    published       whose settings are used: "voc", "coco", "nus" or "cub"
-    epochs, batch   None: those of the method's paper
-    linear_init     whether the classifier is first trained alone, on features that stand still
+    Attributes:
+        backbone: Any name of models.backbones.pretrained.
+        size: Pixels, both sides of what the network sees.
+        device: "cpu", "cuda", ...
+        published: Whose settings are used: "voc", "coco", "nus" or "cub".
+        epochs, batch: None: those of the method's paper.
+        linear_init: Whether the classifier is first trained alone, on features that stand still.
     """
 
     backbone: str
@@ -66,7 +67,8 @@ def whole_network_trainer(
 ) -> WholeNetworkTrainer:
     """The training of a whole network on the images with a label; a new one begins with a linear start if asked to.
 
-    paths   (N,) the files of the whole collection
+    Args:
+        paths: (N,) the files of the whole collection.
     """
     settings = settings_of(name, choice, network)
     method = make_method(name, **settings.parameters)

@@ -15,7 +15,7 @@ from annotator.benchmark.methods import data
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.work import Work
 from annotator.errors import several
-from annotator.worker.map_cache import WEAK, Kept, MapFiles
+from annotator.worker.features.map_cache import WEAK, Kept, MapFiles
 from models.backbones.feature_maps import FeatureMaps
 from models.backbones.networks import load_backbone
 from models.backbones.pretrained import pretrained

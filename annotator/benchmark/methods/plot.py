@@ -25,7 +25,8 @@ def draw(result: dict, path: Path) -> None:
     """Hidden AP and test mAP of every method: points for one share of labelled images, curves over several; where first
     clicks were made in several ways, hidden AP and hidden mAP over these, share by share.
 
-    path    its ending says the format: one of ENDINGS
+    Args:
+        path: Its ending says the format: one of ENDINGS.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

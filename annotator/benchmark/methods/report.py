@@ -69,7 +69,8 @@ def _line(cells: list[str]) -> str:
 def _compared(result: dict, code: Callable[[str], str]) -> list[str]:
     """Who stands and who falls: one table for each share and figure; nothing where all clicks are random.
 
-    code    writes the name of a method
+    Args:
+        code: Writes the name of a method.
     """
     ways = list(result["setting"]["named"])
     if len(ways) < 2:

@@ -33,9 +33,10 @@ FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{FIRST}", "ece", "
 class Choice:
     """How a method is trained: what tuning decides. As it comes, everything is the method's own.
 
-    lr, epochs      times those of the method (cached features) or of its paper (whole networks)
-    batch           None: the method's own
-    parameters      the method's constants that differ from their defaults
+    Attributes:
+        lr, epochs: Times those of the method (cached features) or of its paper (whole networks).
+        batch: None: the method's own.
+        parameters: The method's constants that differ from their defaults.
     """
 
     lr: float = 1.0
@@ -48,10 +49,11 @@ class Choice:
 class Trained:
     """A trained method, at the epoch that was best on the validation images.
 
-    probabilities   rows of the collection (n,) -> (n, C) float32, nan for a class without a model
-    epoch           which one it was, from 1
-    val_map         what it scored on the validation images, in [0, 1]; nan where there are none
-    seconds         of one epoch, on average
+    Attributes:
+        probabilities: Rows of the collection (n,) -> (n, C) float32, nan for a class without a model.
+        epoch: Which one it was, from 1.
+        val_map: What it scored on the validation images, in [0, 1]; nan where there are none.
+        seconds: Of one epoch, on average.
     """
 
     probabilities: Callable[[np.ndarray], np.ndarray]
@@ -64,10 +66,11 @@ class Trained:
 class Task:
     """One drawing of labels. Rows are images of the whole collection: training, validation, test, in this order.
 
-    truth               (N, C) bool, everything that is there, in every image
-    train, val, test    rows of the three parts
-    labels              (len(train), C) int8, what the method may know: 1 present, -1 absent, 0 unseen
-    empty_as_zero       whether a class without positives counts 0 in mAP (as in the published code) or not at all
+    Attributes:
+        truth: (N, C) bool, everything that is there, in every image.
+        train, val, test: Rows of the three parts.
+        labels: (len(train), C) int8, what the method may know: 1 present, -1 absent, 0 unseen.
+        empty_as_zero: Whether a class without positives counts 0 in mAP (as in the published code) or not at all.
     """
 
     truth: np.ndarray

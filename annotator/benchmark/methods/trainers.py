@@ -11,7 +11,7 @@ from annotator.benchmark.methods.images import ComparedImages
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.task import Choice, Task, Trained
 from models.methods import METHODS, make_method
-from models.methods.published import SETS
+from models.methods.end_to_end import SETS
 from models.trainers import trainer_class
 from models.trainers.base import Images, Resume, Settings
 
@@ -33,10 +33,11 @@ def train_on_frozen(
 ) -> Trained:
     """Train on the images with a label; after every epoch the validation images are scored, and the best epoch is kept.
 
-    name        of models.methods.METHODS
-    seed        decides the start and the order
-    options     epochs, times choice.epochs, and batch, where the choice has none; None: the method's own
-    state       what the files are called in which a long training can be taken up again (epochs.py)
+    Args:
+        name: Of models.methods.METHODS.
+        seed: Decides the start and the order.
+        options: Epochs, times choice.epochs, and batch, where the choice has none; None: the method's own.
+        state: What the files are called in which a long training can be taken up again (epochs.py).
 
     Raises ValueError for parameters that do not exist or make no sense, AnnotatorError for images that cannot be read.
     """
@@ -62,9 +63,11 @@ def train_network(
 ) -> Trained:
     """The same for the whole network, with the settings of the method's paper.
 
-    paths   (N,) the files of the whole collection
+    Args:
+        paths: (N,) the files of the whole collection.
 
-    Raises ValueError for parameters there are not, an image that cannot be read (named), or a loss that is not finite.
+    Raises:
+        ValueError: For parameters there are not, an image that cannot be read (named), or a loss that is not finite.
     """
     best = Best(best_file(state))
     resume = Resume(state_file(state), lambda: best.weights)

@@ -29,9 +29,11 @@ class Work:
     def __init__(self, folder: Path, basis: dict[str, Any]):
         """Makes the folder.
 
-        basis   whatever all results of this comparison depend on, as JSON values
+        Args:
+            basis: Whatever all results of this comparison depend on, as JSON values.
 
-        Raises OSError when the folder cannot be made.
+        Raises:
+            OSError: The folder cannot be made.
         """
         self.folder = folder
         self.basis = basis
@@ -40,8 +42,9 @@ class Work:
     def finished(self, kind: str, what: dict[str, Any]) -> dict | None:
         """The result of that name, None where there is none.
 
-        kind    the first word of the file's name
-        what    everything besides the basis that the result depends on, JSON values; with "method", its sources too
+        Args:
+            kind: The first word of the file's name.
+            what: Everything besides the basis that the result depends on, JSON values; with "method", its sources too.
         """
         path = self.place(kind, what, ".json")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -19,9 +19,9 @@ from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.benchmark.scale.files import write_photos
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.store import configuration
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.shards import placed_arrays, read_ids, shard_files
+from annotator.store.networks import configuration
 
 KILOBYTES = 50  # of a photo
 
@@ -29,14 +29,17 @@ KILOBYTES = 50  # of a photo
 def measure(images: int = 20_000, workers: int = 3, kill_seconds: float = 20.0) -> dict[str, Any]:
     """Seconds of `annotator embed`, from its start to its end, of the same made-up JPEG files.
 
-    workers         machines of the cluster: processes of `ray start` with one core each, beside a head without
-    kill_seconds    one worker is ended with SIGKILL this often
+    Args:
+        workers: Machines of the cluster: processes of `ray start` with one core each, beside a head without.
+        kill_seconds: One worker is ended with SIGKILL this often.
 
-    returns    {"bench", "figures", "ratios"}: seconds and images a second here alone, on the cluster, and on it with
-               kills; the kills; how many images are in no shard or in several after each (0). Ratios: cluster over
-               alone, kills over none
+    Returns:
+        {"bench", "figures", "ratios"}: seconds and images a second here alone, on the cluster, and on it with kills;
+        the kills; how many images are in no shard or in several after each (0). Ratios: cluster over alone, kills over
+        none.
 
-    Raises AnnotatorError without Ray, on systems without /proc, and when a command fails.
+    Raises:
+        AnnotatorError: Without Ray, on systems without /proc, and when a command fails.
     """
     if importlib.util.find_spec("ray") is None:
         raise AnnotatorError("Ray is not installed. Install it with: pip install 'multilabel-annotator[cluster]'")

@@ -10,10 +10,13 @@ ALIKE = 1.15  # an exponent up to which a step is taken to grow in proportion
 def growth(sizes: Sequence[int], values: Sequence[float], wanted: int) -> dict[str, float]:
     """How a figure grows with the number of images.
 
-    sizes      ascending, at least two
-    returns    exponent: e of values ~ sizes^e between the two largest sizes; a_million: the slope of a line
-               a + b * size, fitted to relative errors, with a and b >= 0, for a million images; predicted: at the size
-               wanted, by that line, or where the exponent is above ALIKE, by the exponent from the largest size on
+    Args:
+        sizes: Ascending, at least two.
+
+    Returns:
+        Exponent: e of values ~ sizes^e between the two largest sizes; a_million: the slope of a line a + b * size,
+        fitted to relative errors, with a and b >= 0, for a million images; predicted: at the size wanted, by that line,
+        or where the exponent is above ALIKE, by the exponent from the largest size on.
     """
     x, y = np.asarray(sizes, float), np.maximum(np.asarray(values, float), 1e-9)
     exponent = float(np.log(y[-1] / y[-2]) / np.log(x[-1] / x[-2]))

@@ -45,9 +45,10 @@ def make_features(
 ) -> MadeUp:
     """Write the features and region codes of images 1 .. N into a folder, and say what they show.
 
-    contents   of these images, in the project that they are features for
-    clicked    share of the images that have one label "present"
-    arrays     folder of the arrays of MadeUp, which are files then; None: they are in memory
+    Args:
+        contents: Of these images, in the project that they are features for.
+        clicked: Share of the images that have one label "present".
+        arrays: Folder of the arrays of MadeUp, which are files then; None: they are in memory.
 
     Raises DiskFull.
     """

@@ -46,17 +46,21 @@ def measure(
 ) -> dict[str, Any]:
     """Time and memory of each step, at each size.
 
-    images       sizes
-    kilobytes    of an image file
-    steps        of STEPS, which; () for all. What they need is made, and not reported. Without `register` images are
-                 rows without files
-    work         keeps the figures of each size, and those that are there are not measured again
-    returns      {"bench", "classes", "kilobytes", "sizes", "growth"}: of each size "images", "figures"
-                 (`<step>_seconds`, `_peak_mb` of memory that is no file, `_resident_mb` with mapped files, and others)
-                 and "ratios" to the floors; with several sizes, how the seconds and the memory of each step grow
+    Args:
+        images: Sizes.
+        kilobytes: Of an image file.
+        steps: Of STEPS, which; () for all. What they need is made, and not reported. Without `register` images are rows
+            without files.
+        work: Keeps the figures of each size, and those that are there are not measured again.
 
-    Raises AnnotatorError for steps that do not exist, for a size that the disk cannot hold (before anything is made),
-    and when a step fails.
+    Returns:
+        {"bench", "classes", "kilobytes", "sizes", "growth"}: of each size "images", "figures" (`<step>_seconds`,
+        `_peak_mb` of memory that is no file, `_resident_mb` with mapped files, and others) and "ratios" to the floors;
+        with several sizes, how the seconds and the memory of each step grow.
+
+    Raises:
+        AnnotatorError: For steps that do not exist, for a size that the disk cannot hold (before anything is made), and
+            when a step fails.
     """
     if unknown := [step for step in steps if step not in STEPS]:
         raise AnnotatorError(f"No step is called {', '.join(map(repr, unknown))}. There is: {', '.join(STEPS)}.")

@@ -12,8 +12,8 @@ from annotator.benchmark.harness.processes import ADDRESS, serve_page
 from annotator.benchmark.scale.watched import watched
 from annotator.benchmark.store import NAME, WARM_UP, Client
 from annotator.errors import AnnotatorError
-from annotator.store.database import Database
-from annotator.ui.keys import headers_for
+from annotator.store.database.database import Database
+from annotator.ui.access.access_keys import headers_for
 
 KEY = ("decide", "annotate", "image")
 OTHERS = ("review", "grid_class", "gallery", "autopilot")
@@ -24,12 +24,15 @@ Figures = dict[str, float]
 def measure_page(project: Path, classes: int, has_photos: bool, requests: int = 40) -> Figures:
     """Times of a server on a project, without a worker.
 
-    has_photos    whether pictures can be asked for
-    returns       seconds from the start of the process to the first page with its first images, milliseconds of a key
-                  (its decision, the next images, a picture) and of the first and of later answers of other pages, and
-                  megabytes
+    Args:
+        has_photos: Whether pictures can be asked for.
 
-    Raises AnnotatorError when an answer is not as it should be.
+    Returns:
+        Seconds from the start of the process to the first page with its first images, milliseconds of a key (its
+        decision, the next images, a picture) and of the first and of later answers of other pages, and megabytes.
+
+    Raises:
+        AnnotatorError: An answer is not as it should be.
     """
     db = Database(project)
     count = db.value("SELECT count(*) FROM image")

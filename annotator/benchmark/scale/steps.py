@@ -23,9 +23,11 @@ from annotator.benchmark.harness import bulk
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT, PRESENT, Batch, Decision
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store import classes, decisions, runs
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
 from annotator.store.features.contents import ProjectContents
+from annotator.store.labels import decisions
+from annotator.store.runs import runs
 
 Figures = dict[str, float]
 Measured = Callable[[], None]  # called when what counts is over
@@ -84,8 +86,8 @@ def _with_a_large_cache(db: Database) -> None:
 
 def register(size: Size, measured: Measured) -> Figures:
     """Find and register all files, as `annotator init` does; beside reading and hashing them in as many threads."""
-    from annotator.store.files import list_files
-    from annotator.store.registration import register
+    from annotator.store.images.registration import register
+    from annotator.store.pictures.files import list_files
 
     started = time.perf_counter()
     db = Database(size.project, create=True)
@@ -163,7 +165,7 @@ def train(size: Size, measured: Measured) -> Figures:
 def rank(size: Size, measured: Measured) -> Figures:
     """The rankings of the current run once more, as they are made after each training."""
     from annotator.snapshot import rankings
-    from annotator.store.arrays import open_array
+    from annotator.store.database.arrays import open_array
 
     db = Database(size.project)
     run = runs.current_run(db)

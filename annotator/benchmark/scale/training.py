@@ -1,4 +1,4 @@
-"""A training of `bench scale`, phase by phase, as worker/train.py has it, and its floor."""
+"""A training of `bench scale`, phase by phase, as worker/training/train.py has it, and its floor."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,13 +10,13 @@ import torch
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.scale.made_up import MadeUp
 from annotator.settings import DEFAULT_BACKBONE
-from annotator.store import runs
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache, open_features
-from annotator.worker import publish
-from annotator.worker.project_images import ProjectImages
-from annotator.worker.region_cache import RegionCache
-from annotator.worker.training_set import training_set
+from annotator.store.runs import runs
+from annotator.worker.features.region_cache import RegionCache
+from annotator.worker.training import publish
+from annotator.worker.training.project_images import ProjectImages
+from annotator.worker.training.training_set import training_set
 from models.methods import make_method
 from models.statistics.metrics import hidden_average_precision
 from models.trainers import make_trainer
@@ -46,9 +46,12 @@ class Clock:
 def train(db: Database, made: MadeUp, trainings: int, measured: Callable[[], None]) -> Figures:
     """Train: the first time, and again with what the first one has kept in memory.
 
-    measured   called when the trainings are over
-    returns    seconds and processor seconds of both and of their phases, what was learned from, hidden average
-               precision in points, and the floor
+    Args:
+        measured: Called when the trainings are over.
+
+    Returns:
+        Seconds and processor seconds of both and of their phases, what was learned from, hidden average precision in
+        points, and the floor.
     """
     clock, started = Clock(), time.perf_counter()
     regions = RegionCache()
@@ -70,7 +73,7 @@ def train(db: Database, made: MadeUp, trainings: int, measured: Callable[[], Non
 
 
 def _train_once(clock: Clock, name: str, db: Database, cache: FeatureCache, regions: RegionCache) -> np.ndarray:
-    """What worker/train.py does, phase by phase."""
+    """What worker/training/train.py does, phase by phase."""
     started = time.perf_counter()
     with clock.phase(f"{name}_reading_labels"):
         known = training_set(db, cache)

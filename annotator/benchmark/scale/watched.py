@@ -13,8 +13,9 @@ EVERY = 0.02  # seconds
 class Memory:
     """The most so far, in MB; None where the system does not say.
 
-    own        that is no file, which the system could drop at any time (RssAnon)
-    resident   with mapped files (VmHWM)
+    Attributes:
+        own: That is no file, which the system could drop at any time (RssAnon).
+        resident: With mapped files (VmHWM).
     """
 
     own: float | None = None

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 class Visitor(threading.Thread):
     """One person who presses a key of a class every so many seconds until told to end.
 
-    cookie          name and value of their session
-    sent            takes what the page sends, and what it hears to be saved
-    milliseconds    from each key to the frame with the next image
+    Args:
+        cookie: Name and value of their session.
+        sent: Takes what the page sends, and what it hears to be saved.
+        milliseconds: From each key to the frame with the next image.
     """
 
     def __init__(self, number: int, address: str, cookie: tuple[str, str], every: float, sent: Sent):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from annotator.benchmark.faults.hands import Hands
 from annotator.benchmark.team.teammates import Teammate
 from annotator.settings import LEASE_SECONDS
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 PAUSE = 0.5  # seconds between two looks
 # Seconds before the end of a lease from which on its image may be somebody else's: the look that notices comes late.

@@ -21,10 +21,12 @@ from annotator.benchmark.team.teammates import GridTeammate, Teammate
 from annotator.benchmark.team.watch import Watch
 from annotator.errors import AnnotatorError
 from annotator.roles import Role
-from annotator.store import classes, jobs, members
-from annotator.store.database import Database
-from annotator.ui.keys import cookie_name, headers_for
-from annotator.ui.tokens import Tokens
+from annotator.store.classes import classes
+from annotator.store.database import jobs
+from annotator.store.database.database import Database
+from annotator.store.people import members
+from annotator.ui.access.access_keys import cookie_name, headers_for
+from annotator.ui.access.tokens import Tokens
 
 CLASSES = 20
 ALONE_SECONDS = 60.0  # of one person's keys, before the others come
@@ -36,9 +38,11 @@ ENDING = 60.0  # seconds in which everything is to be saved at the end
 def measure(people: int, every: float, minutes: float, browsers: int, images: int | None = None) -> dict[str, Any]:
     """A team of `people`, of whom `browsers` are in front of a real one, each deciding every so many seconds.
 
-    images    of the project; None: enough that every decision is about another one
+    Args:
+        images: Of the project; None: enough that every decision is about another one.
 
-    Raises AnnotatorError for more browsers than people, and where a browser is wanted and there is none.
+    Raises:
+        AnnotatorError: For more browsers than people, and where a browser is wanted and there is none.
     """
     if browsers > people:
         raise AnnotatorError(

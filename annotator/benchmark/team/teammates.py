@@ -37,8 +37,9 @@ class Measured:
 class Teammate(threading.Thread):
     """One person on one page.
 
-    headers    of their session
-    every      seconds between two decisions, on average
+    Args:
+        headers: Of their session.
+        every: Seconds between two decisions, on average.
     """
 
     def __init__(

@@ -44,13 +44,17 @@ def measure(
 ) -> dict[str, Any]:
     """Compare the variants on these collections, the sample data and two made-up ones.
 
-    collections    folders that hold `images` and `truth.csv`
-    most           images of each that take part, chosen by a hash of their names; drawn: images of a made-up one
-    work           keeps vectors, so that the same command goes on with them; None: nothing is kept
-    returns        {"bench", "setting", "rows": [{"variant", "times", each collection's and the mean hidden AP}]};
-                   times: embedding seconds over those of the default, forward passes only
+    Args:
+        collections: Folders that hold `images` and `truth.csv`.
+        most: Images of each that take part, chosen by a hash of their names; drawn: images of a made-up one.
+        work: Keeps vectors, so that the same command goes on with them; None: nothing is kept.
 
-    Raises AnnotatorError for a folder that is no such collection.
+    Returns:
+        {"bench", "setting", "rows": [{"variant", "times", each collection's and the mean hidden AP}]}; times: embedding
+        seconds over those of the default, forward passes only.
+
+    Raises:
+        AnnotatorError: For a folder that is no such collection.
     """
     places = {path.name: path for path in collections} | {"sample_data": SAMPLE}
     with scratch_folder() as scratch:

@@ -13,7 +13,7 @@ from PIL import Image, ImageOps
 from torch import Tensor, nn
 
 from annotator.errors import AnnotatorError
-from annotator.worker.embed import embed
+from annotator.worker.features.embed import embed
 from models.backbones.anatomy import GRID
 from models.backbones.networks import Backbone
 from models.backbones.pretrained import pretrained

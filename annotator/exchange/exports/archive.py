@@ -19,7 +19,8 @@ TOO_MANY = (
 def pack(folder: Path, target: Path, progress: Callable[[int, int], None]) -> int:
     """Write all that is in a folder to a new zip, under names relative to it; returns its size in bytes.
 
-    progress    called with (bytes packed, bytes in all); what it raises ends the work, and the zip is deleted
+    Args:
+        progress: Called with (bytes packed, bytes in all); what it raises ends the work, and the zip is deleted.
 
     Links to files are packed as the files that they lead to. Raises DiskFull, and AnnotatorError for too many files.
     """

@@ -22,9 +22,9 @@ from annotator.indexing import positions
 from annotator.quality import differing
 from annotator.records import ACCEPTED, ASSUMED, ESTIMATED, FILLED, MAJORITY, MODEL, SOURCES, STATES, Class, Image
 from annotator.snapshot.predictions import read_predictions
-from annotator.store import auto_accepted, blocks
-from annotator.store.auto_accepted import Acceptance
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted, blocks
+from annotator.store.labels.auto_accepted import Acceptance
 
 VALUE_OF = np.array([UNKNOWN, 1, 0, UNKNOWN], np.int8)  # of the states of a block
 LONGEST = 600_000  # milliseconds; after a longer time the person was away
@@ -68,9 +68,10 @@ class Cells:
 class Reader:
     """Reads blocks of one export; within its transaction.
 
-    sources, shown_annotators    as of View
-    filled                       how unknown cells are filled in, None: they stay unknown
-    set_aside                    answers that were left out by the choices, in the blocks read so far
+    Attributes:
+        sources, shown_annotators: As of View.
+        filled: How unknown cells are filled in, None: they stay unknown.
+        set_aside: Answers that were left out by the choices, in the blocks read so far.
     """
 
     def __init__(self, db: Database, choices: Choices, classes: list[Class], people: list[str]):

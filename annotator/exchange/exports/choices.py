@@ -28,29 +28,30 @@ SMALLEST, LARGEST = 16, 16384  # pixels of the longer side of a resized image
 class Choices:
     """Which cells of which images an export holds, and in what shape.
 
-    unknown              keep: unknown cells stay unknown; absent: they become absent (marked "assumed"); model: the
-                         current run fills in those it is sure enough of (marked "model")
-    limits               for model: thresholds, or the expected error they are derived from
-    only_complete        only images without an unknown cell before that
-    only_labeled         only images with a present class before that
-    classes              only these, in this order; () for all
-    states, annotators, sources    only such answers, the others become unknown; () for all
-    differing            what becomes of cells on which people differ and which nobody has settled: one of
-                         quality.differing.WAYS
-    auto_accepted        whether auto-accepted cells count; not where annotators or sources are chosen, as nobody gave
-                         them
-    accepted_precision, accepted_confidence    only those whose guarantee is at least that
-    splits               "train=0.8,val=0.1,test=0.1"; "existing" or "existing:NAME" for the attribute `split` or NAME;
-                         "" for none
-    split_by             what stays together in one split: "", "folder", "similar" (near_duplicates.py), or the name
-                         of an attribute
-    seed                 of the splits
-    images               what becomes of image files: none, link, copy or resize; "" as the format needs it
-    pixels               of resize: the longer side at most
-    raw                  text in a CSV is written unescaped, even where a spreadsheet takes it for a formula
-    columns              of tables
-    pseudonyms           people are "annotator 1", "annotator 2", ... everywhere in the export
-    license, cite        for the data card
+    Attributes:
+        unknown: Keep: unknown cells stay unknown; absent: they become absent (marked "assumed"); model: the current run
+            fills in those it is sure enough of (marked "model").
+        limits: For model: thresholds, or the expected error they are derived from.
+        only_complete: Only images without an unknown cell before that.
+        only_labeled: Only images with a present class before that.
+        classes: Only these, in this order; () for all.
+        states, annotators, sources: Only such answers, the others become unknown; () for all.
+        differing: What becomes of cells on which people differ and which nobody has settled: one of
+            quality.differing.WAYS.
+        auto_accepted: Whether auto-accepted cells count; not where annotators or sources are chosen, as nobody gave
+            them.
+        accepted_precision, accepted_confidence: Only those whose guarantee is at least that.
+        splits: "train=0.8,val=0.1,test=0.1"; "existing" or "existing:NAME" for the attribute `split` or NAME; "" for
+            none.
+        split_by: What stays together in one split: "", "folder", "similar" (near_duplicates.py), or the name of an
+            attribute.
+        seed: Of the splits.
+        images: What becomes of image files: none, link, copy or resize; "" as the format needs it.
+        pixels: Of resize: the longer side at most.
+        raw: Text in a CSV is written unescaped, even where a spreadsheet takes it for a formula.
+        columns: Of tables.
+        pseudonyms: People are "annotator 1", "annotator 2", ... everywhere in the export.
+        license, cite: For the data card.
     """
 
     unknown: str = "keep"

@@ -22,8 +22,11 @@ from annotator.quality.certificate import TARGET, Certificate, Row, certificate
 from annotator.quality.evidence import Interval, count_in_words, share_in_words
 from annotator.records import Run
 from annotator.shares import counted
-from annotator.store import classes, configuration, images, runs
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
 
 Text = Callable[[str], str]
 _MARKUP = re.compile(r"[\\`*|]|(?<=\])(?=[(\[:])|(?<=!)(?=\[)")
@@ -56,7 +59,8 @@ DRAWN = (
 class Quality:
     """What a card says besides the labels; read in the transaction that reads the data set.
 
-    examples    sha256 of the images that people chose as examples, by their ids
+    Attributes:
+        examples: sha256 of the images that people chose as examples, by their ids.
     """
 
     certificate: Certificate
@@ -88,9 +92,10 @@ def card(
 ) -> dict[str, Any]:
     """The card as one JSON value.
 
-    quality  read together with `data`
-    files    names of the files of the data set that it describes
-    lost     what the format has no room for, in sentences
+    Args:
+        quality: Read together with `data`.
+        files: Names of the files of the data set that it describes.
+        lost: What the format has no room for, in sentences.
     """
     view, tallies, certified, run = data.view, data.tallies, quality.certificate, quality.run
     row_of_class = {row.class_id: row for row in certified.classes}
@@ -192,7 +197,8 @@ def _missing(rows: list[dict[str, Any]], text: Text) -> list[str]:
 def markdown(card: dict[str, Any], text: Text | None = None) -> str:
     """The card (of `card`) as Markdown.
 
-    text    escapes names and other texts of people for whatever renders it; None: for Markdown in general
+    Args:
+        text: Escapes names and other texts of people for whatever renders it; None: for Markdown in general.
     """
     text = text or _safe
     certified, model = card["certificate"], card["model"]

@@ -21,8 +21,9 @@ from annotator.exchange.exports.thresholds import Fill, OpenCells, expect, thres
 from annotator.exchange.formats.view import BLOCK, Block, View
 from annotator.records import MODEL
 from annotator.shares import counted
-from annotator.store import blocks, classes
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import blocks
 
 Progress = Callable[[int, int], None]
 WRONG = "These choices cannot be used:"
@@ -33,12 +34,13 @@ CELLS_AT_ONCE = 1_000_000  # of a block, with about 40 bytes each
 class DataSet:
     """What is exported.
 
-    view       for the formats; its card is empty
-    tallies    counts over all of it
-    fill       the cells that the model fills in, None without `--unknown model`
-    splits     of each split: name, images, present (class -> images); [] without
-    said       what the choices did that a person should know, in sentences
-    image_ids  (N,) int64
+    Attributes:
+        view: For the formats; its card is empty.
+        tallies: Counts over all of it.
+        fill: The cells that the model fills in, None without `--unknown model`.
+        splits: Of each split: name, images, present (class -> images); [] without.
+        said: What the choices did that a person should know, in sentences.
+        image_ids: (N,) int64.
     """
 
     view: View
@@ -55,8 +57,9 @@ def data_set(
 ) -> Generator[DataSet]:
     """The data set with these choices; usable within the block, in this thread.
 
-    names_files    images get names of files (Block.files)
-    progress       called with (images counted, images in all)
+    Args:
+        names_files: Images get names of files (Block.files).
+        progress: Called with (images counted, images in all).
 
     Raises AnnotatorError that lists all impossible choices, or for `--unknown model` without a run.
     """

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from annotator.settings import Paths
-from annotator.store.files import content_of
-from annotator.store.read_only import may_write
+from annotator.store.database.read_only import may_write
+from annotator.store.pictures.files import content_of
 
 OF_A_DOWNLOAD = re.compile(r"[0-9a-f]{32}")  # the names of the folders in Paths.downloads
 SEAL = "sealed_with"
@@ -43,7 +43,8 @@ class Listing:
 def problems_of_folder(target: Path, cards: list[Path]) -> list[str]:
     """Why an export cannot become this folder; [] when it is not there, empty, or an export that nobody changed.
 
-    cards    the data cards that an export writes into it, the JSON card last
+    Args:
+        cards: The data cards that an export writes into it, the JSON card last.
     """
     sentences = _folder_problems(target.parent)
     if sentences or not os.path.lexists(target):
@@ -91,7 +92,8 @@ def problems_of_file(path: Path, target: Path, overwrite: bool) -> list[str]:
 def problems(paths: list[Path], overwrite: bool) -> list[str]:
     """Why these files of one export, the last of which is its JSON card, cannot be written; [] when they can.
 
-    overwrite    files that no export has written may be replaced
+    Args:
+        overwrite: Files that no export has written may be replaced.
     """
     folder = paths[0].parent
     sentences = _folder_problems(folder)
@@ -129,7 +131,8 @@ def is_of_a_download(paths: Paths, folder: Path) -> bool:
 def sealed(card: dict[str, Any], path: Path, written: dict[str, str], others: Listing | None = None) -> dict[str, Any]:
     """The card with the list of files that were written (name -> sha256), to be written to `path`.
 
-    others    files of a folder that are not in that list
+    Args:
+        others: Files of a folder that are not in that list.
 
     Files of an earlier export that shared the card (labels.csv and labels.jsonl) stay in the list.
     """

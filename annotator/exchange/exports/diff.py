@@ -13,9 +13,9 @@ import numpy as np
 from annotator.exchange.formats.view import STATE_WORDS
 from annotator.indexing import positions
 from annotator.shares import counted
-from annotator.store import images
-from annotator.store.database import Database
-from annotator.store.tags import TaggedCells
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels.tagged_exports import TaggedCells
 
 EXAMPLES = 3  # image names of each kind of change
 ROWS_AT_ONCE = 4096
@@ -75,7 +75,8 @@ def compare(
 ) -> Diff:
     """The difference of two exports of one project.
 
-    on_change    called with (image, class, before, after) of every changed pair, image by image
+    Args:
+        on_change: Called with (image, class, before, after) of every changed pair, image by image.
     """
     old, new = dict(before.classes), dict(after.classes)
     shared = [class_id for class_id in new if class_id in old]

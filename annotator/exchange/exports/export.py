@@ -31,21 +31,22 @@ from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.provenance import SIDECARS, Sidecars
 from annotator.exchange.formats.view import Block, View
-from annotator.store import tags
-from annotator.store.arrays import sweep
-from annotator.store.database import Database
-from annotator.store.tags import Tag
+from annotator.store.database.arrays import sweep
+from annotator.store.database.database import Database
+from annotator.store.labels import tagged_exports as tags
+from annotator.store.labels.tagged_exports import Tag
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """An export that is read and can be written while its transaction is open.
 
-    card    the data card
-    said    what a person should know before it is written, in sentences
-    tagged  once it is written, the file with its cells, for its tag
-    linked  image files that got a hard link, which changes the state by which a file counts as unchanged
-    packed, check    as of `prepare`
+    Attributes:
+        card: The data card.
+        said: What a person should know before it is written, in sentences.
+        tagged: Once it is written, the file with its cells, for its tag.
+        linked: Image files that got a hard link, which changes the state by which a file counts as unchanged.
+        packed, check: As of `prepare`.
     """
 
     db: Database
@@ -86,17 +87,19 @@ def prepare(
 ) -> Generator[Prepared]:
     """Check whether an export can be written, and read what its card says; nothing is written. `write` it in the block.
 
-    overwrite    also replace files that no export has written; of folders only those that an export wrote
-    lossy        write also what the format has no room for
-    tag, by      the name that the export gets once the block has ended, and who gives it; "" for none
-    place        where the tag says that the export is; "": the target
-    progress     called with (images counted, images in all), from `write` with (images written, ...); what it raises
-                 ends the export, of which nothing is left
-    packed       the folder is packed at once and then deleted: its images may be links
-    check        called before each image file is written; what it raises does the same
+    Args:
+        overwrite: Also replace files that no export has written; of folders only those that an export wrote.
+        lossy: Write also what the format has no room for.
+        tag, by: The name that the export gets once the block has ended, and who gives it; "" for none.
+        place: Where the tag says that the export is; "": the target.
+        progress: Called with (images counted, images in all), from `write` with (images written, ...); what it raises
+            ends the export, of which nothing is left.
+        packed: The folder is packed at once and then deleted: its images may be links.
+        check: Called before each image file is written; what it raises does the same.
 
-    Raises AnnotatorError for an unknown format, for all that is wrong with the target and the choices at once, and for
-    what the format would lose, with the counts.
+    Raises:
+        AnnotatorError: For an unknown format, for all that is wrong with the target and the choices at once, and for
+            what the format would lose, with the counts.
     """
     format_, choices = find_format(kind, "write"), choices or Choices()
     choices = replace(choices, images=choices.images or format_.images)

@@ -21,13 +21,17 @@ def hub() -> Any:
 def push(folder: Path, name: str, api: Any, public: bool = False) -> str:
     """Upload an exported folder as one commit to a data set of the hub, which is made when there is none.
 
-    name      of the data set: "someone/birds"
-    api       a huggingface_hub.HfApi
-    public    whether a new data set can be seen by everybody; one that exists stays as it is
-    returns   the address of the commit
+    Args:
+        name: Of the data set: "someone/birds".
+        api: A huggingface_hub.HfApi.
+        public: Whether a new data set can be seen by everybody; one that exists stays as it is.
 
-    Raises AnnotatorError when the folder is no export for the hub, and when the hub refuses or does not answer; the
-    folder stays.
+    Returns:
+        The address of the commit.
+
+    Raises:
+        AnnotatorError: The folder is no export for the hub, and when the hub refuses or does not answer; the folder
+            stays.
     """
     if missing := [file for file in SENT if not (folder / file).is_file()]:
         raise AnnotatorError(f"{folder} has no {missing[0]}: export it with --format huggingface first.")

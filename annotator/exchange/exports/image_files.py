@@ -15,10 +15,11 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.files.safe_names import folded, safe_name
 from annotator.records import Image
-from annotator.store import blocks, images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import blocks
 from annotator.store.locations.location import Source, open_source, read
-from annotator.store.pixels import BadImage, open_rgb
+from annotator.store.pictures.decoding import BadImage, open_rgb
 
 QUALITY = 90  # of JPEG
 READ_AT_ONCE = 10_000  # names
@@ -88,9 +89,11 @@ class Linked:
 class Placer:
     """Writes image files into an export.
 
-    packed    what is written is packed at once and then deleted: instead of copies and links there are symbolic links
-    check     called before each image: what it raises ends the export
-    counts    how many were hard links, symbolic links, copies, resized, and unreadable
+    Args:
+        packed: What is written is packed at once and then deleted: instead of copies and links there are symbolic
+            links.
+        check: Called before each image: what it raises ends the export.
+        counts: How many were hard links, symbolic links, copies, resized, and unreadable.
     """
 
     def __init__(

@@ -13,9 +13,10 @@ from annotator.shares import counted
 class Loss:
     """Pairs that a format cannot hold.
 
-    text       what would be lost, with the number of pairs; without a full stop
-    options    what avoids it on the command line
-    on_page    what avoids it on the Export page
+    Attributes:
+        text: What would be lost, with the number of pairs; without a full stop.
+        options: What avoids it on the command line.
+        on_page: What avoids it on the Export page.
     """
 
     text: str

@@ -13,10 +13,10 @@ import numpy as np
 from PIL import Image
 
 from annotator.errors import AnnotatorError
-from annotator.store import images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import images
 from annotator.store.locations.location import open_source
-from annotator.store.pixels import BadImage, open_rgb
+from annotator.store.pictures.decoding import BadImage, open_rgb
 
 SIDE = 8
 MARGIN = 2  # of 255: in flat parts the noise of JPEG decides nothing

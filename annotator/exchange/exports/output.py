@@ -18,10 +18,10 @@ from annotator.errors import AnnotatorError, DiskFull
 from annotator.exchange.exports import destination
 from annotator.exchange.exports.image_files import Placer
 from annotator.records import Image
-from annotator.store.arrays import replacing
-from annotator.store.files import content_of
-from annotator.store.folders import sync_folder
-from annotator.store.place import make_room
+from annotator.store.database.arrays import replacing
+from annotator.store.database.project_identity import make_room
+from annotator.store.disk.durable import sync_folder
+from annotator.store.pictures.files import content_of
 
 ABANDONED_AFTER = 3600.0  # seconds
 FILES_HASHED = 200
@@ -132,7 +132,8 @@ class FolderOutput(_Output):
 def new_folder(target: Path) -> Generator[Path]:
     """A temporary folder that becomes `target` when the block ends well, in place of one that was there.
 
-    Raises DiskFull when the disk takes no more; then nothing is left of it, and the old folder is as it was.
+    Raises:
+        DiskFull: The disk takes no more; then nothing is left of it, and the old folder is as it was.
     """
     mark = uuid.uuid4().hex[:8]
     temporary, old = (target.parent / f".{target.name}.{mark}.{kind}part" for kind in ("", "old."))
@@ -161,7 +162,8 @@ def new_folder(target: Path) -> Generator[Path]:
 def sweep_folders(folder: Path, name: str, older_than: float = ABANDONED_AFTER) -> None:
     """Remove the temporary folders that killed exports to `name` have left; bring back what one was about to replace.
 
-    older_than    seconds since the last sign of life
+    Args:
+        older_than: Seconds since the last sign of life.
     """
     for part in sorted(folder.glob(f".{glob.escape(name)}.*.part")) if folder.is_dir() else ():
         with suppress(OSError):

@@ -18,8 +18,8 @@ from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.files.safe_names import safe_names
 from annotator.indexing import positions
 from annotator.shares import counted
-from annotator.store import blocks
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import blocks
 
 MOST_EXISTING = 100  # splits that an attribute may name: one with more values says something else
 
@@ -29,11 +29,13 @@ def assign(
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """The names of the splits, and of each image the place of its split among them; -1: in none. (N,) int16.
 
-    ids        (N,) int64, ascending
-    tallies    of these images, with the positives where splits are made
-    progress   called with (files read, files in all) where files are read for it
+    Args:
+        ids: (N,) int64, ascending.
+        tallies: Of these images, with the positives where splits are made.
+        progress: Called with (files read, files in all) where files are read for it.
 
-    Raises AnnotatorError for an attribute with so many values that they are no splits.
+    Raises:
+        AnnotatorError: For an attribute with so many values that they are no splits.
     """
     if attribute := existing_attribute(choices.splits):
         return _existing(db, attribute, ids)
@@ -84,9 +86,10 @@ def stratified(
 ) -> np.ndarray:
     """The split of each image, (N,) int16.
 
-    starts     (N + 1,) where the present classes of each image begin in `classes`
-    wanted     the share of each split; they sum to 1
-    groups     (N,) int64 from 0 on: images of one group stay together; None: every image is its own
+    Args:
+        starts: (N + 1,) where the present classes of each image begin in `classes`.
+        wanted: The share of each split; they sum to 1.
+        groups: (N,) int64 from 0 on: images of one group stay together; None: every image is its own.
     """
     images = len(starts) - 1
     if groups is None:

@@ -11,7 +11,7 @@ from annotator.exchange.exports.thresholds import Fill
 from annotator.exchange.files.text_cells import Field
 from annotator.exchange.formats.csv_table import columns_of, long_rows, wide_rows
 from annotator.exchange.formats.view import View
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 ROWS = 10  # images in the preview, and answers of the long form
 
@@ -20,9 +20,10 @@ ROWS = 10  # images in the preview, and answers of the long form
 class Summary:
     """Counts of an export as of one moment; it does not grow with the number of images.
 
-    head       a view of its first ROWS images, which stays readable; images is their number
-    tallies    without the positives of each image
-    fill, said, splits    as of DataSet
+    Attributes:
+        head: A view of its first ROWS images, which stays readable; images is their number.
+        tallies: Without the positives of each image.
+        fill, said, splits: As of DataSet.
     """
 
     images: int

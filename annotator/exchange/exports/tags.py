@@ -6,9 +6,9 @@ from pathlib import Path
 
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet, Progress, data_set
-from annotator.store import tags
-from annotator.store.database import Database
-from annotator.store.tags import TaggedCells
+from annotator.store.database.database import Database
+from annotator.store.labels import tagged_exports as tags
+from annotator.store.labels.tagged_exports import TaggedCells
 
 
 def write_cells(db: Database, data: DataSet, progress: Progress | None = None) -> Path:
@@ -27,7 +27,8 @@ def write_cells(db: Database, data: DataSet, progress: Progress | None = None) -
 def cells_now(db: Database, choices: Choices, progress: Progress | None = None) -> Generator[TaggedCells]:
     """The cells as an export with these choices would hold them now; the file is gone afterwards.
 
-    progress    called with (images counted or written, images in all), once for each; what it raises ends the work
+    Args:
+        progress: Called with (images counted or written, images in all), once for each; what it raises ends the work.
     """
     with data_set(db, choices, progress=progress) as data:
         path = write_cells(db, data, progress)

@@ -12,12 +12,13 @@ PAIRS_SHOWN = 20
 class Tallies:
     """Counts of cells, co-occurrence of classes, who answered when; it does not grow with the number of images.
 
-    cells        (C, states, sources) int64
-    months       (annotator, source, month) -> cells; places in View.annotators and View.sources, months since 1970
-    positives    present classes of each image one after the other, and how many each has, where they are kept
-    origins      (annotator, source) where imported answers come from -> cells
-    has          as of View
-    missing      (name, reason) of images that cannot be shown
+    Attributes:
+        cells: (C, states, sources) int64.
+        months: (annotator, source, month) -> cells; places in View.annotators and View.sources, months since 1970.
+        positives: Present classes of each image one after the other, and how many each has, where they are kept.
+        origins: (annotator, source) where imported answers come from -> cells.
+        has: As of View.
+        missing: (name, reason) of images that cannot be shown.
     """
 
     def __init__(self, classes: int, sources: tuple[str, ...], *, keep_positives: bool = False):

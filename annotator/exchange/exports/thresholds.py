@@ -6,7 +6,7 @@ needs no pooling with others; a pooled figure would let the many cells of easy c
 no cell is filled in whose own error probability exceeds WORST times the requested error: a class with 1 % positives
 could otherwise become absent everywhere.
 
-This is only as good as the probabilities. While there are too few answers to calibrate them (worker/calibrate.py, and
+This is only as good as the probabilities. While there are too few answers to calibrate them (worker/training/calibrate.py, and
 models/ensemble for `auto`), WORST is 1: every single cell, not only the mean, must be within the requested error.
 """
 
@@ -118,9 +118,10 @@ class OpenCells:
     """How the probabilities of the cells that would be filled in are distributed, in each class: it takes any number
     of cells, block by block, and does not grow.
 
-    counts    (C, STEPS + 1) int64, cells of each rounded probability
-    sums      (C, STEPS + 1) float64, the sum of their probabilities before they were rounded
-    without   (C,) int64, cells without a probability
+    Attributes:
+        counts: (C, STEPS + 1) int64, cells of each rounded probability.
+        sums: (C, STEPS + 1) float64, the sum of their probabilities before they were rounded.
+        without: (C,) int64, cells without a probability.
     """
 
     def __init__(self, classes: int):

@@ -21,7 +21,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 CHUNK = 1 << 20  # bytes
 LARGEST_ENTRY = 64 << 20  # bytes of one entry of an array
@@ -43,11 +43,12 @@ T = TypeVar("T")
 class Piece:
     """Some entries of one array.
 
-    key      of the array in the document, "" where the document is the array
-    first    index of the first entry in the array
-    line     where text begins
-    text     the entries with commas between them
-    cuts     offsets of these commas in text
+    Attributes:
+        key: Of the array in the document, "" where the document is the array.
+        first: Index of the first entry in the array.
+        line: Where text begins.
+        text: The entries with commas between them.
+        cuts: Offsets of these commas in text.
     """
 
     key: str
@@ -88,7 +89,8 @@ def _reason(error: Exception) -> str:
 def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: int = CHUNK) -> Iterator[Piece]:
     """The entries of the arrays whose key is wanted, in the order of the file; of an empty array a piece without any.
 
-    chunk    bytes that are read, and decoded, at a time
+    Args:
+        chunk: Bytes that are read, and decoded, at a time.
 
     Raises AnnotatorError, at the place where reading stops, for a file that cannot be opened or is no JSON document,
     ends early, is nested more than 200 deep, or has an entry of more than 64 MB.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 LONGEST = 4 << 20  # letters of a line
 _ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
@@ -52,9 +52,11 @@ def csv_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """(line, cells) of each row of a CSV that is not empty; `line` is the one in which the row begins.
 
-    columns    how many cells a row must have, None: as many as the first one; others are noted and left out
+    Args:
+        columns: How many cells a row must have, None: as many as the first one; others are noted and left out.
 
-    Raises AnnotatorError for what is no CSV, and for what `lines` raises.
+    Raises:
+        AnnotatorError: For what is no CSV, and for what `lines` raises.
     """
     reader, first = csv.reader(lines(path), strict=True, delimiter=delimiter), 1
     try:

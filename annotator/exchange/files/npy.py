@@ -9,7 +9,7 @@ from tokenize import TokenError
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 MAGIC = b"\x93NUMPY"
 
@@ -17,7 +17,8 @@ MAGIC = b"\x93NUMPY"
 def load_array(path: Path, root: Path) -> np.ndarray:
     """An array of numbers or strings, without running anything that may be in the file.
 
-    Raises AnnotatorError when it cannot be read, leads out of the folder, or holds Python objects (with a way out).
+    Raises:
+        AnnotatorError: It cannot be read, leads out of the folder, or holds Python objects (with a way out).
     """
     try:
         is_inside = path.resolve().is_relative_to(root.resolve())

@@ -27,8 +27,9 @@ def unescaped(text: str) -> str:
 def named(cell: str, known: Collection[str] | None) -> str:
     """The name that a cell of a CSV stands for.
 
-    known    all names: the first reading of the cell (unescaped or not, with or without the blanks around it) that is
-             among them is returned; if none is, or for None, the unescaped text without blanks
+    Args:
+        known: All names: the first reading of the cell (unescaped or not, with or without the blanks around it) that is
+            among them is returned; if none is, or for None, the unescaped text without blanks.
     """
     readings = [reading for text in (cell, cell.strip()) for reading in (unescaped(text), text)]
     return next((reading for reading in readings if known is not None and reading in known), readings[2])
@@ -37,7 +38,8 @@ def named(cell: str, known: Collection[str] | None) -> str:
 class Field:
     """Values as they stand in a CSV: escaped and quoted. For millions of rows, which repeat few values.
 
-    raw    as in Rows
+    Args:
+        raw: As in Rows.
     """
 
     def __init__(self, raw: bool = False):
@@ -56,7 +58,8 @@ class Field:
 class Rows:
     """Writes rows as CSV (RFC 4180, but lines end with a single newline).
 
-    raw    values are written unescaped: formulas stay formulas
+    Args:
+        raw: Values are written unescaped: formulas stay formulas.
     """
 
     def __init__(self, file: "TextIO | Field", raw: bool = False):

@@ -101,10 +101,11 @@ def read(path: Path, problems: Problems) -> Contents:
 class CocoIndex:
     """The categories and images of a file: ids to columns, names and rows.
 
-    classes       (name, description) in the order of the file
-    columns       category id -> column
-    images        their ids and names
-    has_absent    any image says what is absent
+    Attributes:
+        classes: (name, description) in the order of the file.
+        columns: Category id -> column.
+        images: Their ids and names.
+        has_absent: Any image says what is absent.
     """
 
     def __init__(self, path: Path, problems: Problems):

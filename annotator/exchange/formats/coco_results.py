@@ -43,7 +43,8 @@ def recognise(path: Path) -> str | None:
 def read(path: Path, problems: Problems) -> Contents:
     """Scores of the images that have any. Memory: some 12 bytes a pair of image and class.
 
-    Raises AnnotatorError when not exactly one COCO annotation file lies in the same folder.
+    Raises:
+        AnnotatorError: Not exactly one COCO annotation file lies in the same folder.
     """
     annotations = _annotations_beside(path)
     index = coco.CocoIndex(annotations, problems)

@@ -1,7 +1,7 @@
 """What a source holds, before anything of it is stored: images, labels, scores and facts, item by item.
 
 A reader yields items as it goes through its file, so that memory does not grow with the file; nothing is looked up or
-stored while it reads (store/staging.py does both). What is wrong is noted with its place and reading goes on, so that a
+stored while it reads (store/imports/staging.py does both). What is wrong is noted with its place and reading goes on, so that a
 person sees all problems of a file together.
 """
 
@@ -14,7 +14,8 @@ from typing import NamedTuple
 class Given(NamedTuple):
     """An answer that the source holds. state: PRESENT, ABSENT or UNSURE.
 
-    annotator, decided_at, source    who gave it, when (unix seconds) and how, where the source says so
+    Attributes:
+        annotator, decided_at, source: Who gave it, when (unix seconds) and how, where the source says so.
     """
 
     class_name: str
@@ -37,16 +38,17 @@ class Remark(NamedTuple):
 class Item:
     """What a source says of one image; several items may speak of the same one.
 
-    image         its name, path or address as the source writes it
-    place         where this stands in the source: a line, or a path into a JSON document
-    exhaustive    classes that it does not name are absent: the source says that it names all
-    answered      False where nobody has answered for this image, whose name or scores are all the source has: when a
-                  person says that the source is exhaustive, that does not concern it
-    scores        class name -> probability or score of a model
-    file          where the image's file lies, relative to Contents.folder; "" when the source brings no file
-    sha256        of the image's file, "" where the source does not say
-    attributes    facts that are no labels: split, location, licence, ...
-    written       of a file beside an export: what the export calls the image's file, whose stem no other one has
+    Attributes:
+        image: Its name, path or address as the source writes it.
+        place: Where this stands in the source: a line, or a path into a JSON document.
+        exhaustive: Classes that it does not name are absent: the source says that it names all.
+        answered: False where nobody has answered for this image, whose name or scores are all the source has: when a
+            person says that the source is exhaustive, that does not concern it.
+        scores: Class name -> probability or score of a model.
+        file: Where the image's file lies, relative to Contents.folder; "" when the source brings no file.
+        sha256: Of the image's file, "" where the source does not say.
+        attributes: Facts that are no labels: split, location, licence, ...
+        written: Of a file beside an export: what the export calls the image's file, whose stem no other one has.
     """
 
     image: str
@@ -66,11 +68,12 @@ class Item:
 class Contents:
     """What a reader gives.
 
-    classes     (name, description) of the classes that the source lists, in its order; [] when only labels name them
-    items       read on demand, once
-    folder      what the files of items are relative to; None when the source brings no images
-    place       what a place is: "line", "annotation", ...
-    said        sentences about how the source was understood, for the person ("1 is present, 0 is absent")
+    Attributes:
+        classes: (name, description) of the classes that the source lists, in its order; [] when only labels name them.
+        items: Read on demand, once.
+        folder: What the files of items are relative to; None when the source brings no images.
+        place: What a place is: "line", "annotation", ...
+        said: Sentences about how the source was understood, for the person ("1 is present, 0 is absent").
     """
 
     classes: Sequence[tuple[str, str]]

@@ -27,7 +27,7 @@ from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.shared.extras import answers
 from annotator.exchange.formats.view import STATE_WORDS, Output, View
 from annotator.records import FILLED, MODEL, PRESENT, STATES
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 LABELS = ".labels.json"
 XML = "annotations.xml"
@@ -96,7 +96,8 @@ class _Bounded:
 def read(path: Path, problems: Problems) -> Contents:
     """The images as items; a place is the number of an image in the file, from 1.
 
-    Raises AnnotatorError for what is no XML, holds entities or is nested deeply, and for CVAT for video.
+    Raises:
+        AnnotatorError: For what is no XML, holds entities or is nested deeply, and for CVAT for video.
     """
     reader = _Reader(path, problems)
     items = reader.items()
@@ -231,7 +232,8 @@ def _meaning(label: str, facts: dict[Any, Any], otherwise: _Meaning) -> _Meaning
 def write(view: View, output: Output) -> None:
     """The XML, and the labels of a task beside it.
 
-    Raises AnnotatorError for names of classes and images that XML cannot hold.
+    Raises:
+        AnnotatorError: For names of classes and images that XML cannot hold.
     """
     names = [class_.name for class_ in view.classes]
     refuse_impossible("classes", names)

@@ -23,7 +23,7 @@ from annotator.exchange.formats.shared.extras import KEY, Answers, Extras, Origi
 from annotator.exchange.formats.shared.split_names import split_names
 from annotator.exchange.formats.view import Block, Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 REST = "default"  # the subset of images that are in no split: Datumaro's own word
 IMAGE = 2  # datumaro.components.media.MediaType.IMAGE
@@ -75,7 +75,8 @@ def _files(path: Path) -> list[Path]:
 def read(path: Path, problems: Problems) -> Contents:
     """The items of all subsets; a place is the subset's file and the index of the item in it.
 
-    Raises AnnotatorError where a file is no JSON, or its categories are not a list of names.
+    Raises:
+        AnnotatorError: A file is no JSON, or its categories are not a list of names.
     """
     files = _files(path)
     if not files:

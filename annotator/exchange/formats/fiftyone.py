@@ -26,7 +26,7 @@ from annotator.exchange.formats.shared.split_names import SPLITS
 from annotator.exchange.formats.shared.times import seconds_of
 from annotator.exchange.formats.view import Block, Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 VERSION = "1.0.0"
 OURS = "multilabel_annotator"
@@ -76,7 +76,8 @@ def recognise(path: Path) -> str | None:
 def read(path: Path, problems: Problems) -> Contents:
     """The samples as items; a place is samples[index].
 
-    Raises AnnotatorError for a metadata.json that lists no fields, and for what is no JSON.
+    Raises:
+        AnnotatorError: For a metadata.json that lists no fields, and for what is no JSON.
     """
     file = path / "metadata.json"
     try:

@@ -13,10 +13,11 @@ from annotator.exchange.formats.view import Output, View
 class Lost:
     """What a format has no room for, so that it can be said before writing.
 
-    unknown       it cannot tell unknown from absent
-    unsure        it cannot hold unsure
-    absent        it cannot hold absent at all: only present labels are written
-    provenance    it has no fields for who gave a label; a file beside it has them
+    Attributes:
+        unknown: It cannot tell unknown from absent.
+        unsure: It cannot hold unsure.
+        absent: It cannot hold absent at all: only present labels are written.
+        provenance: It has no fields for who gave a label; a file beside it has them.
     """
 
     unknown: bool = False
@@ -29,18 +30,19 @@ class Lost:
 class Format:
     """One format.
 
-    name          of the command line, the page and entry points: "coco"
-    about         one line for people: what it is, who reads it
-    ending        of the file that a person names (".json"); "" for a format that is a folder
-    recognise     why a file or folder is of this format ("a COCO file: it has images, annotations and categories"), or
-                  None. It reads a few kilobytes at most and never raises for what it does not understand
-    read          reads a file or folder. Notes what is wrong in Problems and goes on; raises AnnotatorError where it
-                  cannot go on (broken JSON, half a zip), naming file, line and field
-    write         writes the view; must not keep more than one block in memory
-    lost          what writing loses
-    images        what becomes of image files unless a person chooses: "none", or "link" where the format is nothing
-                  without them
-    extra         the pip extra whose packages it needs, "" for none
+    Attributes:
+        name: Of the command line, the page and entry points: "coco".
+        about: One line for people: what it is, who reads it.
+        ending: Of the file that a person names (".json"); "" for a format that is a folder.
+        recognise: Why a file or folder is of this format ("a COCO file: it has images, annotations and categories"), or
+            None. It reads a few kilobytes at most and never raises for what it does not understand.
+        read: Reads a file or folder. Notes what is wrong in Problems and goes on; raises AnnotatorError where it cannot
+            go on (broken JSON, half a zip), naming file, line and field.
+        write: Writes the view; must not keep more than one block in memory.
+        lost: What writing loses.
+        images: What becomes of image files unless a person chooses: "none", or "link" where the format is nothing
+            without them.
+        extra: The pip extra whose packages it needs, "" for none.
     """
 
     name: str

@@ -65,7 +65,8 @@ def recognise(path: Path) -> str | None:
 def read(path: Path, problems: Problems) -> Contents:
     """The rows of all splits as items; a place is a file and a row in it, from 1.
 
-    Raises AnnotatorError for files that cannot be read, and where no column names images or classes.
+    Raises:
+        AnnotatorError: For files that cannot be read, and where no column names images or classes.
     """
     found = tables.tables(path)
     columns = Columns.of(path, found)

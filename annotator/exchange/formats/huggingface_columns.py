@@ -29,8 +29,9 @@ _NO_CLASSES = {"id", "image_id", "width", "height", "index", "__index_level_0__"
 class Leaf(NamedTuple):
     """Where a column holds classes.
 
-    keys     of the objects inside of it, from the outside; lists are gone through
-    names    of the classes by their number; () where they are texts
+    Attributes:
+        keys: Of the objects inside of it, from the outside; lists are gone through.
+        names: Of the classes by their number; () where they are texts.
     """
 
     column: str
@@ -43,10 +44,11 @@ class Leaf(NamedTuple):
 class Columns:
     """The columns of one data set.
 
-    image, file    of the name of an image, and of its file; "" for none
-    flags          one a class -> what its values mean: {1: PRESENT, 0: ABSENT}
-    scores         the column of probabilities in the order of `classes`, "" for none
-    facts          columns of text that become attributes
+    Attributes:
+        image, file: Of the name of an image, and of its file; "" for none.
+        flags: One a class -> what its values mean: {1: PRESENT, 0: ABSENT}.
+        scores: The column of probabilities in the order of `classes`, "" for none.
+        facts: Columns of text that become attributes.
     """
 
     root: Path

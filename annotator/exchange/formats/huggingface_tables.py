@@ -18,7 +18,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.lines import csv_rows, lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.shared.extras import KEY
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 METADATA = ("metadata.parquet", "metadata.jsonl", "metadata.csv")
 AT_ONCE = 1000  # rows
@@ -33,11 +33,12 @@ Rows = Callable[[list[str] | None], Iterator[dict[str, Any]]]
 class Table:
     """One file of a data set.
 
-    name        relative to the data set
-    split       "" where there is none
-    folder      what its file names are relative to, relative to the data set: "train/"
-    rows        reads the rows, of the columns asked for, or all of them
-    features    column -> the feature as the hub's JSON names it; {} where the file does not say
+    Attributes:
+        name: Relative to the data set.
+        split: "" where there is none.
+        folder: What its file names are relative to, relative to the data set: "train/".
+        rows: Reads the rows, of the columns asked for, or all of them.
+        features: Column -> the feature as the hub's JSON names it; {} where the file does not say.
     """
 
     name: str

@@ -20,7 +20,7 @@ from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.split_names import SPLITS
 from annotator.records import PRESENT
-from annotator.store.files import list_files, looks_like_image
+from annotator.store.pictures.files import list_files, looks_like_image
 
 CLASSES = "classes.csv"
 """Folder and class, for classes whose name cannot be that of a folder."""
@@ -79,7 +79,8 @@ def _are_splits(names: list[str]) -> bool:
 def read(path: Path, problems: Problems) -> Contents:
     """The images of all class folders; their names are paths relative to the folder.
 
-    Raises AnnotatorError for a folder that cannot be read, or has no image in a class folder.
+    Raises:
+        AnnotatorError: For a folder that cannot be read, or has no image in a class folder.
     """
     paths = list_files(path, leave_out=path).images()
     tops = sorted({name.split("/", 1)[0] for name in paths if "/" in name})

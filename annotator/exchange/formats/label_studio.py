@@ -201,7 +201,8 @@ def _image(data: dict[str, Any]) -> str:
 def write(view: View, output: Output) -> None:
     """The tasks, and the labeling config beside them.
 
-    Raises AnnotatorError for class names that XML cannot hold.
+    Raises:
+        AnnotatorError: For class names that XML cannot hold.
     """
     names = [class_.name for class_ in view.classes]
     refuse_impossible("classes", names)

@@ -23,7 +23,7 @@ from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.shared.provenance import sidecars
 from annotator.exchange.formats.view import Output, View
 from annotator.records import ABSENT, FILLED, PRESENT
-from annotator.store.files import looks_like_image
+from annotator.store.pictures.files import looks_like_image
 
 COLUMNS = ("ImageID", "Source", "LabelName", "Confidence")
 NAMES = ("LabelName", "DisplayName")
@@ -93,7 +93,8 @@ def _items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[It
 def _add(item: Item, name: str, source: str, text: str, has_provenance: bool) -> str | None:
     """Add one row to its item; what is wrong with it, None when nothing is.
 
-    has_provenance    another file says better where the labels are from
+    Args:
+        has_provenance: Another file says better where the labels are from.
     """
     try:
         confidence = float(text)

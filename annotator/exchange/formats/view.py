@@ -56,21 +56,22 @@ class Origin(NamedTuple):
 class Block:
     """Some images with all their cells; n images, C classes, in the order of View.classes.
 
-    values           (n, C) int8: 1, 0, or UNKNOWN where the export has no value (also for unsure)
-    states           (n, C) int8: index into STATE_WORDS; 0 where nobody has answered and nothing fills in
-    sources          (n, C) uint8: index into View.sources; 0 is ""
-    annotators       (n, C) uint16: index into View.annotators; 0 is ""
-    decided_at       (n, C) float64: unix seconds, nan where no person decided
-    seconds          (n, C) float64: that the answer took, its share where one key answered several; nan: not known
-    probabilities    (n, C) float64: of the current run, of an auto-accepted cell the one it was accepted with, rounded
-                     to 4 digits; nan where there is none
-    accepted, origins    (row, column) -> the acceptance, the origin of an imported answer
-    notes            of each image its flag and comments, the oldest first
-    missing          of each image why its file cannot be shown any more, "" when it can
-    attributes       of each image its facts: split, location, ...
-    splits           of each image its split in this export, "" without splits
-    files            of each image a file name that every system allows, without folders, its stem unique in the export
-                     whatever the case; "" for a format that is one file. Output.image writes the image itself
+    Attributes:
+        values: (n, C) int8: 1, 0, or UNKNOWN where the export has no value (also for unsure).
+        states: (n, C) int8: index into STATE_WORDS; 0 where nobody has answered and nothing fills in.
+        sources: (n, C) uint8: index into View.sources; 0 is "".
+        annotators: (n, C) uint16: index into View.annotators; 0 is "".
+        decided_at: (n, C) float64: unix seconds, nan where no person decided.
+        seconds: (n, C) float64: that the answer took, its share where one key answered several; nan: not known.
+        probabilities: (n, C) float64: of the current run, of an auto-accepted cell the one it was accepted with,
+            rounded to 4 digits; nan where there is none.
+        accepted, origins: (row, column) -> the acceptance, the origin of an imported answer.
+        notes: Of each image its flag and comments, the oldest first.
+        missing: Of each image why its file cannot be shown any more, "" when it can.
+        attributes: Of each image its facts: split, location, ...
+        splits: Of each image its split in this export, "" without splits.
+        files: Of each image a file name that every system allows, without folders, its stem unique in the export
+            whatever the case; "" for a format that is one file. Output.image writes the image itself.
     """
 
     images: list[Image]
@@ -110,11 +111,12 @@ class Block:
 class Columns:
     """The columns of a table.
 
-    long       one row a cell instead of one row an image
-    chosen     (column, its name in the file) in their order: image, sha256, width, height, split, missing, an
-               attribute or a class; of long: image, class, state, value, source, annotator, decided_at, seconds,
-               probability, split; () for all that the format writes by itself
-    seconds    also how long each answer took
+    Attributes:
+        long: One row a cell instead of one row an image.
+        chosen: (column, its name in the file) in their order: image, sha256, width, height, split, missing, an
+            attribute or a class; of long: image, class, state, value, source, annotator, decided_at, seconds,
+            probability, split; () for all that the format writes by itself.
+        seconds: Also how long each answer took.
     """
 
     long: bool = False
@@ -126,18 +128,19 @@ class Columns:
 class View:
     """The data set as an export with these choices holds it, as of one moment; open while its transaction is.
 
-    images        how many
-    sources       records.SOURCES and records.FILLED, index 0 is ""
-    annotators    everybody who decided, index 0 is ""; pseudonyms where that was asked for
-    splits        names of the splits, () without
-    attributes    names of the attributes that any image has
-    blocks        reads the images block by block; every call begins anew and gives the same
-    card          the data card (data_card.py)
-    raw           text in a CSV is written unescaped, even where a spreadsheet takes it for a formula
-    columns       of tables
-    written       what becomes of image files: none, link, copy or resize
-    has           which facts any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", and
-                  "unknown" where a cell has no value
+    Attributes:
+        images: How many.
+        sources: records.SOURCES and records.FILLED, index 0 is "".
+        annotators: Everybody who decided, index 0 is ""; pseudonyms where that was asked for.
+        splits: Names of the splits, () without.
+        attributes: Names of the attributes that any image has.
+        blocks: Reads the images block by block; every call begins anew and gives the same.
+        card: The data card (data_card.py).
+        raw: Text in a CSV is written unescaped, even where a spreadsheet takes it for a formula.
+        columns: Of tables.
+        written: What becomes of image files: none, link, copy or resize.
+        has: Which facts any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", and
+            "unknown" where a cell has no value.
     """
 
     classes: list[Class]

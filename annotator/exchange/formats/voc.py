@@ -31,8 +31,8 @@ from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.view import STATE_WORDS, UNKNOWN, Block, Output, View
 from annotator.records import ABSENT, FILLED, PRESENT, UNSURE
-from annotator.store.files import list_files
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
+from annotator.store.pictures.files import list_files
 
 ANNOTATIONS, IMAGES, MAIN = "Annotations", "JPEGImages", "ImageSets/Main"
 OURS = "multilabel-annotator"  # source/database of what we write

@@ -29,7 +29,7 @@ from annotator.exchange.formats.shared.extras import KEY, Extras, Origins, answe
 from annotator.exchange.formats.shared.split_names import split_names
 from annotator.exchange.formats.view import Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 WHOLE, REST = "data", "unsplit"  # the shards of a set without splits, and of images that are in none
 CLASSES = "classes.txt"
@@ -107,7 +107,8 @@ class _Files(NamedTuple):
 def read(path: Path, problems: Problems) -> Contents:
     """The samples of all shards; a place is a shard and a member in it.
 
-    Raises AnnotatorError for a shard that is no tar, or ends early.
+    Raises:
+        AnnotatorError: For a shard that is no tar, or ends early.
     """
     shards = _shards(path)
     if not shards:

@@ -28,8 +28,8 @@ from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.shared.split_names import SPLITS
 from annotator.exchange.formats.view import Output, View
 from annotator.records import PRESENT
-from annotator.store.files import list_files, unescaped
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
+from annotator.store.pictures.files import list_files, unescaped
 
 LARGEST = 1 << 20  # bytes of a YAML or label file
 COORDINATES = 4  # of a box; polygons have more
@@ -62,7 +62,8 @@ def recognise(path: Path) -> str | None:
 def read(path: Path, problems: Problems) -> Contents:
     """The images of a detection data set; `path` is its folder or its YAML file.
 
-    Raises AnnotatorError when the names of the classes cannot be read.
+    Raises:
+        AnnotatorError: The names of the classes cannot be read.
     """
     root = path if path.is_dir() else path.parent
     yaml = path if path.is_file() else next((root / name for name in YAMLS if (root / name).is_file()), None)

@@ -7,11 +7,11 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.shares import counted
-from annotator.store.database import Database
-from annotator.store.files import Listing, list_files, looks_like_image
-from annotator.store.imports import taken_back_files
-from annotator.store.pixels import IMAGE_SUFFIXES
-from annotator.store.registration import Registered, differences, files_of, register, same_contents
+from annotator.store.database.database import Database
+from annotator.store.images.registration import Registered, differences, files_of, register, same_contents
+from annotator.store.imports.imports import taken_back_files
+from annotator.store.pictures.decoding import IMAGE_SUFFIXES
+from annotator.store.pictures.files import Listing, list_files, looks_like_image
 
 SHOWN = 3  # files that are named
 
@@ -20,13 +20,14 @@ SHOWN = 3  # files that are named
 class Folder:
     """One folder with images.
 
-    listing    of its files
-    new        images of it that are not registered
-    held       files that are not registered either -> the image with this content, of which the project has another
-               file; they are not added
-    gone       registered files that are not there any more
-    changed    registered files that look different from outside: size, time or place on the disk
-    back       files whose image was taken back with an import, and comes back
+    Attributes:
+        listing: Of its files.
+        new: Images of it that are not registered.
+        held: Files that are not registered either -> the image with this content, of which the project has another
+            file; they are not added.
+        gone: Registered files that are not there any more.
+        changed: Registered files that look different from outside: size, time or place on the disk.
+        back: Files whose image was taken back with an import, and comes back.
     """
 
     path: Path
@@ -68,11 +69,13 @@ def listed(
 ) -> list[Folder]:
     """List the folders, and compare files of the size of an image of the project with it.
 
-    db             the project, None where it is still to be made
-    images_only    what else lies in a data set is no image that was skipped
-    copies         files with the content of an image are registered as further files of it, not left out
+    Args:
+        db: The project, None where it is still to be made.
+        images_only: What else lies in a data set is no image that was skipped.
+        copies: Files with the content of an image are registered as further files of it, not left out.
 
-    Raises AnnotatorError for a folder that is missing or cannot be read.
+    Raises:
+        AnnotatorError: For a folder that is missing or cannot be read.
     """
     shown = (lambda done, of: progress("Comparing images", done, of)) if progress else None
     return [_listed(db, path, wanted, project, images_only, shown, copies) for path, wanted in folders]

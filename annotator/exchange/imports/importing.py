@@ -28,16 +28,17 @@ from annotator.exchange.imports.origin import Origin, origin_of
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
-from annotator.store import staged_cells, staged_names, unfinished_imports
-from annotator.store.database import Database
-from annotator.store.files import content_of
-from annotator.store.import_commit import Imported, Source, commit
-from annotator.store.registration import Registered
-from annotator.store.staged_cells import Preview
-from annotator.store.staged_names import Rules
-from annotator.store.staging import Staging
-from annotator.store.unfinished import holds_other_things, making
-from annotator.store.versions import class_version
+from annotator.store.database.database import Database
+from annotator.store.database.versions import class_version
+from annotator.store.images.registration import Registered
+from annotator.store.imports import leftovers as unfinished_imports
+from annotator.store.imports import staged_cells, staged_names
+from annotator.store.imports.commit import Imported, Source, commit
+from annotator.store.imports.project_creation import holds_other_things, making
+from annotator.store.imports.staged_cells import Preview
+from annotator.store.imports.staged_names import Rules
+from annotator.store.imports.staging import Staging
+from annotator.store.pictures.files import content_of
 
 CONFLICTS = ("keep", "replace")
 MATCHING, COUNTING, STORING = "Matching names", "Counting what would change", "Storing"
@@ -47,12 +48,13 @@ MATCHING, COUNTING, STORING = "Matching names", "Counting what would change", "S
 class Choices:
     """How a source is brought in.
 
-    format       its name; None: recognised
-    images       a folder with the images; None: where the source says, or those that the project has
-    class_map    which class of the project a name of the source stands for ("": left out), or a file that says so
-    conflicts    keep: answers of the project stay where the source says something else; replace: they do not
-    exhaustive   the source names all that is present: other classes of it are absent
-    may_be_own   an address may be one of this machine or its network
+    Attributes:
+        format: Its name; None: recognised.
+        images: A folder with the images; None: where the source says, or those that the project has.
+        class_map: Which class of the project a name of the source stands for ("": left out), or a file that says so.
+        conflicts: Keep: answers of the project stay where the source says something else; replace: they do not.
+        exhaustive: The source names all that is present: other classes of it are absent.
+        may_be_own: An address may be one of this machine or its network.
     """
 
     format: str | None = None
@@ -74,10 +76,11 @@ class Done:
 class Plan:
     """An import that is read and can be carried out.
 
-    format, why    of what format the source is, and by what it was recognised
-    said           how the source was understood, in sentences
-    preview        what would change
-    is_stored      whether the import is in the project: also true when it was interrupted after its last moment
+    Attributes:
+        format, why: Of what format the source is, and by what it was recognised.
+        said: How the source was understood, in sentences.
+        preview: What would change.
+        is_stored: Whether the import is in the project: also true when it was interrupted after its last moment.
     """
 
     def __init__(
@@ -115,7 +118,8 @@ class Plan:
     def read(self, progress: Progress | None = None, coming: Sequence[str] = ()) -> None:
         """Read the source and work out what it would change. Raises AnnotatorError for all that is wrong with it.
 
-        coming    files that will be registered before it is applied
+        Args:
+            coming: Files that will be registered before it is applied.
         """
         problems = Problems()
         assert self.format.read is not None  # choose_format
@@ -277,12 +281,14 @@ def prepare(
 ) -> Generator[Plan]:
     """A plan, ready to be applied. Where there is no project yet, one is made when it is applied.
 
-    source    a path or an address; an archive is unpacked and an address downloaded here (sources/), so that a plan
-              that is not applied leaves files in the project's folder, with which the next one goes on
-    by        who imports, for the history
-    name      what messages and the history call the source; "": its path or address
+    Args:
+        source: A path or an address; an archive is unpacked and an address downloaded here (sources/), so that a plan
+            that is not applied leaves files in the project's folder, with which the next one goes on.
+        by: Who imports, for the history.
+        name: What messages and the history call the source; "": its path or address.
 
-    Raises AnnotatorError for a source that cannot be read or is of no known format, with all that is wrong with it.
+    Raises:
+        AnnotatorError: For a source that cannot be read or is of no known format, with all that is wrong with it.
     """
     if choices.conflicts not in CONFLICTS:
         raise AnnotatorError(

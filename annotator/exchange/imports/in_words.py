@@ -9,10 +9,10 @@ from datetime import datetime
 
 from annotator.exchange.imports.importing import Done, Plan
 from annotator.shares import counted
-from annotator.store.import_commit import Imported
-from annotator.store.imports import Undone
-from annotator.store.registration import Registered
-from annotator.store.staged_cells import Preview, StagedClass, Tally
+from annotator.store.images.registration import Registered
+from annotator.store.imports.commit import Imported
+from annotator.store.imports.imports import Undone
+from annotator.store.imports.staged_cells import Preview, StagedClass, Tally
 
 _WHY = {"synonym": "a synonym", "alike": "but for case and blanks", "mapped": "by your map"}
 
@@ -39,7 +39,8 @@ def format_in_words(plan: Plan) -> str:
 def lines(preview: Preview, conflicts: str) -> list[Line]:
     """What would change, as numbers; those that are 0 are left out.
 
-    conflicts    as in importing.Choices
+    Args:
+        conflicts: As in importing.Choices.
     """
     stay = "kept" if conflicts == "keep" else "replaced"
     all_: list[tuple[str, int | Tally]] = [

@@ -13,8 +13,8 @@ from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.shared.provenance import sidecars
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.source import Fetched, Progress
-from annotator.store.files import looks_like_image
 from annotator.store.locations.addresses import is_address, redacted
+from annotator.store.pictures.files import looks_like_image
 
 GLANCED = 200  # files of a folder that may be its labels
 LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet")
@@ -24,12 +24,13 @@ LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet")
 class Origin:
     """Where an import comes from.
 
-    name       for the history and for messages: a path, or an address without its secrets
-    path       that labels are read from
-    format     how, and `why`
-    fetched    what was unpacked or downloaded; None for what lies ready
-    said       sentences about it
-    folder     with the images, where labels are read from a file in it that brings none itself
+    Attributes:
+        name: For the history and for messages: a path, or an address without its secrets.
+        path: That labels are read from.
+        format: How, and `why`.
+        fetched: What was unpacked or downloaded; None for what lies ready.
+        said: Sentences about it.
+        folder: With the images, where labels are read from a file in it that brings none itself.
     """
 
     name: str
@@ -46,11 +47,12 @@ def origin_of(
 ) -> Origin:
     """What a person names, unpacked or downloaded where it has to be.
 
-    format_       the name of its format, None: recognised
-    may_be_own    whether an address may be one of this machine or its network
+    Args:
+        format_: The name of its format, None: recognised.
+        may_be_own: Whether an address may be one of this machine or its network.
 
-    Raises AnnotatorError where there is nothing, where no format or several fit, and with all that is wrong with an
-    archive.
+    Raises:
+        AnnotatorError: There is nothing, where no format or several fit, and with all that is wrong with an archive.
     """
     named = str(named)
     if not is_address(named) and not Path(named).exists():

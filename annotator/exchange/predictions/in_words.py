@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from annotator.store import classes, overview, prediction_sources, runs
-from annotator.store.database import Database
-from annotator.store.prediction_sources import Source
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.runs import prediction_sources, runs
+from annotator.store.runs.prediction_sources import Source
 
 SHOWN = 4  # weights that are named
 
@@ -15,9 +17,10 @@ SHOWN = 4  # weights that are named
 class KnownSource:
     """A source as the project uses it.
 
-    covered    share of the images of which it says anything
-    used       whether the current run has seen it
-    weights    class name -> weight that the run learned; {} where there were too few answers
+    Attributes:
+        covered: Share of the images of which it says anything.
+        used: Whether the current run has seen it.
+        weights: Class name -> weight that the run learned; {} where there were too few answers.
     """
 
     source: Source

@@ -17,22 +17,23 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.predictions.score_tables import ScoreBlock, read_scores
-from annotator.store import classes
-from annotator.store.database import Database
-from annotator.store.prediction_sources import NAMES, PROBABILITY, Source
-from annotator.store.staged_scores import Found, StagedScores
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.imports.staged_scores import Found, StagedScores
+from annotator.store.runs.prediction_sources import NAMES, PROBABILITY, Source
 
 
 @dataclass(frozen=True)
 class Choices:
     """How predictions are brought in.
 
-    format                       its name; None: recognised
-    scale                        probability or score (store/prediction_sources.py)
-    class_map                    name in the file -> class of the project, "" for one that is left out
-    images_file, classes_file    of a .npy array
-    only_known                   classes that the project does not have are left out
-    replace                      what the source said before is forgotten
+    Attributes:
+        format: Its name; None: recognised.
+        scale: Probability or score (store/runs/prediction_sources.py).
+        class_map: Name in the file -> class of the project, "" for one that is left out.
+        images_file, classes_file: Of a .npy array.
+        only_known: Classes that the project does not have are left out.
+        replace: What the source said before is forgotten.
     """
 
     format: str | None = None
@@ -47,8 +48,9 @@ class Choices:
 class Plan:
     """Predictions that are read and can be stored.
 
-    format, why, said    of what format the file is, and how it was understood
-    found                which images and classes its names stand for
+    Attributes:
+        format, why, said: Of what format the file is, and how it was understood.
+        found: Which images and classes its names stand for.
     """
 
     def __init__(self, db: Database, staged: StagedScores, name: str, choices: Choices, by: str, problems: Problems):
@@ -81,9 +83,11 @@ def prepare(
 ) -> Generator[Plan]:
     """Read a file; the plan is ready to be applied.
 
-    progress    called with the number of images read; what it raises ends the reading
+    Args:
+        progress: Called with the number of images read; what it raises ends the reading.
 
-    Raises AnnotatorError with all that is wrong with the file.
+    Raises:
+        AnnotatorError: With all that is wrong with the file.
     """
     db.refuse_read_only()
     _refuse_own(name)

@@ -41,9 +41,10 @@ T = TypeVar("T")
 class ScoreBlock:
     """Scores of some images.
 
-    images     names, or the sha256 of the files; once for each row of scores
-    places     of each image: a row, or a place in a JSON document
-    scores     (n, C) float, nan where the source says nothing
+    Attributes:
+        images: Names, or the sha256 of the files; once for each row of scores.
+        places: Of each image: a row, or a place in a JSON document.
+        scores: (n, C) float, nan where the source says nothing.
     """
 
     images: Sequence[str]
@@ -72,10 +73,12 @@ def read_scores(
 ) -> ScoreFile:
     """The scores in a file.
 
-    format_name                  None: recognised
-    images_file, classes_file    of a .npy array: its rows and columns, one name a line
+    Args:
+        format_name: None: recognised.
+        images_file, classes_file: Of a .npy array: its rows and columns, one name a line.
 
-    Raises AnnotatorError for what cannot be read; what is wrong with single rows is noted.
+    Raises:
+        AnnotatorError: For what cannot be read; what is wrong with single rows is noted.
     """
     if not path.exists():
         raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?")

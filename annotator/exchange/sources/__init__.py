@@ -29,7 +29,8 @@ def source_of(named: str) -> Source | None:
 def fetch(named: str, project: Path, progress: Progress | None = None, may_be_own: bool = True) -> Fetched | None:
     """Make files of what a person names; None for what lies ready. Repeating it fetches what is new or has changed.
 
-    may_be_own    whether an address may be one of this machine or its network
+    Args:
+        may_be_own: Whether an address may be one of this machine or its network.
 
     An archive that was downloaded is unpacked. Raises AnnotatorError with all that is wrong with the source.
     """

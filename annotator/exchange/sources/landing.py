@@ -19,8 +19,8 @@ from annotator.exchange.files.safe_names import is_device, safe_name
 from annotator.exchange.sources.source import Fetched, Progress
 from annotator.settings import IMPORTED
 from annotator.shares import counted
-from annotator.store.files import looks_like_image
-from annotator.store.manifest import AGAIN, ASIDE, MANIFEST, OWN, THERE, WANTED, Entry, Manifest, opened
+from annotator.store.disk.fetched_manifest import AGAIN, ASIDE, MANIFEST, OWN, THERE, WANTED, Entry, Manifest, opened
+from annotator.store.pictures.files import looks_like_image
 
 LABEL_SUFFIXES = frozenset(
     {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md"}
@@ -52,7 +52,8 @@ def safe_path(name: str) -> str:
     """A path below a folder for the name of an entry: the same, but for characters and lengths that files cannot have,
     and for what Windows takes for a drive or a device.
 
-    Raises UnsafeNameError for names that lead out of the folder.
+    Raises:
+        UnsafeNameError: For names that lead out of the folder.
     """
     slashed = name.replace("\\", "/")
     if slashed.startswith("/") or (_DRIVE.match(slashed) and slashed[2:3] == "/"):
@@ -82,7 +83,8 @@ def _safe_part(part: str) -> str:
 class Landing:
     """The folder of one source while it is filled.
 
-    problems    what is wrong with the source: when there is any at the end, nothing of it is registered
+    Attributes:
+        problems: What is wrong with the source: when there is any at the end, nothing of it is registered.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, address: str, progress: Progress | None):
@@ -249,7 +251,8 @@ def _make(project: Path, folder: Path) -> None:
 def landing(project: Path, address: str, name: str, progress: Progress | None) -> Generator[Landing]:
     """A pass over a source, whose files land in its folder. An interruption says that it can be gone on with.
 
-    Raises AnnotatorError with all problems of the source at its end, and AlreadyRunning.
+    Raises:
+        AnnotatorError: With all problems of the source at its end, and AlreadyRunning.
     """
     folder = room(project, address, name)
     try:
@@ -275,7 +278,8 @@ def landing(project: Path, address: str, name: str, progress: Progress | None) -
 def forget(project: Path, address: str, known: Collection[Path]) -> None:
     """Remove what was unpacked of an archive that is not there any more, unless images of it are registered.
 
-    known    the folders of images that are
+    Args:
+        known: The folders of images that are.
     """
     for manifest_path in (project.resolve() / IMPORTED).glob(f"*/{MANIFEST}"):
         folder = manifest_path.parent

@@ -13,7 +13,7 @@ from annotator.exchange.files.lines import lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.shares import counted
-from annotator.store.files import escaped, looks_like_image
+from annotator.store.pictures.files import escaped, looks_like_image
 
 HEADERS = ("path", "paths", "file", "file_name", "filename", "filepath", "image", "images", "image_path")
 ENDINGS = (".txt", ".lst", ".csv", ".tsv")

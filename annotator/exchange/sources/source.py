@@ -14,13 +14,14 @@ Paths = Sequence[tuple[Path, list[str] | None]]
 class Fetched:
     """What a source has become.
 
-    folders     with the images, each with the paths in it that are meant; None: all that it holds
-    labels      where labels may be read from, the likeliest first: files or folders, each tried with all formats
-    said        sentences about what was fetched, for the person
-    path_of     (place of an item in the source) -> its file in the first folder, "" where it has none; None where items
-                name files themselves
-    places      folders of the project that it was brought into; `landing.settle` each before its images are registered
-    changed     images that wait there to take the place of others
+    Attributes:
+        folders: With the images, each with the paths in it that are meant; None: all that it holds.
+        labels: Where labels may be read from, the likeliest first: files or folders, each tried with all formats.
+        said: Sentences about what was fetched, for the person.
+        path_of: (place of an item in the source) -> its file in the first folder, "" where it has none; None where
+            items name files themselves.
+        places: Folders of the project that it was brought into; `landing.settle` each before its images are registered.
+        changed: Images that wait there to take the place of others.
     """
 
     folders: Paths
@@ -35,10 +36,11 @@ class Fetched:
 class Source:
     """One kind of source.
 
-    name, about    for people
-    recognise      whether what a person names is of this kind; it reads a few kilobytes at most, and never raises
-    fetch          (what was named, project folder, progress) -> what it has become. Raises AnnotatorError
-    extra          the pip extra whose packages it needs, "" for none
+    Attributes:
+        name, about: For people.
+        recognise: Whether what a person names is of this kind; it reads a few kilobytes at most, and never raises.
+        fetch: (what was named, project folder, progress) -> what it has become. Raises AnnotatorError.
+        extra: The pip extra whose packages it needs, "" for none.
     """
 
     name: str

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, landing, path_of
 from annotator.exchange.sources.source import Fetched, Progress, Source
-from annotator.store.files import looks_like_image
+from annotator.store.pictures.files import looks_like_image
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,9 +19,9 @@ from annotator.exchange.formats.webdataset import recognise as recognise_shards
 from annotator.exchange.sources.bombs import Limits
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing, path_of, safe_path
 from annotator.exchange.sources.source import Fetched, Progress, Source
-from annotator.store.files import looks_like_image
+from annotator.store.disk.open_files import open_file
 from annotator.store.locations.web import LARGEST_MEMBER
-from annotator.store.reading import open_file
+from annotator.store.pictures.files import looks_like_image
 
 ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 CHUNK = 1 << 20

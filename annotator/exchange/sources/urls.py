@@ -19,11 +19,11 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.exchange.sources.tar_archive import ENDINGS as TARS
+from annotator.store.disk.fetched_manifest import Entry
 from annotator.store.locations import web
 from annotator.store.locations.addresses import HIDDEN, check_address, is_address, redacted
 from annotator.store.locations.file_systems import failed, file_system, tried
 from annotator.store.locations.listing import Remote, listed, of_info
-from annotator.store.manifest import Entry
 
 AT_A_TIME = 8  # downloads
 PAGE = 1000  # downloads that are in memory

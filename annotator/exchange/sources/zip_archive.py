@@ -16,7 +16,7 @@ from annotator.exchange.sources.bombs import Limits
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing, safe_path
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.exchange.sources.zip_directory import directory_of, parts
-from annotator.store.reading import open_file
+from annotator.store.disk.open_files import open_file
 
 CHUNK = 1 << 20
 _KINDS = {stat.S_IFLNK: "a link", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFIFO: "a named pipe"}

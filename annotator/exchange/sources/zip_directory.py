@@ -26,9 +26,10 @@ _ENTRY = 46  # bytes of an entry before its name
 class Directory:
     """Where the directory of a zip lies.
 
-    members        as the archive states
-    start, size    of the directory in the file
-    offset         where the archive says that it begins: less than `start` by what was put before the archive
+    Attributes:
+        members: As the archive states.
+        start, size: Of the directory in the file.
+        offset: Where the archive says that it begins: less than `start` by what was put before the archive.
     """
 
     members: int

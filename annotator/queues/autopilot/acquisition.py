@@ -16,8 +16,8 @@ from annotator.queues.grid import Out
 from annotator.records import PRESENT
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
-from annotator.store import auto_accepted, decisions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted, decisions
 
 SIZES = (12, 24, 48, 96)  # tiles of a grid, where the person's own has room for so many
 NEW = 24  # tiles of the largest grid of a class of which people have answered fewer cells
@@ -34,16 +34,17 @@ LEARNING = 0.25  # labels that an answer to a cell of maximum uncertainty is wor
 class Candidate:
     """A candidate action.
 
-    kind             grid, image, click, or relabel: a grid of answers to check again
-    class_id         of a grid; 0 for a whole image
-    cells            (image id, probability or None) of a grid; of the other kinds the one image
-    positives        expected new positives
-    decided          cells that it settles
-    changes          expected presses besides Enter
-    learning         what the model learns, in labels
-    seconds          expected time of this annotator
-    reason           why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is
-    start_present    relabel: whether the answers in question are "present"
+    Attributes:
+        kind: Grid, image, click, or relabel: a grid of answers to check again.
+        class_id: Of a grid; 0 for a whole image.
+        cells: (image id, probability or None) of a grid; of the other kinds the one image.
+        positives: Expected new positives.
+        decided: Cells that it settles.
+        changes: Expected presses besides Enter.
+        learning: What the model learns, in labels.
+        seconds: Expected time of this annotator.
+        reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is.
+        start_present: Relabel: whether the answers in question are "present".
     """
 
     kind: str
@@ -87,10 +88,11 @@ def grid_candidates(
 ) -> Iterator[Candidate]:
     """For every class with enough expected positives its best grid, of the size with the highest value per second.
 
-    open_share    fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it
-    answers       class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is
-                  asked later is chosen by a model that knows twice as much
-    tiles         how many tiles a grid may have; None: any of SIZES
+    Args:
+        open_share: Fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it.
+        answers: Class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is asked
+            later is chosen by a model that knows twice as much.
+        tiles: How many tiles a grid may have; None: any of SIZES.
     """
     sizes = sizes_within(tiles)
     finds = grid.finds_of(snapshot, out, sizes[0])
@@ -128,8 +130,9 @@ def image_candidates(
 ) -> Iterator[Candidate]:
     """The best image to answer in every class, and the best image for a single click.
 
-    images_out    images that are leased, in hand or passed
-    unlabeled     images without a known positive, tried besides the likeliest ones
+    Args:
+        images_out: Images that are leased, in hand or passed.
+        unlabeled: Images without a known positive, tried besides the likeliest ones.
     """
     rows = snapshot.rankings.by_image[:IMAGES_TRIED]
     likeliest = snapshot.predictions.image_ids[rows[rows >= 0]].tolist()
@@ -151,9 +154,10 @@ class PositivePrior:
     Of the images answered in every class a share had positives. Given that this image has one, it lies in the open
     classes in proportion to how often people saw them.
 
-    images            images answered in every class
-    with_positives    those of them with at least one positive
-    present           class id -> how often people saw it
+    Args:
+        images: Images answered in every class.
+        with_positives: Those of them with at least one positive.
+        present: Class id -> how often people saw it.
     """
 
     def __init__(self, images: int, with_positives: int, present: dict[int, int]):
@@ -208,8 +212,9 @@ def image_candidate(
 ) -> Candidate:
     """Answering every open class of one image.
 
-    probabilities    class id -> probability, of the open classes
-    least            lower bound on the expected positives
+    Args:
+        probabilities: Class id -> probability, of the open classes.
+        least: Lower bound on the expected positives.
     """
     values = np.array(list(probabilities.values()))
     preset = values >= LIKELY

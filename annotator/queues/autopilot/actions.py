@@ -14,11 +14,14 @@ from annotator.queues.grid import Grid, Out
 from annotator.records import WantedActions, WantedGrids
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
-from annotator.store import cells, images, leases, versions
-from annotator.store.assignment import Taken
-from annotator.store.database import Database
-from annotator.store.prediction_sources import in_words
-from annotator.store.readings import SOURCE
+from annotator.store.database import versions
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import cells
+from annotator.store.labels.overlap import SOURCE
+from annotator.store.people import leases
+from annotator.store.people.assignment import Taken
+from annotator.store.runs.prediction_sources import in_words
 
 IMAGE_SOURCES = {"": "suggestion", "random": "random", "exploration": "exploration", "leftover": "exploration"}
 """Source of the decisions on a whole image, by Candidate.reason; of the other kinds it is the kind."""
@@ -30,15 +33,16 @@ _number = count(time_ns() // 1_000_000)
 class Action:
     """One thing for a person to do, leased to their page.
 
-    kind       grid, audit (a grid of audit cells), image (every open class of it), click (one class of it), reading
-               (every class of an image that others answer as well; nothing that is known of it is shown)
-    source     of the decisions that answer it: records.SOURCES
-    line       what it is, what it brings and how long it takes, in words
-    labels     expected new positives; decided: cells settled; seconds: expected time of this annotator
-    preset     image: the classes that start as present
-    scores     image and click: class id and probability of each open class, logged with the answer
-    models     image: of the classes that start as present, what models from elsewhere say: class id, name, score
-    others     what the other kinds would have brought, one line each
+    Attributes:
+        kind: Grid, audit (a grid of audit cells), image (every open class of it), click (one class of it), reading
+            (every class of an image that others answer as well; nothing that is known of it is shown).
+        source: Of the decisions that answer it: records.SOURCES.
+        line: What it is, what it brings and how long it takes, in words.
+        labels: Expected new positives; decided: cells settled; seconds: expected time of this annotator.
+        preset: Image: the classes that start as present.
+        scores: Image and click: class id and probability of each open class, logged with the answer.
+        models: Image: of the classes that start as present, what models from elsewhere say: class id, name, score.
+        others: What the other kinds would have brought, one line each.
     """
 
     id: str
@@ -59,8 +63,9 @@ class Action:
 class Leasing:
     """Turns candidates into actions for one request: what it has leased is out for the next candidate.
 
-    out           cells of grids that are not free
-    images_out    images that are not free
+    Attributes:
+        out: Cells of grids that are not free.
+        images_out: Images that are not free.
     """
 
     def __init__(

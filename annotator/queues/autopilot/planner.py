@@ -22,20 +22,15 @@ from annotator.records import Class, WantedActions
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.snapshot.time_model import TimeModel, time_model_of
-from annotator.store import (
-    answer_times,
-    assignment,
-    cells,
-    classes,
-    images,
-    known_answers,
-    leases,
-    overview,
-    readings,
-    runs,
-)
-from annotator.store.database import Database
-from annotator.store.history import LABELED, UNTOUCHED
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import answer_times, cells
+from annotator.store.labels import counts as overview
+from annotator.store.labels import overlap as readings
+from annotator.store.labels.derivation import LABELED, UNTOUCHED
+from annotator.store.people import assignment, known_answers, leases
+from annotator.store.runs import runs
 from models.query_strategies.representative import REPRESENTATIVE
 
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random

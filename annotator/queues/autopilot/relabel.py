@@ -13,8 +13,8 @@ from annotator.queues.grid import Out
 from annotator.records import ABSENT, PRESENT
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
-from annotator.store import answer_times, cells
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import answer_times, cells
 
 SIZE = 24
 CELLS_TRIED = 400  # likely mistakes that are read, those first on which model and people differ most
@@ -27,7 +27,8 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Grids of likely mistakes of one class and state, the answers that are most probably wrong first.
 
-    tiles    how many tiles a grid may have; None: SIZE
+    Args:
+        tiles: How many tiles a grid may have; None: SIZE.
     """
     size = SIZE if tiles is None else min(SIZE, tiles)
     rows, columns = snapshot.rankings.disagreements[:CELLS_TRIED].T

@@ -7,8 +7,9 @@ from annotator.queues.autopilot.acquisition import Candidate
 from annotator.records import Run, WantedActions
 from annotator.shares import counted
 from annotator.snapshot import suggestions
-from annotator.store import assignment, leases, readings
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.labels import overlap as readings
+from annotator.store.people import assignment, leases
 
 
 def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
@@ -45,7 +46,7 @@ def audit_line(tiles: int, name: str, seconds: float) -> str:
 
 
 def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_classes: bool, run: Run | None) -> str:
-    """Why there is no action; counts: images by stage (store/overview.py)."""
+    """Why there is no action; counts: images by stage (store/labels/counts.py)."""
     if not counts["all"]:
         return "There are no images yet. Add a folder of them on the Images page."
     if not has_classes:

@@ -15,9 +15,9 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from annotator.store.arrays import replacing
+from annotator.store.database.arrays import replacing
+from annotator.store.disk.durable import sync_folder
 from annotator.store.features.shards import BASIS_FILE
-from annotator.store.folders import sync_folder
 
 ARRAYS = ("centre", "axes", "scales")
 
@@ -26,10 +26,11 @@ ARRAYS = ("centre", "axes", "scales")
 class StoredBasis:
     """A basis as arrays (models/ensemble/basis.py has it as tensors).
 
-    centre    (D,) float32, where coordinates are counted from
-    axes      (D, K) float32, along what
-    scales    (K,) float32, what one step of an int8 coordinate stands for
-    name      the sha256 of all three
+    Attributes:
+        centre: (D,) float32, where coordinates are counted from.
+        axes: (D, K) float32, along what.
+        scales: (K,) float32, what one step of an int8 coordinate stands for.
+        name: The sha256 of all three.
     """
 
     centre: np.ndarray

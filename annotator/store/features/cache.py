@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from annotator.shares import counted
-from annotator.store.caches import Caches
-from annotator.store.database import Database
+from annotator.store.database.caches import Caches
+from annotator.store.database.database import Database
 from annotator.store.features.basis import StoredBasis, basis_name, forget_basis, read_basis
 from annotator.store.features.contents import BYTES, Contents, ProjectContents, check
 from annotator.store.features.rows import Part, Rows
@@ -30,12 +30,13 @@ OTHERS = (
 class FeatureCache:
     """All features of one backbone; image ids are in memory, everything else stays on the disk (rows.py).
 
-    image_ids    (N,) int64, in the order of the rows, which keep their places when more come
-    features     Rows (N, D) float16
-    regions      Rows (N, R, D) float16; an image that has codes has none
-    codes        Rows (N, R, K) int8, lengths (N, R) float16; an image that has regions has none
-    basis        of the codes; None while no axes are settled
-    left_out     what was left out, one sentence each
+    Attributes:
+        image_ids: (N,) int64, in the order of the rows, which keep their places when more come.
+        features: Rows (N, D) float16.
+        regions: Rows (N, R, D) float16; an image that has codes has none.
+        codes: Rows (N, R, K) int8, lengths (N, R) float16; an image that has regions has none.
+        basis: Of the codes; None while no axes are settled.
+        left_out: What was left out, one sentence each.
 
     `refresh` replaces these objects: who keeps one keeps the images of that moment.
 
@@ -69,8 +70,9 @@ class FeatureCache:
         A damaged one is deleted: its images are then embedded again. One whose features are of another size than those
         of most images is left where it is, and not counted.
 
-        own    the shard that this process has just written, with the network in use: where its features are of another
-               size than those before, these are of an older network and deleted
+        Args:
+            own: The shard that this process has just written, with the network in use: where its features are of
+                another size than those before, these are of an older network and deleted.
         """
         paths = shard_files(self.folder)  # before the basis, which is there before the first shard that names it
         gone = {part.path for part in self._parts} - set(paths)
@@ -256,8 +258,9 @@ class _Counted:
 def count_features(folder: Path, caches: Caches, contents: Contents) -> int:
     """How many images have features, with those of their regions, without reading the features themselves.
 
-    caches      of the project: a shard never changes once it is written, so each is read once
-    contents    of the images of the project
+    Args:
+        caches: Of the project: a shard never changes once it is written, so each is read once.
+        contents: Of the images of the project.
     """
     shards, newest = tuple(shard_files(folder)), contents.newest()
     key = shards, basis_name(folder), newest

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 
 BYTES = 8  # of a sha256: in one case of 2**64, two images have the same ones
 BLOCK = 50_000  # ids that are looked up at once
@@ -75,9 +75,10 @@ class ProjectContents:
 class Checked:
     """Which rows of a shard are of the images that have their ids in this project.
 
-    right     (n,) bool
-    others    how many rows were made of other images than have their ids now
-    lowest    the lowest of its ids that a new image will get; None without one
+    Attributes:
+        right: (n,) bool.
+        others: How many rows were made of other images than have their ids now.
+        lowest: The lowest of its ids that a new image will get; None without one.
     """
 
     right: np.ndarray

@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from annotator.indexing import positions
-from annotator.store.arrays import replacing, save_rows
+from annotator.store.database.arrays import replacing, save_rows
 from annotator.store.features.basis import StoredBasis
 from models.rows import Rows
 
@@ -33,11 +33,12 @@ HASHED = 1 << 24  # bytes at once
 class KeptCodes:
     """What was kept.
 
-    basis        of the codes
-    image_ids    (N,) int64
-    shards       the names of the files that the images were read from
-    shard_of     (N,) int32, which of these that was
-    codes        (N, K) int8, mapped
+    Attributes:
+        basis: Of the codes.
+        image_ids: (N,) int64.
+        shards: The names of the files that the images were read from.
+        shard_of: (N,) int32, which of these that was.
+        codes: (N, K) int8, mapped.
     """
 
     basis: StoredBasis

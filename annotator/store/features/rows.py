@@ -17,8 +17,9 @@ from annotator.store.features.shards import Placed
 class Part:
     """Some rows of one shard, in the order of the file.
 
-    path, arrays    the file, and where its arrays lie
-    kept            (n,) int64, ascending: rows of the file
+    Args:
+        path, arrays: The file, and where its arrays lie.
+        kept: (n,) int64, ascending: rows of the file.
     """
 
     def __init__(self, path: Path, arrays: dict[str, Placed], kept: np.ndarray):

@@ -23,7 +23,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from annotator.store.arrays import replacing
+from annotator.store.database.arrays import replacing
 from annotator.store.features.contents import BYTES
 
 SUFFIX = ".safetensors"
@@ -76,13 +76,14 @@ class Placed:
 class Shard:
     """What is usable of a shard.
 
-    image_ids    (n,) int64
-    contents     (n, 8) uint8; None in a shard of an older version, which does not say
-    rows         (n,) int64, ascending: their rows in the file
-    size         (R, D) of the regions of an image
-    basis        the name of the basis of its codes; None: it has regions
-    arrays       by name
-    not_finite   how many images were left out because their features are not finite
+    Attributes:
+        image_ids: (n,) int64.
+        contents: (n, 8) uint8; None in a shard of an older version, which does not say.
+        rows: (n,) int64, ascending: their rows in the file.
+        size: (R, D) of the regions of an image.
+        basis: The name of the basis of its codes; None: it has regions.
+        arrays: By name.
+        not_finite: How many images were left out because their features are not finite.
     """
 
     path: Path
@@ -104,12 +105,14 @@ def pack(
 ) -> Packed:
     """A shard as bytes, for a process that does not reach the folder itself.
 
-    image_ids    (n,) int64
-    contents     (n, 8) uint8 (contents.py); None for what an older version has made, of which it is not known
-    features     (n, D) float16
-    regions      (n, R, D) float16, of the regions of each image; or their codes
+    Args:
+        image_ids: (n,) int64.
+        contents: (n, 8) uint8 (contents.py); None for what an older version has made, of which it is not known.
+        features: (n, D) float16.
+        regions: (n, R, D) float16, of the regions of each image; or their codes.
 
-    Raises ValueError when the shapes do not fit together.
+    Raises:
+        ValueError: The shapes do not fit together.
     """
     arrays: dict[str, np.ndarray] = {
         "image_ids": np.ascontiguousarray(image_ids, np.int64),
@@ -163,8 +166,9 @@ def shard_files(folder: Path) -> list[Path]:
 def read_shard(path: Path) -> Shard | None:
     """What a shard holds, checked; None for one of an old version, which has no regions.
 
-    Raises DamagedShard when the content is not the one that was written, or its parts do not fit together; OSError when
-    it cannot be read.
+    Raises:
+        DamagedShard: The content is not the one that was written, or its parts do not fit together; OSError when it
+            cannot be read.
     """
     if len(path.stem) == DIGITS:
         with path.open("rb") as file:

@@ -18,8 +18,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from annotator.errors import DiskFull
-from annotator.store.place import make_room
-from annotator.store.private import OTHERS
+from annotator.store.database.project_identity import make_room
+from annotator.store.disk.private import OTHERS
 
 INDEX = "index.db"
 PART = ".part"
@@ -37,7 +37,8 @@ CREATE INDEX IF NOT EXISTS kept_by_use ON kept (used, name, bytes);
 class FileCache:
     """The cache of one project; safe to share between threads, and between processes.
 
-    most    how many bytes it may hold, asked whenever something is added
+    Attributes:
+        most: How many bytes it may hold, asked whenever something is added.
     """
 
     def __init__(self, folder: Path, most: Callable[[], int]):
@@ -67,7 +68,8 @@ class FileCache:
     def add(self, name: str, content: bytes) -> Path:
         """Keep a file, complete or not at all; what was used least recently goes until it fits.
 
-        Raises DiskFull when it cannot be written.
+        Raises:
+            DiskFull: It cannot be written.
         """
         path = self._path(name)
         part = path.with_name(f".{name}.{secrets.token_hex(4)}{PART}")

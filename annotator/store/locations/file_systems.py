@@ -31,12 +31,14 @@ def file_system(
 ) -> Any:
     """The file system of an address, for this address only.
 
-    may_be_own       whether it may be one of this machine or its network
-    connect, read    seconds without an answer after which S3 is given up; 0: as web servers
-    tries            requests to S3 before one is given up
-    connections      to S3 at a time; 0: as usual
+    Args:
+        may_be_own: Whether it may be one of this machine or its network.
+        connect, read: Seconds without an answer after which S3 is given up; 0: as web servers.
+        tries: Requests to S3 before one is given up.
+        connections: To S3 at a time; 0: as usual.
 
-    Raises AnnotatorError where the address is not allowed or its package is missing.
+    Raises:
+        AnnotatorError: The address is not allowed or its package is missing.
     """
     scheme = check_address(named)
     try:

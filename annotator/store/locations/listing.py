@@ -22,12 +22,13 @@ MOST_PAGES = 100_000  # of links, of a web server
 class Remote(NamedTuple):
     """One file of an address.
 
-    path           as fsspec names it
-    name           below the address
-    size, stamp    bytes, and what changes with the content (ETag, checksum or time); -1 and "": not known
-    modified_ns    time of the last change, 0: not known
-    has_sha256     whether the store keeps a SHA-256 of it, which a request of its own tells
-    sha256         of the content where the listing tells it, "" where it does not
+    Attributes:
+        path: As fsspec names it.
+        name: Below the address.
+        size, stamp: Bytes, and what changes with the content (ETag, checksum or time); -1 and "": not known.
+        modified_ns: Time of the last change, 0: not known.
+        has_sha256: Whether the store keeps a SHA-256 of it, which a request of its own tells.
+        sha256: Of the content where the listing tells it, "" where it does not.
     """
 
     path: str
@@ -42,8 +43,9 @@ class Remote(NamedTuple):
 def listed(files: Any, named: str, is_file: Callable[[str], bool], after: str = "") -> Iterator[Remote]:
     """Every file below the address, or the one that it names.
 
-    is_file    whether a path is, by its name, that of a file which is wanted; else it is a folder
-    after      S3: names after this one only, in the order of their bytes
+    Args:
+        is_file: Whether a path is, by its name, that of a file which is wanted; else it is a folder.
+        after: S3: names after this one only, in the order of their bytes.
     """
     scheme = check_address(named)
     if scheme in ("http", "https"):

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotator.errors import AnnotatorError
-from annotator.store.files import FileState, open_checked, unescaped
 from annotator.store.locations.objects import is_remote, objects_at
+from annotator.store.pictures.files import FileState, open_checked, unescaped
 
 AT_A_TIME = 32  # files read ahead
 
@@ -42,9 +42,11 @@ Reading = Callable[[], Path | io.BytesIO]
 def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
     """What the decoder reads: a path, or the content that was read at an address; nothing is kept of it.
 
-    patient    nobody waits for it: longer without an answer, and several tries
+    Args:
+        patient: Nobody waits for it: longer without an answer, and several tries.
 
-    Raises AnnotatorError where the file is gone or holds something else, NoAnswer where it cannot be read now.
+    Raises:
+        AnnotatorError: The file is gone or holds something else, NoAnswer where it cannot be read now.
     """
     if isinstance(source, Path):
         return source

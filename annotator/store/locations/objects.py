@@ -19,11 +19,11 @@ from typing import Any
 from urllib.parse import quote
 
 from annotator.errors import AnnotatorError, NoAnswer, NotAsked
-from annotator.store.files import GONE, escaped, unescaped
 from annotator.store.locations import file_systems
 from annotator.store.locations.addresses import check_address, is_address, redacted, without_secrets
+from annotator.store.pictures.files import GONE, escaped, unescaped
 
-READ_SECONDS = 10.0  # for one image that somebody waits for: less than ui/readers.py waits for a disk
+READ_SECONDS = 10.0  # for one image that somebody waits for: less than ui/serving/readers.py waits for a disk
 PATIENT_SECONDS = 30.0  # for registering and embedding, and more for a large image:
 SLOWEST = 250_000  # bytes a second
 TRIES = 3  # of who is patient
@@ -52,11 +52,13 @@ class Objects:
     def read(self, path: str, size: int = -1, *, patient: bool = False) -> bytes:
         """The content of a file.
 
-        path    below the address, escaped
-        size    as it was registered, -1: not known
+        Args:
+            path: Below the address, escaped.
+            size: As it was registered, -1: not known.
 
-        Raises AnnotatorError where it is gone or too large, NoAnswer where it cannot be read now, NotAsked where the
-        address counts as away.
+        Raises:
+            AnnotatorError: It is gone or too large, NoAnswer where it cannot be read now, NotAsked where the address
+                counts as away.
         """
         if size > LARGEST:
             raise AnnotatorError(f"its file has {size:,} bytes, more than the {LARGEST:,} of an image: {path}")
@@ -144,9 +146,10 @@ class Objects:
     ) -> Any:
         """The answer of the file system to one call.
 
-        ask         given the file system: the answer, or what waits for it where it has an event loop
-        seconds     after which it is given up
-        is_probe    asks also while the address counts as away
+        Args:
+            ask: Given the file system: the answer, or what waits for it where it has an event loop.
+            seconds: After which it is given up.
+            is_probe: Asks also while the address counts as away.
         """
         files = self.files()
         for attempt in range(1, TRIES + 1):
@@ -251,7 +254,8 @@ def objects_at(address: str) -> Objects:
 def folder_of(named: str) -> str:
     """The address as it is kept: that of a folder of images which are read where they lie.
 
-    Raises AnnotatorError for one that is not allowed, or has passwords or a query in it: these would be kept.
+    Raises:
+        AnnotatorError: For one that is not allowed, or has passwords or a query in it: these would be kept.
     """
     scheme = check_address(named)
     address = named.split("?")[0].split("#")[0].rstrip("/")

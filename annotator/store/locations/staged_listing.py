@@ -20,9 +20,9 @@ from filelock import FileLock, Timeout
 
 from annotator.errors import AlreadyRunning, DiskFull
 from annotator.records import BadFile
-from annotator.store.files import LARGEST, FileState, escaped, looks_like_image
+from annotator.store.disk.private import OTHERS
 from annotator.store.locations.listing import Remote
-from annotator.store.private import OTHERS
+from annotator.store.pictures.files import LARGEST, FileState, escaped, looks_like_image
 
 PREFIX, SUFFIX, LOCK = "listing-", ".db", ".lock"
 AT_ONCE = 5000  # names in one transaction
@@ -39,9 +39,10 @@ CREATE TABLE IF NOT EXISTS listed (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL
 class Listed(NamedTuple):
     """One name that has to be looked into.
 
-    has_sha256    whether the store keeps a checksum of it
-    sha256        the one that the listing told, "" for none
-    was_sha256    of the image that it was, "" for none
+    Attributes:
+        has_sha256: Whether the store keeps a checksum of it.
+        sha256: The one that the listing told, "" for none.
+        was_sha256: Of the image that it was, "" for none.
     """
 
     path: str
@@ -54,7 +55,8 @@ class Listed(NamedTuple):
 class StagedListing:
     """The names below one address; `opened` gives it.
 
-    resumed_from    when an earlier attempt began to list, in seconds since 1970; None: this one did
+    Attributes:
+        resumed_from: When an earlier attempt began to list, in seconds since 1970; None: this one did.
     """
 
     def __init__(self, file: Path):
@@ -137,7 +139,8 @@ def opened(project: Path, address: str) -> Generator[StagedListing]:
     """The listing of an address, gone on with or begun; removed when the block ends without an exception, and when
     there is nothing in it.
 
-    Raises AlreadyRunning while another process registers the same address, DiskFull where it cannot be written.
+    Raises:
+        AlreadyRunning: While another process registers the same address, DiskFull where it cannot be written.
     """
     file = project / f"{PREFIX}{hashlib.sha256(address.encode()).hexdigest()[:16]}{SUFFIX}"
     lock = FileLock(file.with_suffix(LOCK), mode=0o600)

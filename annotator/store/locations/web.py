@@ -23,7 +23,8 @@ CHUNK = 1 << 20  # bytes
 def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
     """What fsspec makes its session with, for an address of this host.
 
-    may_be_own    whether a connection may lead to this machine or its network
+    Args:
+        may_be_own: Whether a connection may lead to this machine or its network.
     """
 
     class Resolver(aiohttp.DefaultResolver):
@@ -92,12 +93,14 @@ def download(
 ) -> None:
     """Download a file, after what an earlier attempt has brought of it where the server sends the rest of the same.
 
-    part          the file to write, or to go on with
-    size          as stated, -1: not
-    is_version    whether the headers of an answer are those of the wanted version for certain
-    came          called with the bytes that are there; what it raises ends the download
+    Args:
+        part: The file to write, or to go on with.
+        size: As stated, -1: not.
+        is_version: Whether the headers of an answer are those of the wanted version for certain.
+        came: Called with the bytes that are there; what it raises ends the download.
 
-    Raises AnnotatorError where it is not as stated, and what fsspec raises.
+    Raises:
+        AnnotatorError: It is not as stated, and what fsspec raises.
     """
     start = part.stat().st_size if part.exists() and size >= 0 else 0
     if 0 <= size == start:

@@ -2,7 +2,7 @@
 
 from sqlite_utils import Database
 
-from annotator.store.name_keys import name_key
+from annotator.store.pictures.name_keys import name_key
 from annotator.store.schema.script import statements
 
 

@@ -14,7 +14,8 @@ PEOPLE_SHOWN = 30
 def by_class(table: pd.DataFrame, colours: Palette) -> AnyChart:
     """Krippendorff's alpha with its interval, a class a row, in the order of the table; a dashed line at chance.
 
-    table    class, alpha, low, high; without rows that were not measured
+    Args:
+        table: Class, alpha, low, high; without rows that were not measured.
     """
     table = theme.drawable(table)
     names = list(table["class"])
@@ -41,7 +42,8 @@ def by_class(table: pd.DataFrame, colours: Palette) -> AnyChart:
 def by_pair(table: pd.DataFrame, colours: Palette) -> AnyChart:
     """Who agrees with whom: a square for each two people, darker where they more often say the same.
 
-    table    one, other, same (the share), cells; both orders of each pair
+    Args:
+        table: One, other, same (the share), cells; both orders of each pair.
     """
     table = theme.drawable(table)
     people = sorted(set(table["one"]))
@@ -69,7 +71,8 @@ def by_pair(table: pd.DataFrame, colours: Palette) -> AnyChart:
 def by_week(table: pd.DataFrame, colours: Palette) -> AnyChart:
     """How often people said the same, by week, with intervals.
 
-    table    week (its Monday), same, low, high, cells
+    Args:
+        table: Week (its Monday), same, low, high, cells.
     """
     mondays = [alt.DateTime(year=day.year, month=day.month, date=day.day) for day in table["week"]]
     days = alt.Axis(format="%d %b %Y", values=mondays, labelOverlap=True)

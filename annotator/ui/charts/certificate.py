@@ -16,8 +16,9 @@ SHAPES = ("circle", "square", "diamond")
 def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart | alt.FacetChart:
     """Intervals of KINDS, a class a row, in the order of the table; a dashed line at the target.
 
-    table     class, kind (of KINDS), estimate, low, high; nan: not measured, nothing is drawn
-    target    the recall that is asked for
+    Args:
+        table: Class, kind (of KINDS), estimate, low, high; nan: not measured, nothing is drawn.
+        target: The recall that is asked for.
 
     Kinds differ in lightness, shape and place as well as in hue. Those without any figure are not in the legend.
     """

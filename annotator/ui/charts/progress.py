@@ -46,7 +46,8 @@ KINDS = {
 def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
     """Bars of decisions over time; step says how long each is, as in "a minute".
 
-    table    at, until (times with a zone), kind, order, decisions
+    Args:
+        table: At, until (times with a zone), kind, order, decisions.
     """
     kinds = list(dict.fromkeys(KINDS.values()))
     starts, ends = table["at"].tolist(), table["until"].tolist()
@@ -118,8 +119,11 @@ def fates(table: pd.DataFrame, colours: Palette) -> alt.Chart:
 def reliability_table(bins: list[dict]) -> pd.DataFrame:
     """What people found, by the probability they were shown, in bins of BIN_WIDTH.
 
-    bins       low, high, present, absent, unsure; of any width that BIN_WIDTH is a multiple of
-    returns    shown from, shown to, present, absent, unsure, share present with its 95 % interval from and to
+    Args:
+        bins: Low, high, present, absent, unsure; of any width that BIN_WIDTH is a multiple of.
+
+    Returns:
+        Shown from, shown to, present, absent, unsure, share present with its 95 % interval from and to.
 
     Bins without a yes or no are left out. The interval is Wilson's: "Probable Inference, the Law of Succession, and
     Statistical Inference", JASA 1927; unlike the usual one it stays within 0 and 1 for few answers.
@@ -178,9 +182,12 @@ def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.F
 def together_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
     """Pairs of classes on one image, as shares of the images of the first.
 
-    counts     (C, C) images on which people saw both; the diagonal counts the class itself
-    names      C names
-    returns    class, with, images, share; of the CLASSES_TOGETHER classes seen most, a pair twice
+    Args:
+        counts: (C, C) images on which people saw both; the diagonal counts the class itself.
+        names: C names.
+
+    Returns:
+        Class, with, images, share; of the CLASSES_TOGETHER classes seen most, a pair twice.
     """
     most = np.argsort(-np.diagonal(counts), kind="stable")[:CLASSES_TOGETHER]
     most = [place for place in most if counts[place, place]]
@@ -271,7 +278,8 @@ def _moment(time: datetime) -> alt.DateTime:
 def times(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.FacetChart:
     """Intervals of one person's times, a task or part a row, with a dot at the estimate and a tick at the default.
 
-    table    name, seconds, low, high, default: seconds on a logarithmic axis
+    Args:
+        table: Name, seconds, low, high, default: seconds on a logarithmic axis.
     """
     rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=260)
     seconds = alt.Scale(type="log", domain=[table["low"].to_numpy().min(), table["high"].to_numpy().max()], nice=True)

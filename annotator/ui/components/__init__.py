@@ -15,12 +15,13 @@ from streamlit.components.v2 import component
 
 from annotator.exchange.sources.landing import size_in_words
 from annotator.roles import Right
-from annotator.store.today import seconds_left, today
-from annotator.ui import context, frame, navigation
-from annotator.ui.class_adding import all_classes
-from annotator.ui.door import SIGN_OUT
-from annotator.ui.keys import storage_name
-from annotator.ui.uploads import LARGEST
+from annotator.store.people.daily_activity import seconds_left, today
+from annotator.ui.access import context
+from annotator.ui.access.access_keys import storage_name
+from annotator.ui.access.middleware import SIGN_OUT
+from annotator.ui.parts import frame, navigation
+from annotator.ui.parts.class_adding import all_classes
+from annotator.ui.work.uploads import LARGEST
 
 HERE = Path(__file__).parent
 SHARED = ("shared/shared.css", "shared/stage.css")
@@ -52,8 +53,9 @@ export default function (component) {
 def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
     """Put the component of this name on the page, with the project's classes and their version.
 
-    styles   style sheets beside shared/ and its own, as paths in this folder: of pages that it shows parts of
-    more     what only this component needs, as JSON
+    Args:
+        styles: Style sheets beside shared/ and its own, as paths in this folder: of pages that it shows parts of.
+        more: What only this component needs, as JSON.
     """
     data = all_classes(context.db()) | {
         "token": frame.token(),
@@ -87,7 +89,7 @@ def mount_who() -> None:
 
 
 def mount_upload() -> None:
-    """Put the place on the page where files for an import are chosen or dropped; ui/uploads.py has them."""
+    """Put the place on the page where files for an import are chosen or dropped; ui/work/uploads.py has them."""
     data = {
         "token": frame.token(),
         "base": context.base(),
@@ -102,7 +104,8 @@ def mount_upload() -> None:
 def _component(name: str, styles: tuple[str, ...], part: str = "root") -> Callable:
     """Streamlit's component with the script and style sheets of this folder; call it with data= and key=.
 
-    part    the CSS class of the element that its script fills; a page's own is root
+    Args:
+        part: The CSS class of the element that its script fills; a page's own is root.
     """
     files = (*SHARED, *styles, f"{name}/{name}.css")
     css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)

@@ -5,9 +5,9 @@ from importlib import import_module
 import streamlit as st
 
 from annotator.roles import Right
-from annotator.ui import frame
 from annotator.ui.components import mount_who
-from annotator.ui.navigation import PAGES, Entry
+from annotator.ui.parts import frame
+from annotator.ui.parts.navigation import PAGES, Entry
 
 # Drawn here: an icon of Streamlit's would be fetched from the net.
 ICON = (

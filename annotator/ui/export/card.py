@@ -13,10 +13,10 @@ from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.export import card_of
 from annotator.exchange.exports.summary import counted_alike
 from annotator.roles import Right
-from annotator.store.database import Database
-from annotator.ui import frame
-from annotator.ui.background import background
+from annotator.store.database.database import Database
 from annotator.ui.export.outlook import stamp_of, wait_for
+from annotator.ui.parts import frame
+from annotator.ui.work.background import background
 
 TERMS = "data_card"  # the setting with license and cite
 STEM = "labels"  # of the names of downloads

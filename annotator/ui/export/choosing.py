@@ -14,11 +14,14 @@ from annotator.exchange.formats.format import Format
 from annotator.quality.differing import LABEL, WAYS
 from annotator.records import SOURCES, STATES
 from annotator.shares import counted
-from annotator.store import annotator_disagreement, blocks, classes, runs
-from annotator.store.database import Database
-from annotator.ui import frame
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import blocks
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.runs import runs
 from annotator.ui.export import columns
 from annotator.ui.export.kept import kept
+from annotator.ui.parts import frame
 
 UNKNOWN = {
     "keep": "Leave empty",

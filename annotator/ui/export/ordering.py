@@ -12,13 +12,14 @@ from annotator.exchange.exports.command import command
 from annotator.exchange.exports.losses import Loss, can_lose, losses
 from annotator.exchange.exports.summary import Summary
 from annotator.shares import counted
-from annotator.store import tags
-from annotator.store.database import Database
-from annotator.ui import context, frame, note_list
-from annotator.ui.downloads import downloads
+from annotator.store.database.database import Database
+from annotator.store.labels import tagged_exports as tags
+from annotator.ui.access import context
 from annotator.ui.export.choosing import Chosen
 from annotator.ui.export.kept import kept
 from annotator.ui.export.running import Exporting, Order, Outcome, Running, exporting, name_problem, place_of
+from annotator.ui.parts import frame, note_list
+from annotator.ui.work.downloads import downloads
 
 REFRESH = 0.7  # seconds, while an export is written
 STEM = "labels"

@@ -16,12 +16,12 @@ from annotator.exchange.exports.thresholds import Fill
 from annotator.exchange.formats.view import STATE_WORDS
 from annotator.quality.certificate import stamp
 from annotator.shares import counted
-from annotator.store import imports
-from annotator.store.database import Database
-from annotator.ui import frame, note_list, tables
-from annotator.ui.background import Work, background
+from annotator.store.database.database import Database
+from annotator.store.imports import imports
 from annotator.ui.charts import splits as chart
 from annotator.ui.charts import theme
+from annotator.ui.parts import frame, note_list, tables
+from annotator.ui.work.background import Work, background
 
 REFRESH = 1.0  # seconds, while something is being counted
 COLUMNS_SHOWN = 40  # of the preview

@@ -1,6 +1,6 @@
 """Exports that people start on the Export page: written in a thread of the page process, whatever the page does.
 
-There is one at a time for each project. It is written in a folder of its own (ui/downloads.py), and then packed as a
+There is one at a time for each project. It is written in a folder of its own (ui/work/downloads.py), and then packed as a
 zip, which is offered for a while, or renamed to a folder in Paths.exports: nothing is in there before it is complete.
 """
 
@@ -20,10 +20,10 @@ from annotator.exchange.exports.losses import WouldLose
 from annotator.exchange.files.safe_names import safe_name
 from annotator.exchange.formats import find_format
 from annotator.roles import Right
-from annotator.store.database import Database
-from annotator.store.folders import make_folder, sync_folder
-from annotator.store.place import make_room
-from annotator.ui.downloads import Offered, downloads
+from annotator.store.database.database import Database
+from annotator.store.database.project_identity import make_room
+from annotator.store.disk.durable import make_folder, sync_folder
+from annotator.ui.work.downloads import Offered, downloads
 
 KEPT = 5  # exports that are listed
 
@@ -38,9 +38,10 @@ class _Cancelled(Exception):
 class Order:
     """What somebody wants: the arguments of an export, and what becomes of it.
 
-    name         of its file or folder, without ending
-    on_server    a folder of this name in the project's exports; otherwise a zip to download
-    by           who wants it
+    Attributes:
+        name: Of its file or folder, without ending.
+        on_server: A folder of this name in the project's exports; otherwise a zip to download.
+        by: Who wants it.
     """
 
     kind: str
@@ -66,7 +67,8 @@ class Running:
 class Outcome:
     """What became of an export: a zip that is offered, a folder on the server, or why there is none.
 
-    error    for people; "" where somebody has cancelled it
+    Attributes:
+        error: For people; "" where somebody has cancelled it.
     """
 
     order: Order

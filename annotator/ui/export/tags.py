@@ -17,13 +17,14 @@ from annotator.exchange.exports.tags import cells_now, cells_of
 from annotator.exchange.files.safe_names import safe_name
 from annotator.exchange.files.text_cells import Rows
 from annotator.shares import counted
-from annotator.store import tags
-from annotator.store.database import Database
-from annotator.ui import context, frame, note_list, tables
-from annotator.ui.background import Note, background
-from annotator.ui.downloads import Offered, downloads
+from annotator.store.database.database import Database
+from annotator.store.labels import tagged_exports as tags
+from annotator.ui.access import context
 from annotator.ui.export.ordering import link_to, size_in_words
 from annotator.ui.export.outlook import stamp_of, wait_for
+from annotator.ui.parts import frame, note_list, tables
+from annotator.ui.work.background import Note, background
+from annotator.ui.work.downloads import Offered, downloads
 
 NOW = "the labels of now"
 SHOWN = 100  # changed pairs

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from annotator.errors import AnnotatorError
-from annotator.store.private import files_for_owner_only
-from annotator.ui.access import access
+from annotator.store.disk.private import files_for_owner_only
+from annotator.ui.access.serving_modes import access
 from annotator.ui.server import serve
 
 

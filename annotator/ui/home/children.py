@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotator.ui.access import INVITATION, OIDC
+from annotator.ui.access.serving_modes import INVITATION, OIDC
 from annotator.ui.home.projects import Place
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 HEALTHY_AFTER = 60.0  # a server that ran for so many seconds is started again after FIRST_PAUSE
-GRACE = 6.0  # seconds for a server to end; it forces its own end after 4.5 (ui/ending.py)
+GRACE = 6.0  # seconds for a server to end; it forces its own end after 4.5 (ui/serving/shutdown.py)
 KEPT_LINES = 12  # of what a server printed last
 
 log = logging.getLogger("annotator.home")

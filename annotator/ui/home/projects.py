@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.store.database import Database
-from annotator.store.files import unescaped
+from annotator.store.database.database import Database
+from annotator.store.pictures.files import unescaped
 
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
 TAKEN = ("open",)  # first parts of addresses of the start page itself
@@ -40,7 +40,8 @@ class Places:
 def find(paths: Sequence[Path]) -> Places:
     """The projects that these folders are, or hold. One that cannot be opened is listed with its trouble.
 
-    Raises AnnotatorError where there is none at all, or two have the same name.
+    Raises:
+        AnnotatorError: There is none at all, or two have the same name.
     """
     folders = [folder for path in paths for folder in _projects_of(path)]
     if not folders:

@@ -14,14 +14,14 @@ import uvicorn
 
 from annotator.errors import AnnotatorError, several
 from annotator.shares import counted
-from annotator.ui.access import ADDRESS, Access
+from annotator.ui.access.access_keys import Keys, address_with
+from annotator.ui.access.serving_modes import ADDRESS, Access
+from annotator.ui.access.tokens import Tokens
 from annotator.ui.home import projects
 from annotator.ui.home.children import Children, How
 from annotator.ui.home.projects import Place
 from annotator.ui.home.start_page import StartPage
-from annotator.ui.keys import Keys, address_with
 from annotator.ui.server import is_free
-from annotator.ui.tokens import Tokens
 
 
 def ready(paths: Sequence[Path], port: int) -> list[Place]:
@@ -47,7 +47,8 @@ def caddyfile(places: Sequence[Place], access: Access) -> str:
 def run(places: Sequence[Place], access: Access, oidc: Path | None, *, json_log: bool = False) -> None:
     """Serve them, and the start page, until told to end (Ctrl+C, SIGTERM).
 
-    Raises AnnotatorError for a taken port, and where none of them can be served.
+    Raises:
+        AnnotatorError: For a taken port, and where none of them can be served.
     """
     if not is_free(access.port, access.host):
         raise AnnotatorError(f"Port {access.port} on {access.host} is in use by another program. Try another --port.")

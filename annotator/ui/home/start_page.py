@@ -1,7 +1,7 @@
 """The start page: the projects that its visitor may open, how far each is, and their role there.
 
 Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
-read (ui/door.py); it proves who they are in that project, and nothing else. So the page names no project to somebody
+read (ui/access/middleware.py); it proves who they are in that project, and nothing else. So the page names no project to somebody
 who has no role in it. What is wrong with a project is told to whoever owns one. On one's own computer a one-time key
 lets the browser in, as everywhere, and all projects are listed.
 """
@@ -21,15 +21,16 @@ from starlette.routing import Route
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
 from annotator.shares import counted
-from annotator.store import members, overview
-from annotator.ui.access import HOSTS, local
-from annotator.ui.allowance import Allowance, network_of
-from annotator.ui.closed import too_many
-from annotator.ui.door import HEADERS, Door
+from annotator.store.labels import counts as overview
+from annotator.store.people import members
+from annotator.ui.access.access_keys import Keys, fresh_link, listing_name
+from annotator.ui.access.error_pages import too_many
+from annotator.ui.access.middleware import HEADERS, Door
+from annotator.ui.access.rate_limit import Allowance, network_of
+from annotator.ui.access.serving_modes import HOSTS, local
+from annotator.ui.access.tokens import Tokens
 from annotator.ui.home.children import Children, How
 from annotator.ui.home.projects import Place
-from annotator.ui.keys import Keys, fresh_link, listing_name
-from annotator.ui.tokens import Tokens
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 PAGE = """<!doctype html>

@@ -9,11 +9,14 @@ from annotator.exchange.files.text_cells import as_csv
 from annotator.quality.agreement import ALL, Agreement, agreement, as_rows
 from annotator.roles import Right
 from annotator.shares import counted, percent
-from annotator.store import annotator_disagreement, decisions, versions
-from annotator.store.database import Database
-from annotator.ui import context, frame, tables
+from annotator.store.database import versions
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.ui.access import context
 from annotator.ui.charts import agreement as charts
 from annotator.ui.charts import theme
+from annotator.ui.parts import frame, tables
 from models.statistics.agreement import Estimate
 
 PAIRS_SHOWN = 200

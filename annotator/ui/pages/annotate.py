@@ -3,10 +3,12 @@
 import streamlit as st
 
 from annotator.queues import query_order
-from annotator.store import classes, overview
-from annotator.ui import class_adding, context, frame
+from annotator.store.classes import classes
+from annotator.store.labels import counts as overview
+from annotator.ui.access import context
 from annotator.ui.components import mount
-from annotator.ui.pages.class_form import first_form
+from annotator.ui.parts import class_adding, frame
+from annotator.ui.parts.class_form import first_form
 
 
 def page() -> None:

@@ -5,10 +5,14 @@ import streamlit as st
 
 from annotator.roles import Right
 from annotator.shares import counted, percent
-from annotator.store import assignment, classes, known_answers, members, overview, readings
-from annotator.store.assignment import CLASS, FOLDER, IMAGES
-from annotator.store.database import Database
-from annotator.ui import context, frame
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.labels import overlap as readings
+from annotator.store.people import assignment, known_answers, members
+from annotator.store.people.assignment import CLASS, FOLDER, IMAGES
+from annotator.ui.access import context
+from annotator.ui.parts import frame
 from models.statistics.intervals import wilson
 
 KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images", CLASS: "a class"}

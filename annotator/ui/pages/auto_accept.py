@@ -11,10 +11,12 @@ from annotator.quality.auto_accept import Outcome
 from annotator.quality.guarantee import Guarantee
 from annotator.records import PRESENT
 from annotator.shares import counted
-from annotator.store import auto_accepted, classes
-from annotator.store.auto_accepted import Acceptance
-from annotator.store.database import Database
-from annotator.ui import context, frame
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted
+from annotator.store.labels.auto_accepted import Acceptance
+from annotator.ui.access import context
+from annotator.ui.parts import frame
 
 PRECISIONS = (0.95, 0.99, 0.995)
 WITHDRAWN_SHOWN = 100

@@ -24,13 +24,15 @@ from annotator.quality.evidence import (
 from annotator.quality.shortfall import lacks
 from annotator.roles import Right
 from annotator.shares import counted, percent
-from annotator.store import classes, overview
-from annotator.store.database import Database
-from annotator.ui import context, frame, tables
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.ui.access import context
 from annotator.ui.charts import certificate as charts
 from annotator.ui.charts import theme
 from annotator.ui.export import card
 from annotator.ui.pages import auto_accept as auto_accept_card
+from annotator.ui.parts import frame, tables
 
 TARGETS = (0.90, 0.95, 0.98, 0.99)
 LARGEST_AUDIT = 100_000

@@ -13,11 +13,14 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.records import Class
-from annotator.store import class_changes, class_history, class_words, classes
-from annotator.store.database import Database
-from annotator.ui import class_adding, context, frame
-from annotator.ui.pages import one_class
-from annotator.ui.pages.class_form import HOW, SEPARATOR, class_form
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.classes import history as class_history
+from annotator.store.classes import wording as class_words
+from annotator.store.database.database import Database
+from annotator.ui.access import context
+from annotator.ui.parts import class_adding, frame, one_class
+from annotator.ui.parts.class_form import HOW, SEPARATOR, class_form
 
 TABLE = {
     "place": st.column_config.NumberColumn("Place", width="small", min_value=1, step=1, format="%d"),
@@ -53,8 +56,9 @@ def page() -> None:
 def edits(shown: Sequence[Class], table: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
     """What was edited in the table: class id -> field -> its new value; places become positions.
 
-    shown    the classes as the table was opened with
-    table    its rows as they are now, with the columns of TABLE
+    Args:
+        shown: The classes as the table was opened with.
+        table: Its rows as they are now, with the columns of TABLE.
     """
     changes: dict[int, dict[str, Any]] = {}
     order = list(shown)

@@ -2,9 +2,11 @@
 
 import streamlit as st
 
-from annotator.store import classes, overview
-from annotator.ui import context, frame
+from annotator.store.classes import classes
+from annotator.store.labels import counts as overview
+from annotator.ui.access import context
 from annotator.ui.export import card, choosing, ordering, outlook, tags
+from annotator.ui.parts import frame
 
 
 def page() -> None:

@@ -7,9 +7,10 @@ import streamlit as st
 
 from annotator.records import SOURCES
 from annotator.snapshot import gallery
-from annotator.store import overview
-from annotator.ui import context, frame
+from annotator.store.labels import counts as overview
+from annotator.ui.access import context
 from annotator.ui.components import mount
+from annotator.ui.parts import frame
 
 MOST_FOLDERS = 1000  # offered to choose from
 

@@ -3,10 +3,12 @@
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.store import classes, selections
-from annotator.ui import context, frame
+from annotator.store.classes import classes
+from annotator.store.images import selections
+from annotator.ui.access import context
 from annotator.ui.components import mount
-from annotator.ui.pages.class_form import first_form
+from annotator.ui.parts import frame
+from annotator.ui.parts.class_form import first_form
 
 
 def page() -> None:

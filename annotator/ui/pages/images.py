@@ -10,13 +10,16 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.text_cells import Rows
 from annotator.exchange.imports.in_words import registered_in_words
 from annotator.records import BadFile
-from annotator.store import fetched, heartbeat, images
-from annotator.store.database import Database
-from annotator.store.files import unescaped
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.store.images import address_cache as fetched
+from annotator.store.images import images
 from annotator.store.locations.objects import is_remote
-from annotator.ui import context, frame, tables
-from annotator.ui.adding import Adding, Progress, adding
-from annotator.ui.paths import whole_path
+from annotator.store.pictures.files import unescaped
+from annotator.ui.access import context
+from annotator.ui.parts import frame, tables
+from annotator.ui.work.adding import Adding, Progress, adding
+from annotator.ui.work.paths import whole_path
 
 REFRESH = 1.0  # seconds, while a folder is being added
 LOG_REFRESH = 5.0

@@ -6,11 +6,11 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.imports.in_words import undo_in_words, undone_in_words
 from annotator.exchange.predictions.in_words import KnownSource, known_sources
 from annotator.shares import counted, percent
-from annotator.store import imports as store
-from annotator.store import prediction_sources
-from annotator.store.database import Database
-from annotator.store.imports import Import
-from annotator.ui import frame, note_list, tables
+from annotator.store.database.database import Database
+from annotator.store.imports import imports as store
+from annotator.store.imports.imports import Import
+from annotator.store.runs import prediction_sources
+from annotator.ui.parts import frame, note_list, tables
 
 NEWEST = 20  # imports that are shown
 BROUGHT = {

@@ -12,12 +12,14 @@ from annotator.exchange.imports import in_words
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.records import Class
 from annotator.shares import counted
-from annotator.store import classes, imports, prediction_sources
-from annotator.store.database import Database
-from annotator.store.images import by_reason
-from annotator.store.staged_cells import Preview, StagedClass
-from annotator.ui import frame, tables
-from annotator.ui.importing import CANCELLED, DONE, FAILED, READY, Importing, Order, State, for_page
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images.images import by_reason
+from annotator.store.imports import imports
+from annotator.store.imports.staged_cells import Preview, StagedClass
+from annotator.store.runs import prediction_sources
+from annotator.ui.parts import frame, tables
+from annotator.ui.work.importing import CANCELLED, DONE, FAILED, READY, Importing, Order, State, for_page
 
 NEW, OUT = "new", "out"  # what becomes of a class of the source, beside the id of one of the project
 CHOOSE = ""  # it has to be said
@@ -63,7 +65,8 @@ def progress(work: Importing) -> None:
 def outcome(db: Database, by: str, work: Importing, state: State) -> None:
     """What waits for a decision, or what became of the last import.
 
-    state    of `work`, while it is not at work
+    Args:
+        state: Of `work`, while it is not at work.
     """
     if state.order is None:
         return
@@ -161,7 +164,8 @@ def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:
 def mapped(staged: Sequence[StagedClass], becomes: Sequence[str], known: Sequence[Class]) -> dict[str, str]:
     """What of the class map was changed: name in the source -> class of the project, "" for one that is left out.
 
-    becomes    of each staged class: NEW, OUT, the id of a class of the project, CHOOSE, or NAMED and another name
+    Args:
+        becomes: Of each staged class: NEW, OUT, the id of a class of the project, CHOOSE, or NAMED and another name.
     """
     names = {str(class_.id): class_.name for class_ in known} | {OUT: ""}
 
@@ -200,8 +204,9 @@ def _class_table(
     """The classes of the source, unclear ones first and those that are simply known last; returns what becomes of each
     now.
 
-    unclear    name -> why it has to be chosen
-    chosen     the class map: what was chosen for an unclear name, and does not do
+    Args:
+        unclear: Name -> why it has to be chosen.
+        chosen: The class map: what was chosen for an unclear name, and does not do.
     """
     now = guesses(staged, known)
     if not staged:

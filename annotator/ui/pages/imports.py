@@ -1,6 +1,6 @@
 """Import: choose a source, see what it would change, import it; what was imported, and undoing it.
 
-What is done is done by the project's one import (ui/importing.py), which every page of it shows.
+What is done is done by the project's one import (ui/work/importing.py), which every page of it shows.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,16 @@ from annotator.exchange.imports.origin import formats_of
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.exchange.predictions.score_tables import OWN
 from annotator.exchange.sources.landing import size_in_words
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.locations.addresses import is_address, redacted
-from annotator.store.prediction_sources import LONGEST_NAME, PROBABILITY, SCORE
-from annotator.ui import context, frame, paths, tables
+from annotator.store.runs.prediction_sources import LONGEST_NAME, PROBABILITY, SCORE
+from annotator.ui.access import context
 from annotator.ui.components import mount_upload
-from annotator.ui.importing import Importing, Order, State, importing
 from annotator.ui.pages import import_history, import_preview
-from annotator.ui.uploads import Upload, uploads
+from annotator.ui.parts import frame, tables
+from annotator.ui.work import paths
+from annotator.ui.work.importing import Importing, Order, State, importing
+from annotator.ui.work.uploads import Upload, uploads
 
 REFRESH = 0.5  # seconds, while an import is at work
 LABELS, PREDICTIONS = "Labels and images", "Predictions of another model"

@@ -1,7 +1,7 @@
 """Map: every image a point in a plane, alike ones together. Everything quick happens in components/map/map.js."""
 
-from annotator.ui import frame
 from annotator.ui.components import mount
+from annotator.ui.parts import frame
 
 
 def page() -> None:

@@ -10,12 +10,13 @@ import streamlit as st
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.text_cells import escaped
 from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
-from annotator.store import members
-from annotator.store.database import Database
-from annotator.store.members import Member
-from annotator.ui import context, frame
-from annotator.ui.access import OIDC
-from annotator.ui.keys import invitation
+from annotator.store.database.database import Database
+from annotator.store.people import members
+from annotator.store.people.members import Member
+from annotator.ui.access import context
+from annotator.ui.access.access_keys import invitation
+from annotator.ui.access.serving_modes import OIDC
+from annotator.ui.parts import frame
 
 HIDEABLE = {
     "gallery": "Gallery",

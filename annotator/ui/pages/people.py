@@ -10,11 +10,14 @@ from annotator.exchange.files.text_cells import as_csv
 from annotator.quality.people import Figures, Person, as_rows, people
 from annotator.roles import Right
 from annotator.shares import counted, percent
-from annotator.store import decisions, known_answers, versions
-from annotator.store.database import Database
-from annotator.ui import context, frame, tables
+from annotator.store.database import versions
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.people import known_answers
+from annotator.ui.access import context
 from annotator.ui.charts import agreement as charts
 from annotator.ui.charts import theme
+from annotator.ui.parts import frame, tables
 from models.statistics.agreement import Estimate
 from models.statistics.intervals import wilson
 

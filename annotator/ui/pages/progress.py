@@ -18,12 +18,17 @@ from annotator.snapshot.predictions import rankings_of, read_predictions
 from annotator.snapshot.status import embedding_in_words, status
 from annotator.snapshot.suggestions import first_run_in_words
 from annotator.snapshot.time_report import time_report
-from annotator.store import blindness, classes, comments, overview, runs
-from annotator.store.database import Database
-from annotator.ui import context, frame, note_list
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import comments
+from annotator.store.labels import counts as overview
+from annotator.store.people import blindness
+from annotator.store.runs import runs
+from annotator.ui.access import context
 from annotator.ui.charts import progress as charts
 from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
+from annotator.ui.parts import frame, note_list
 
 REFRESH = 5.0
 DOING = {"idle": "up to date", "embedding": "analyzing images"}  # states of the worker that people know by other words

@@ -1,9 +1,11 @@
 """Review: one image at a time, the labels that are probably missing, each with its heat map."""
 
 from annotator.settings import REVIEW_THRESHOLD
-from annotator.store import overview, runs
-from annotator.ui import context, frame
+from annotator.store.labels import counts as overview
+from annotator.store.runs import runs
+from annotator.ui.access import context
 from annotator.ui.components import mount
+from annotator.ui.parts import frame
 
 
 def page() -> None:

@@ -5,9 +5,11 @@ import streamlit as st
 from annotator.errors import AnnotatorError
 from annotator.queues import query_order
 from annotator.settings import DEFAULT_ORDER
-from annotator.store import configuration, jobs
-from annotator.store.database import Database
-from annotator.ui import adapting, class_names, context, frame, networks
+from annotator.store.database import jobs
+from annotator.store.database.database import Database
+from annotator.store.networks import configuration
+from annotator.ui.access import context
+from annotator.ui.parts import adapting, class_names, frame, networks
 from models import catalogue
 
 PROVIDER = {  # access.NEEDED, with what a provider gives for each
@@ -56,7 +58,8 @@ def _settings() -> None:
 def _login_provider(address: str) -> None:
     """How to let people sign in at a login provider.
 
-    address    that people open
+    Args:
+        address: That people open.
     """
     address = address.replace("http://", "https://", 1)  # providers send people back to such addresses only
     with st.expander("Login provider (OpenID Connect): how to set one up"):

@@ -1,10 +1,11 @@
 """Speed test: two minutes of short tasks that tell how long each part of the work takes a person. Everything quick
 happens in components/speed_test/speed_test.js."""
 
-from annotator.store import classes
-from annotator.ui import context, frame
+from annotator.store.classes import classes
+from annotator.ui.access import context
 from annotator.ui.components import mount
-from annotator.ui.pages.class_form import first_form
+from annotator.ui.parts import frame
+from annotator.ui.parts.class_form import first_form
 
 
 def page() -> None:

@@ -11,7 +11,7 @@ from annotator.queues.autopilot.actions import Action
 from annotator.queues.autopilot.planner import next_actions
 from annotator.records import WantedActions
 from annotator.roles import Right
-from annotator.ui import context
+from annotator.ui.access import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import MOST_NAMED, ActionsRequest, parsed

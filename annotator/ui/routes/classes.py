@@ -8,7 +8,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.ui import class_adding, context
+from annotator.ui.access import context
+from annotator.ui.parts import class_adding
 from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import AddClassRequest, parsed
 

@@ -9,10 +9,12 @@ from starlette.routing import Route
 
 from annotator.records import Batch, Decision, Saved
 from annotator.roles import Right
-from annotator.store import audits, decisions, known_answers, readings
-from annotator.store.database import Database
-from annotator.store.today import today
-from annotator.ui import context
+from annotator.store.database.database import Database
+from annotator.store.labels import audits, decisions
+from annotator.store.labels import overlap as readings
+from annotator.store.people import known_answers
+from annotator.store.people.daily_activity import today
+from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import (
     AnyGiven,
@@ -52,7 +54,7 @@ async def decide(request: Request, annotator: str) -> Response:
 
     Every decision is judged alone: what cannot be stored is refused with its reason, and the rest is saved. opinions:
     those on what people still differ on and this person may not settle. today: what this person has done today, these
-    decisions included (store/today.py).
+    decisions included (store/people/daily_activity.py).
     """
     given, refused = parsed_decisions(await body_of(request))
     result, more = await run_sync(_decide, given, annotator)

@@ -6,9 +6,9 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.ui import context
-from annotator.ui.downloads import Offered, downloads
+from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, error, guarded
+from annotator.ui.work.downloads import Offered, downloads
 
 GONE = "This download has expired and was deleted. Export it again."
 

@@ -10,9 +10,10 @@ from starlette.routing import Route
 from annotator.roles import Right
 from annotator.snapshot import gallery
 from annotator.snapshot.gallery import GalleryFilter, Sorting
-from annotator.store import blindness, versions
-from annotator.store.tiles import Tile
-from annotator.ui import context
+from annotator.store.database import versions
+from annotator.store.gallery.tiles import Tile
+from annotator.store.people import blindness
+from annotator.ui.access import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import (

@@ -10,10 +10,11 @@ from starlette.responses import JSONResponse, Response
 
 from annotator.errors import AnnotatorError, DiskFull, Forbidden, NoAnswer, ProjectMoved
 from annotator.roles import Right
-from annotator.store import access_tokens, acting
-from annotator.store.members import Member
-from annotator.ui import context
-from annotator.ui.door import MEMBER
+from annotator.store.database import authorization as acting
+from annotator.store.people import access_tokens
+from annotator.store.people.members import Member
+from annotator.ui.access import context
+from annotator.ui.access.middleware import MEMBER
 from annotator.ui.routes.requests import BadRequest
 
 LARGEST_BODY = 1_000_000
@@ -37,7 +38,8 @@ def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request
     """The handler, reached only with a valid token and, where the project has members, in the session of the member for
     whom it was made, with a role that includes this right; what goes wrong becomes JSON that a person can read.
 
-    part    what this shows, of roles.KEPT_FROM_SIGHT
+    Args:
+        part: What this shows, of roles.KEPT_FROM_SIGHT.
     """
 
     async def route(request: Request) -> Response:
@@ -67,14 +69,14 @@ def refuse_without(request: Request, right: Right) -> None:
 
 
 def blind_as(request: Request, annotator: str) -> str:
-    """The annotator, where nothing may be shown of images that they are still to answer blind (store/blindness.py); ""
+    """The annotator, where nothing may be shown of images that they are still to answer blind (store/people/blindness.py); ""
     for whoever may review, and for everybody where the project has no members."""
     member: Member | None = request.scope.get(MEMBER)
     return annotator if member is not None and member.right < Right.REVIEW else ""
 
 
 def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
-    """The handler, reached only with an access token that has this right (store/access_tokens.py); it is given the
+    """The handler, reached only with an access token that has this right (store/people/access_tokens.py); it is given the
     token's name. No cookie counts here, and door.py lets nothing in that a browser sends."""
 
     async def answered(request: Request) -> Response:

@@ -9,9 +9,9 @@ from starlette.routing import Route
 
 from annotator.records import SOURCES
 from annotator.roles import Right
-from annotator.store import blindness
-from annotator.store.image_history import Event, history_of
-from annotator.ui import context
+from annotator.store.gallery.image_history import Event, history_of
+from annotator.store.people import blindness
+from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import HistoryRequest, parsed
 

@@ -8,8 +8,9 @@ from starlette.routing import Route
 
 from annotator.roles import Right
 from annotator.snapshot import image_map
-from annotator.store import blindness, overview
-from annotator.ui import context
+from annotator.store.labels import counts as overview
+from annotator.store.people import blindness
+from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import ColorsRequest, SelectRequest, converted, parsed
 

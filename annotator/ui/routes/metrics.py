@@ -18,11 +18,14 @@ from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
 from annotator.settings import IMPORTER
-from annotator.store import annotator_disagreement, heartbeat, leases, overview
-from annotator.store.access_tokens import METRICS
-from annotator.store.database import Database
-from annotator.ui import context
-from annotator.ui.door import METRICS_PATH, READY
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.people import leases
+from annotator.store.people.access_tokens import METRICS
+from annotator.ui.access import context
+from annotator.ui.access.middleware import METRICS_PATH, READY
 from annotator.ui.routes.guard import FRESH, REQUEST_SECONDS, error, for_programs
 
 LEAST_FREE = 100_000_000  # bytes of the disk, below which the server does not call itself ready

@@ -19,12 +19,15 @@ from annotator.errors import AnnotatorError, NoAnswer
 from annotator.roles import Right
 from annotator.settings import EARLY_POSITIVES
 from annotator.snapshot import suggestions
-from annotator.store import blindness, copies, jobs, runs
-from annotator.store.reading import open_file
-from annotator.ui import context
-from annotator.ui.readers import Readers
+from annotator.store.database import jobs
+from annotator.store.disk.open_files import open_file
+from annotator.store.images import browser_copies as copies
+from annotator.store.people import blindness
+from annotator.store.runs import runs
+from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, IMMUTABLE, blind_as, error, guarded
 from annotator.ui.routes.requests import HeatmapPath, ImagePath, PictureQuery, converted
+from annotator.ui.serving.readers import Readers
 
 COMPONENTS = Path(__file__).parent.parent / "components"
 HEATMAP_WAIT = 4.0  # seconds a request waits for the worker before the browser is told to ask again

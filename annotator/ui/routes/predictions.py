@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from annotator.exchange.predictions.outside_predictions import Choices, store_blocks
 from annotator.exchange.predictions.score_tables import ScoreBlock
-from annotator.store.access_tokens import PREDICTIONS
-from annotator.ui import context
-from annotator.ui.door import PREDICTIONS_PATH
+from annotator.store.people.access_tokens import PREDICTIONS
+from annotator.ui.access import context
+from annotator.ui.access.middleware import PREDICTIONS_PATH
 from annotator.ui.routes.guard import FRESH, body_of, error, for_programs
 from annotator.ui.routes.requests import PredictionsRequest, parsed
 

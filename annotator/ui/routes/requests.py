@@ -94,7 +94,7 @@ class ActionsRequest(_Page, kw_only=True):
 
 
 class TimedTaskRequest(Struct):
-    """How long a task of the speed test took: store/speed_tests.py."""
+    """How long a task of the speed test took: store/people/speed_tests.py."""
 
     round: Annotated[int, Meta(ge=1, le=10_000)]
     task: Annotated[int, Meta(ge=0, le=1000)]
@@ -252,8 +252,9 @@ class HeatmapPath(Struct):
 class _Given(Struct, kw_only=True, tag_field="action"):
     """The values that every decision of a page has.
 
-    annotator, signature    the name it was given under, and that person's pass; "" and none: the page's own
-    milliseconds            any value: a decision is never refused for its time
+    Attributes:
+        annotator, signature: The name it was given under, and that person's pass; "" and none: the page's own.
+        milliseconds: Any value: a decision is never refused for its time.
     """
 
     uuid: Uuid

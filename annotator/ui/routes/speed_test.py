@@ -12,9 +12,9 @@ from annotator.queues import speed_test
 from annotator.queues.speed_test import Task
 from annotator.roles import Right
 from annotator.snapshot.time_report import time_report
-from annotator.store import speed_tests
-from annotator.store.answer_times import Answer
-from annotator.ui import context
+from annotator.store.labels.answer_times import Answer
+from annotator.store.people import speed_tests
+from annotator.ui.access import context
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import Nothing, TimedTaskRequest, parsed

@@ -1,4 +1,4 @@
-"""The route by which a browser sends a file to be imported (ui/uploads.py)."""
+"""The route by which a browser sends a file to be imported (ui/work/uploads.py)."""
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -6,10 +6,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotator.roles import Right
-from annotator.ui import context
+from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, guarded
 from annotator.ui.routes.requests import UploadQuery, converted
-from annotator.ui.uploads import LARGEST, Incoming, too_large, uploads
+from annotator.ui.work.uploads import LARGEST, Incoming, too_large, uploads
 
 AT_ONCE = 1 << 20  # bytes that are written in one go
 

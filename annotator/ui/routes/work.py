@@ -10,10 +10,11 @@ from starlette.routing import Route
 from annotator.queues import annotate, audit_grid, grid
 from annotator.records import Filter, Wanted, WantedGrids
 from annotator.roles import Right
-from annotator.store import blindness, cells, leases
-from annotator.store.classes import all_classes, in_order
-from annotator.ui import context
-from annotator.ui.class_adding import as_json
+from annotator.store.classes.classes import all_classes, in_order
+from annotator.store.labels import cells
+from annotator.store.people import blindness, leases
+from annotator.ui.access import context
+from annotator.ui.parts.class_adding import as_json
 from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded, refuse_without
 from annotator.ui.routes.requests import (

@@ -1,6 +1,6 @@
 """`annotator adapt`: the last stages of a project's network are trained on its answers (models/finetune/adapt.py).
 
-adapt_now.py is the place to begin. One process at a time does it (store/adapting.py), beside the worker and at low
+adapt_now.py is the place to begin. One process at a time does it (store/networks/adaptation.py), beside the worker and at low
 priority; it may be killed or paused at any moment, and goes on from its last epoch. Its network is used only if it is
 better on answers that it has not seen, and only once all images have features of it.
 

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from annotator.cluster.connection import check
 from annotator.errors import AnnotatorError
-from annotator.store import adapted, adapting, configuration
-from annotator.store.adapted import Adapted
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import adapted, configuration
+from annotator.store.networks.adapted import Adapted
 from annotator.worker.adapting.plan import make_plan, read_plan
 from annotator.worker.adapting.work import Estimate, Paused, Show, Work
 
@@ -26,8 +27,9 @@ from annotator.worker.adapting.work import Estimate, Paused, Show, Work
 class Outcome:
     """How it went.
 
-    network     None: it was stopped, or only estimated
-    in_use      whether the project uses the network now, or will when its features are there
+    Attributes:
+        network: None: it was stopped, or only estimated.
+        in_use: Whether the project uses the network now, or will when its features are there.
     """
 
     estimate: Estimate
@@ -50,12 +52,13 @@ def adapt_now(
 ) -> Outcome:
     """Adapt the network of a project to its answers; go on with an adapting that was begun.
 
-    on              "local", "ray" or "ray://HOST:PORT"
-    epochs          of a new adapting; None: as the recipe says
-    estimate_only   say how long it would take, and train nothing
-    anew            forget an adapting that was begun
-    storage         for a cluster: a folder or address that all of its machines reach, for checkpoints
-    show, say       called with (done, of, what is done); with sentences worth a line
+    Args:
+        on: "local", "ray" or "ray://HOST:PORT".
+        epochs: Of a new adapting; None: as the recipe says.
+        estimate_only: Say how long it would take, and train nothing.
+        anew: Forget an adapting that was begun.
+        storage: For a cluster: a folder or address that all of its machines reach, for checkpoints.
+        show, say: Called with (done, of, what is done); with sentences worth a line.
 
     SIGINT and SIGTERM stop it, as a pause from the Settings page does: the same command goes on from the last epoch.
     Raises AnnotatorError: nothing to learn from, a network that cannot be adapted, another process at it, DiskFull.

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from annotator.shares import counted
-from annotator.store.adapted import Adapted
+from annotator.store.networks.adapted import Adapted
 from models.backbones.pretrained import Pretrained
 
 UNKNOWN = "not stated by timm: that of the parent"

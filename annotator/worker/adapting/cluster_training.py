@@ -15,7 +15,7 @@ from safetensors.torch import load
 from annotator.cluster.connection import Use, connected, lost, without_program
 from annotator.cluster.versions import versions
 from annotator.errors import AnnotatorError
-from annotator.store.image_files import image_files
+from annotator.store.images.file_addresses import image_files
 from annotator.worker.adapting.local import Training
 from annotator.worker.adapting.work import Paused
 

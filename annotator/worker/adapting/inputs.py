@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from annotator.errors import AnnotatorError, NothingToLearn
-from annotator.store import images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.images import images
 from annotator.store.locations.location import Source
 from annotator.worker.adapting.plan import Plan, check
-from annotator.worker.map_cache import Kept, MapFiles
+from annotator.worker.features.map_cache import Kept, MapFiles
 from models.finetune.adapt import WEAK_VIEWS
 from models.finetune.last_stages import StageInputs
 from models.finetune.views import MapExamples

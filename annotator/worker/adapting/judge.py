@@ -3,7 +3,7 @@
 import numpy as np
 
 from annotator.indexing import positions
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
 from annotator.worker.adapting.plan import Plan
 from models.finetune.probe import head_scores
@@ -16,7 +16,8 @@ def judge(db: Database, plan: Plan, fitted: np.ndarray, judging: np.ndarray) -> 
     Both are fitted to the same answers of the images that were trained on, and judged on unbiased answers of those that
     were held out. fitted, judging: the features of these images by the adapted network, (n, D) and (m, D).
 
-    Raises ValueError when no class can be judged.
+    Raises:
+        ValueError: No class can be judged.
     """
     cache = open_features(db, plan.parent)
     rows, _ = positions(plan.image_ids, cache.image_ids, np.argsort(cache.image_ids, kind="stable"))

@@ -13,17 +13,17 @@ import torch
 from torch.nn import functional as F
 
 from annotator.errors import AnnotatorError
-from annotator.store import adapted
-from annotator.store.adapted import Adapted
-from annotator.store.arrays import save_array
-from annotator.store.database import Database
-from annotator.store.folders import make_folder, sync_folder
+from annotator.store.database.arrays import save_array
+from annotator.store.database.database import Database
+from annotator.store.disk.durable import make_folder, sync_folder
+from annotator.store.networks import adapted
+from annotator.store.networks.adapted import Adapted
 from annotator.worker.adapting.card import card
 from annotator.worker.adapting.inputs import examples_of, files_of, make_inputs, within_room
 from annotator.worker.adapting.judge import judge
 from annotator.worker.adapting.plan import Plan, check
 from annotator.worker.adapting.work import Estimate, Paused, Work, low_priority
-from annotator.worker.backbone import network_of
+from annotator.worker.features.backbone import network_of
 from models.backbones.local_dir import licence_of, save_network
 from models.backbones.networks import Backbone
 from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of

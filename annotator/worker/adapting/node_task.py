@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from annotator.store.image_files import ImageFiles
+from annotator.store.images.file_addresses import ImageFiles
 
 FINAL = "final.safetensors"
 
@@ -14,10 +14,11 @@ FINAL = "final.safetensors"
 class Task:
     """What all processes get.
 
-    name         of the run; of the folder for temporary files, too
-    network      -> the Pretrained (annotator/worker/embedding/pool.py, _Network)
-    images       where the files of each image lie; the other arrays are those of a Plan
-    board        a Board, to say how far it is
+    Attributes:
+        name: Of the run; of the folder for temporary files, too.
+        network: -> the Pretrained (annotator/worker/embedding/pool.py, _Network).
+        images: Where the files of each image lie; the other arrays are those of a Plan.
+        board: A Board, to say how far it is.
     """
 
     name: str

@@ -19,10 +19,10 @@ import torch
 
 from annotator.cluster.versions import refusal
 from annotator.errors import AnnotatorError
-from annotator.store import heartbeat
-from annotator.store.image_files import open_image_file
+from annotator.store.database import heartbeat
+from annotator.store.images.file_addresses import open_image_file
 from annotator.worker.adapting.node_task import FINAL, Task
-from annotator.worker.map_cache import Kept, MapFiles
+from annotator.worker.features.map_cache import Kept, MapFiles
 from models.backbones.networks import Backbone
 from models.finetune.adapt import WEAK_VIEWS, adapt, features_of, settings_of
 from models.finetune.last_stages import split

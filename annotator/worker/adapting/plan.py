@@ -15,11 +15,13 @@ from safetensors.numpy import save_file
 
 from annotator.errors import NothingToLearn
 from annotator.shares import counted
-from annotator.store import adapted, adapting_again, classes, configuration, images
-from annotator.store.arrays import replacing
-from annotator.store.database import Database
+from annotator.store.classes import classes
+from annotator.store.database.arrays import replacing
+from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
-from annotator.worker.training_set import training_set
+from annotator.store.images import images
+from annotator.store.networks import adapted, adapting_again, configuration
+from annotator.worker.training.training_set import training_set
 
 PLAN = "plan.safetensors"
 ONE_OF = 5  # images is held out
@@ -33,14 +35,15 @@ ARRAYS = ("image_ids", "labels", "mask", "unbiased", "held_out", "class_ids")
 class Plan:
     """The images of an adapting.
 
-    image_ids       (n,) int64
-    labels          (n, C) int8, 1 present, -1 absent, 0 unanswered; mask, unbiased (n, C) bool as in TrainingSet
-    held_out        (n,) bool, images that judge and are not trained on
-    class_ids       (C,) int64; class_names: their names
-    name, parent    of the network that comes out, and of the one that goes in
-    method          whose loss single positives go through, with its parameters
-    is_settled      whether the inputs of all these images were made
-    known_answers   of the project when it was made (store/adapting_again.py)
+    Attributes:
+        image_ids: (n,) int64.
+        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered; mask, unbiased (n, C) bool as in TrainingSet.
+        held_out: (n,) bool, images that judge and are not trained on.
+        class_ids: (C,) int64; class_names: their names.
+        name, parent: Of the network that comes out, and of the one that goes in.
+        method: Whose loss single positives go through, with its parameters.
+        is_settled: Whether the inputs of all these images were made.
+        known_answers: Of the project when it was made (store/networks/adapting_again.py).
     """
 
     image_ids: np.ndarray

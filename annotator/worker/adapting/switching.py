@@ -12,10 +12,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
-from annotator.store import adapted, adapting, adapting_again, configuration, heartbeat
-from annotator.worker.backbone import fetch_weights
-from annotator.worker.context import Context
-from annotator.worker.missing_features import MissingFeatures
+from annotator.store.database import heartbeat
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import adapted, adapting_again, configuration
+from annotator.worker.features.backbone import fetch_weights
+from annotator.worker.features.context import Context
+from annotator.worker.features.missing_features import MissingFeatures
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone
@@ -62,7 +64,8 @@ class NextBackbone:
     def prepare(self, train: Callable[[], bool] | None = None) -> bool:
         """Compute features of the next network that are missing, and use it when all are there: True then.
 
-        train    as in MissingFeatures.embed
+        Args:
+            train: As in MissingFeatures.embed.
         """
         name = adapted.next_backbone(self._db)
         if not name or time.monotonic() < self._again_at:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from annotator.settings import HEARTBEAT_SECONDS
-from annotator.store import adapting
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.networks import adaptation as adapting
 
 Show = Callable[[int, int, str], None]
 

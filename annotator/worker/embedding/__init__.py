@@ -1,6 +1,6 @@
 """`annotator embed`: the missing features of a project, made on this machine or on the machines of a Ray cluster.
 
-embed_now.py is the place to begin. It claims the project (store/embedding.py), plans what is missing, hands chunks of
+embed_now.py is the place to begin. It claims the project (store/networks/embedding.py), plans what is missing, hands chunks of
 images to an executor and writes what comes back; nothing but this process touches the project. What is here may import
 what the worker may; ray is imported inside of functions, because it is an extra that most machines do not have.
 annotator/cluster/ reaches the cluster.

@@ -16,9 +16,10 @@ LOSSES = 3  # workers that an image may take with it when it is alone
 class Chunk:
     """Images that one worker embeds in one go.
 
-    image_ids    (n,) int64
-    losses       workers that were lost with it
-    with_files   the content of the files travels with it, because a machine of the cluster could not read them
+    Attributes:
+        image_ids: (n,) int64.
+        losses: Workers that were lost with it.
+        with_files: The content of the files travels with it, because a machine of the cluster could not read them.
     """
 
     image_ids: np.ndarray

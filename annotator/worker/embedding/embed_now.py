@@ -14,16 +14,17 @@ import numpy as np
 from annotator.cluster.connection import Use, check, connected, without_program
 from annotator.cluster.versions import needed_for, versions
 from annotator.shares import counted
-from annotator.store import configuration, embedding, images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache, open_features
-from annotator.store.image_files import ImageFiles, image_files
-from annotator.worker.backbone import backbone_of, network_of
+from annotator.store.images import images
+from annotator.store.images.file_addresses import ImageFiles, image_files
+from annotator.store.networks import configuration, embedding
 from annotator.worker.embedding.chunks import Chunks
 from annotator.worker.embedding.local import Local
 from annotator.worker.embedding.progress import Progress
 from annotator.worker.embedding.results import Result, Results
-from annotator.worker.missing_features import AWAY_SECONDS
+from annotator.worker.features.backbone import backbone_of, network_of
+from annotator.worker.features.missing_features import AWAY_SECONDS
 
 TRIES = 3  # of images at an address that does not answer at all, AWAY_SECONDS apart
 GO_ON = "What is embedded is kept: the same command goes on from there."
@@ -72,9 +73,10 @@ def embed_now(
 ) -> Embedded:
     """Embed the images of a project that have no features.
 
-    on      "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py)
-    show    called with (images that have features, images, title)
-    backbone    the network; None: the one that the project uses
+    Args:
+        on: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
+        show: Called with (images that have features, images, title).
+        backbone: The network; None: the one that the project uses.
 
     SIGINT and SIGTERM stop it: what is embedded is kept. Raises AnnotatorError: unknown `on`, no Ray, a head that does
     not answer, versions that differ, no machine that can embed; AlreadyRunning when another process embeds this

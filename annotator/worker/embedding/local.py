@@ -1,16 +1,16 @@
-"""The executor of this machine: the worker's own pipeline (worker/embed.py) over all chunks."""
+"""The executor of this machine: the worker's own pipeline (worker/features/embed.py) over all chunks."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotator.store.database import Database
-from annotator.store.image_files import image_files, reading_image
+from annotator.store.database.database import Database
+from annotator.store.images.file_addresses import image_files, reading_image
 from annotator.store.locations.location import Reading
-from annotator.worker.embed import Threads, embed_places, embedding_threads
 from annotator.worker.embedding.chunks import Chunks
 from annotator.worker.embedding.results import Result
+from annotator.worker.features.embed import Threads, embed_places, embedding_threads
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone

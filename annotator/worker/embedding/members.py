@@ -76,8 +76,9 @@ class Sent:
 class Member:
     """A worker: an actor of Ray's, the machine it is on and what it has in hand.
 
-    out      reference of Ray's -> what was sent
-    speed    images a second of late; 0 while it is not known
+    Attributes:
+        out: Reference of Ray's -> what was sent.
+        speed: Images a second of late; 0 while it is not known.
     """
 
     machine: Machine

@@ -19,21 +19,22 @@ from annotator.cluster.versions import refusal
 from annotator.errors import AnnotatorError
 from annotator.store.features.basis import StoredBasis
 from annotator.store.features.shards import Coded
-from annotator.store.image_files import ImageFiles, open_image_file, reading_image
+from annotator.store.images.file_addresses import ImageFiles, open_image_file, reading_image
 from annotator.store.locations.location import Reading
-from annotator.store.pixels import ImageFacts
+from annotator.store.pictures.decoding import ImageFacts
 
 
 @dataclass(frozen=True)
 class Work:
     """What a worker is made for.
 
-    name      of the backbone
-    network   -> the Pretrained that it is built of
-    versions  of the machine that asks (annotator/cluster/versions.py)
-    threads   images decoded at once
-    gpu       whether the worker has a GPU, or a share of one
-    probes    of each folder of images a few, to see whether this machine can read them
+    Attributes:
+        name: Of the backbone.
+        network: -> the Pretrained that it is built of.
+        versions: Of the machine that asks (annotator/cluster/versions.py).
+        threads: Images decoded at once.
+        gpu: Whether the worker has a GPU, or a share of one.
+        probes: Of each folder of images a few, to see whether this machine can read them.
     """
 
     name: str
@@ -89,8 +90,9 @@ class Member:
     ) -> Embedded:
         """Embed a chunk.
 
-        contents    image id -> the content of its file, of those that this machine cannot read itself
-        basis       of the project; with it, regions become codes here, a tenth of what would have to travel
+        Args:
+            contents: Image id -> the content of its file, of those that this machine cannot read itself.
+            basis: Of the project; with it, regions become codes here, a tenth of what would have to travel.
         """
 
         def begin(place: int) -> Reading:
@@ -103,7 +105,7 @@ class Member:
         regions = batch.regions
         assert regions is not None  # they were asked for
         if basis is not None and np.isfinite(regions).all():
-            from annotator.worker.coding import coded
+            from annotator.worker.features.coding import coded
 
             regions = coded(basis, regions)
         failures = [(int(ids[place]), reason) for place, reason in batch.failures]

@@ -1,6 +1,6 @@
 """The network on a machine of a cluster: threads that decode and embed on a CPU, or that decode for a GPU.
 
-It embeds as the worker does (worker/embed.py). How many images a GPU takes at once is found by trying before the first
+It embeds as the worker does (worker/features/embed.py). How many images a GPU takes at once is found by trying before the first
 (models/backbones/batches.py).
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from annotator.store.locations.location import Reading
-from annotator.worker.embed import Embedded, embed_places, embedding_threads
+from annotator.worker.features.embed import Embedded, embed_places, embedding_threads
 from models.backbones.batches import settle_batch
 from models.backbones.networks import loaded
 from models.backbones.pretrained import Pretrained
@@ -39,7 +39,8 @@ class Network:
     def embed(self, count: int, begin: Callable[[int], Reading]) -> Embedded:
         """Images 0 .. count - 1 as one batch, with the features, float16, of their regions, too.
 
-        begin   place -> what gives its file (embed_places)
+        Args:
+            begin: Place -> what gives its file (embed_places).
         """
         parts = list(embed_places(count, begin, self._backbone, self._pool, regions=True))
         with np.errstate(over="ignore"):  # what is beyond half precision becomes infinite, which the project notes

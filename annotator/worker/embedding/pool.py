@@ -19,11 +19,11 @@ import numpy as np
 
 from annotator.cluster.connection import Use, lost, without_program
 from annotator.errors import AnnotatorError, several
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
-from annotator.store.image_files import ImageFiles, image_files, reading_image
+from annotator.store.images.file_addresses import ImageFiles, image_files, reading_image
 from annotator.store.locations.location import AT_A_TIME
-from annotator.store.pixels import BadImage, open_rgb
+from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.worker.embedding.chunks import LOSSES, Chunk, Chunks
 from annotator.worker.embedding.members import AHEAD, Machine, Member, Share, shares
 from annotator.worker.embedding.node import Embedded, Ready, Work
@@ -73,7 +73,8 @@ class Pool:
     def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]:
         """Results as they come; None when there is none for a moment. Ends when all is done, or after should_stop.
 
-        Raises AnnotatorError when no machine can embed, or the cluster has gone.
+        Raises:
+            AnnotatorError: No machine can embed, or the cluster has gone.
         """
         try:
             while not should_stop() and (len(chunks) or any(member.out for member in self._members)):
@@ -243,7 +244,8 @@ class Pool:
     def _lose(self, member: Member, chunks: Chunks, why: str, *, final: bool = False) -> Iterator[Result]:
         """A worker is gone: its chunks go back, the images that are given up are failures.
 
-        final    a new one would end the same way
+        Args:
+            final: A new one would end the same way.
         """
         if member.ready is None:
             member.machine.failed_starts += 1

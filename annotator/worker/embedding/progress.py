@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from annotator.settings import HEARTBEAT_SECONDS
 from annotator.shares import counted
-from annotator.store import embedding
-from annotator.store.database import Database
+from annotator.store.database.database import Database
+from annotator.store.networks import embedding
 
 WINDOW_SECONDS = 30.0  # over which a rate is taken
 
@@ -16,10 +16,11 @@ WINDOW_SECONDS = 30.0  # over which a rate is taken
 class Progress:
     """Counts what is done, and writes it once in HEARTBEAT_SECONDS.
 
-    claim    this process's claim
-    before   images that had features when it began
-    missing  images without
-    show     (done, of, title), for a bar on the terminal
+    Args:
+        claim: This process's claim.
+        before: Images that had features when it began.
+        missing: Images without.
+        show: (done, of, title), for a bar on the terminal.
     """
 
     def __init__(
@@ -51,8 +52,9 @@ class Progress:
     def report(self, workers: int, note: str = "", *, at_once: bool = False) -> None:
         """Write and show how far it is.
 
-        workers    at work now
-        note       what holds it up
+        Args:
+            workers: At work now.
+            note: What holds it up.
         """
         self.workers = max(self.workers, workers)
         seconds = time.monotonic()

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from annotator.store import fetched, images
-from annotator.store.database import Database
+from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.store.features.shards import Coded, write_shard
+from annotator.store.images import address_cache as fetched
+from annotator.store.images import images
 from annotator.store.locations.objects import NOT_NOW
-from annotator.store.pixels import ImageFacts
-from annotator.worker.missing_features import NOT_FINITE, SHARD_SECONDS
+from annotator.store.pictures.decoding import ImageFacts
+from annotator.worker.features.missing_features import NOT_FINITE, SHARD_SECONDS
 
 SHARD_IMAGES = 4096  # after so many a shard is written also before SHARD_SECONDS: 100 MB with regions
 
@@ -24,12 +25,13 @@ SHARD_IMAGES = 4096  # after so many a shard is written also before SHARD_SECOND
 class Result:
     """Embedded images.
 
-    image_ids  (n,) int64
-    features   (n, D) float16
-    regions    (n, R, D) float16, or their codes where a machine of a cluster has made them
-    failures   (image id, one sentence that says why), of those that could not be read
-    facts      (image id, size and time) of images that were read at addresses
-    node       the machine, as people know it
+    Attributes:
+        image_ids: (n,) int64.
+        features: (n, D) float16.
+        regions: (n, R, D) float16, or their codes where a machine of a cluster has made them.
+        failures: (image id, one sentence that says why), of those that could not be read.
+        facts: (image id, size and time) of images that were read at addresses.
+        node: The machine, as people know it.
     """
 
     image_ids: np.ndarray
@@ -43,7 +45,8 @@ class Result:
 class Results:
     """Writes shards and notes of one run.
 
-    cache    of the network's features
+    Args:
+        cache: Of the network's features.
     """
 
     def __init__(self, db: Database, cache: FeatureCache):
@@ -80,7 +83,7 @@ class Results:
 
     def write(self) -> None:
         """Write what waits. Raises DiskFull."""
-        from annotator.worker.coding import write_features  # torch is loaded by now
+        from annotator.worker.features.coding import write_features  # torch is loaded by now
 
         with_regions = [part for part in self._shard if isinstance(part.regions, np.ndarray)]
         with_codes = [part for part in self._shard if isinstance(part.regions, Coded)]

@@ -12,9 +12,10 @@ TEXTS_AT_ONCE = 64
 class ClipVision(nn.Module):
     """open_clip's own vision transformer with the methods of timm's: tokens, then what is read off them.
 
-    num_features         K, the width of a token
-    num_prefix_tokens    1, the class token
-    global_pool          "token" or "avg"
+    Attributes:
+        num_features: K, the width of a token.
+        num_prefix_tokens: 1, the class token.
+        global_pool: "token" or "avg".
     """
 
     num_prefix_tokens = 1

@@ -58,9 +58,11 @@ def translate(weights: dict[str, torch.Tensor], network: Any) -> dict[str, torch
     The checkpoint numbers its blocks through (_blocks.7), timm by stage and place (blocks.2.1); and inside a block
     timm numbers the batch norms that are there, and calls the last 1x1 convolution by its place.
 
-    network  an EfficientNet of timm, whose `blocks` are stages of blocks
+    Args:
+        network: An EfficientNet of timm, whose `blocks` are stages of blocks.
 
-    Raises ValueError when a name has no counterpart.
+    Raises:
+        ValueError: A name has no counterpart.
     """
     places = [
         (f"blocks.{stage}.{place}", type(block).__name__)

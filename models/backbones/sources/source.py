@@ -12,8 +12,9 @@ from models.backbones.packaged import PACKAGED, plugin_backbones
 class TextEncoder(Protocol):
     """The other half of a text-image network (models/backbones/text_image.py uses it).
 
-    projection      pooled features (..., K) of the network's images to the space that both share, (..., E)
-    scale, bias     by which the network multiplies, and what it adds to, a product of two unit vectors: its logit
+    Attributes:
+        projection: Pooled features (..., K) of the network's images to the space that both share, (..., E).
+        scale, bias: By which the network multiplies, and what it adds to, a product of two unit vectors: its logit.
     """
 
     projection: nn.Module
@@ -29,9 +30,10 @@ class TextEncoder(Protocol):
 class Pretrained:
     """A network with its own classifier still on, and how its images were prepared when it was trained.
 
-    library    "timm", "open_clip" or "torchvision", which say where the classifier is; "joined" for several networks;
-               "" for a network that has no classifier: it maps images (N, 3, S, S) to features (N, D)
-    text       None for a network that knows nothing of texts
+    Attributes:
+        library: "timm", "open_clip" or "torchvision", which say where the classifier is; "joined" for several networks;
+            "" for a network that has no classifier: it maps images (N, 3, S, S) to features (N, D).
+        text: None for a network that knows nothing of texts.
     """
 
     network: nn.Module
@@ -51,9 +53,10 @@ class Pretrained:
 class Source:
     """One library, or place, that networks come from.
 
-    knows    whether a name is one of its names
-    load     the network of such a name, on the CPU and in eval mode, never with random weights. Raises ValueError
-    names    those that can be listed, for near ones of a name that nobody knows
+    Attributes:
+        knows: Whether a name is one of its names.
+        load: The network of such a name, on the CPU and in eval mode, never with random weights. Raises ValueError.
+        names: Those that can be listed, for near ones of a name that nobody knows.
     """
 
     knows: Callable[[str], bool]

@@ -18,7 +18,7 @@ from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.actions import Action
 from annotator.records import PRESENT, WantedActions
 from annotator.snapshot.snapshot import read_snapshot
-from annotator.store.audits import OPEN
+from annotator.store.labels.audits import OPEN
 
 HOLDER = "bench"
 LESS = 0.15  # another audit is drawn once so many fewer pairs are open than at the last one

@@ -12,7 +12,7 @@ from annotator.benchmark.finish.protocol import Answer, Question, Task
 from annotator.benchmark.finish.tools.binomial_audit import TILES, BinomialAudit
 from annotator.benchmark.finish.tools.engine import Engine, left_open
 from annotator.queues.autopilot.acquisition import LIKELY
-from annotator.store.audits import OPEN
+from annotator.store.labels.audits import OPEN
 from models.query_strategies import order
 
 AT_ONCE = 10  # images taken from an order before the model is brought up to date

@@ -13,7 +13,7 @@ from scipy.stats import beta
 
 from annotator.benchmark.finish.protocol import Question
 from annotator.records import PRESENT
-from annotator.store.audits import OPEN
+from annotator.store.labels.audits import OPEN
 
 TILES = 24
 HOPE = 0.5  # an audit is drawn when the model expects this share of what may be missing at most,
@@ -51,8 +51,9 @@ class BinomialAudit:
     def question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
         """The next question of an audit that is going on or worth drawing now; None: go on with the work.
 
-        labels     (N, C) int8 as in engine.Engine
-        chances    (N, C) of the model; None before there is one
+        Args:
+            labels: (N, C) int8 as in engine.Engine.
+            chances: (N, C) of the model; None before there is one.
         """
         if self._drawn and not self._waiting:
             self._judge(labels)

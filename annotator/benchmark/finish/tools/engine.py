@@ -17,10 +17,11 @@ from annotator.benchmark.finish.protocol import Answer, Question, Task
 from annotator.errors import AnnotatorError
 from annotator.exchange import setup
 from annotator.records import ABSENT, PRESENT, Batch, Decision
-from annotator.store import classes, images
-from annotator.store.audits import OPEN
-from annotator.store.database import Database
-from annotator.store.files import escaped
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels.audits import OPEN
+from annotator.store.pictures.files import escaped
 
 NAME = "Bench"
 SINGLE = ("check", "click")  # kinds whose answers are decisions of their own
@@ -30,7 +31,8 @@ MADE = "made"  # ending of a file beside the project: its images are analyzed
 class Engine:
     """The project of one tool with one person.
 
-    image_ids    (N,) int64, by place in the task; class_ids: (C,) int64
+    Attributes:
+        image_ids: (N,) int64, by place in the task; class_ids: (C,) int64.
     """
 
     def __init__(self, task: Task):

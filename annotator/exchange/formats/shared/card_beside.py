@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from annotator.store.class_facts import ClassFacts
-from annotator.store.reading import open_file
+from annotator.store.classes.facts import ClassFacts
+from annotator.store.disk.open_files import open_file
 
 LARGEST = 64 << 20  # bytes
 IN_FOLDER = "data_card.json"

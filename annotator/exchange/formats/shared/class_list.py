@@ -5,7 +5,7 @@ from pathlib import Path
 
 from annotator.errors import several
 from annotator.exchange.files.text import read_text
-from annotator.store.classes import description_problem, name_problem
+from annotator.store.classes.classes import description_problem, name_problem
 
 
 def read_classes(path: Path) -> list[tuple[str, str]]:

@@ -27,8 +27,9 @@ Origins = dict[tuple[str, int], tuple[str, float | None, str]]
 class Answers(NamedTuple):
     """The answered and filled in cells of one image, in the order of the classes; lists of one length.
 
-    states, sources, annotators    indices as in Block
-    times                          ISO 8601 in UTC, "" where no person decided
+    Attributes:
+        states, sources, annotators: Indices as in Block.
+        times: ISO 8601 in UTC, "" where no person decided.
     """
 
     columns: list[int]
@@ -61,9 +62,10 @@ def answers(block: Block) -> Iterator[Answers]:
 class Group(msgspec.Struct, omit_defaults=True):
     """Classes of one image whose answers are the same and have the same origin.
 
-    state                 present, absent or unsure; the origin is not that of an answer that another tool has changed
-    origin_source, origin_annotator, origin_decided_at    of imported answers: what their file said of them
-    run, threshold, precision, confidence                 of auto-accepted cells: their guarantee
+    Attributes:
+        state: Present, absent or unsure; the origin is not that of an answer that another tool has changed.
+        origin_source, origin_annotator, origin_decided_at: Of imported answers: what their file said of them.
+        run, threshold, precision, confidence: Of auto-accepted cells: their guarantee.
     """
 
     classes: list[str]

@@ -23,10 +23,11 @@ AT_ONCE = 1000  # rows
 class LabelArray:
     """An array of labels with its images.
 
-    file         name of the array of labels
-    images       (n,) of text, the name of each image
-    labels       (n, C) of numbers: 1 present, -1 absent, 0 not known
-    is_truth     0 is absent, and there is no -1
+    Attributes:
+        file: Name of the array of labels.
+        images: (n,) of text, the name of each image.
+        labels: (n, C) of numbers: 1 present, -1 absent, 0 not known.
+        is_truth: 0 is absent, and there is no -1.
     """
 
     file: str
@@ -87,8 +88,9 @@ def items(
 ) -> Iterator[Item]:
     """One item a row.
 
-    splits        gives the split of the rows from the one to before the other, "" for none
-    with_files    names are paths of files that the source brings
+    Args:
+        splits: Gives the split of the rows from the one to before the other, "" for none.
+        with_files: Names are paths of files that the source brings.
     """
     present, absent = ([Given(name, state) for name in classes] for state in (PRESENT, ABSENT))
     allowed = (0, 1) if array.is_truth else (-1, 0, 1)

@@ -28,7 +28,8 @@ NOTES = ("image", "kind", "note", "annotator", "written_at")
 class Sidecars:
     """The two files of one export; use as a context manager around the writing of the format.
 
-    view    what the format is to read: the same view, whose blocks are noted on their way
+    Args:
+        view: What the format is to read: the same view, whose blocks are noted on their way.
     """
 
     def __init__(self, view: View, out: Output, provenance: str, notes: str):

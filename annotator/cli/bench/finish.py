@@ -1,0 +1,109 @@
+"""`annotator bench finish`: the public benchmark of finishing a data set."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli.bench import speed as bench
+from annotator.cli.options import AsJson, examples
+from annotator.cli.printing import print_table
+from annotator.errors import AnnotatorError
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    "finish",
+    epilog=examples(
+        "annotator bench finish --work finish --markdown finish.md --plot finish.png",
+        "annotator bench finish --sets few,rare --persons perfect --tools autopilot,form",
+        "annotator bench finish --images photos --truth truth.csv --seeds 3 --json",
+        "annotator bench finish --sets few --tools form --tool my_tool.py:MyTool",
+        "annotator bench finish --sets few --tools form --tool-command 'node tool.js'",
+    ),
+)
+def bench_finish(
+    sets: Annotated[str, typer.Option(metavar="A,B,...", help="Sets of the protocol [default: all].")] = "",
+    images: Annotated[Path | None, typer.Option(help="Folder of images, in the place of --sets.")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth of --images.")] = None,
+    tools: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Tools that are installed, or none [default: all].")
+    ] = "",
+    tool: Annotated[
+        list[str] | None, typer.Option(metavar="FILE.py:CLASS", help="Your tool, or MODULE:CLASS; can be repeated.")
+    ] = None,
+    tool_command: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COMMAND", help="Your tool in any language, by JSON lines; can be repeated."),
+    ] = None,
+    persons: Annotated[
+        str, typer.Option(metavar="perfect,noisy", help="Simulated people who answer [default: both].")
+    ] = "",
+    seeds: Annotated[int, typer.Option(help="Repetitions with other draws.", min=1)] = 1,
+    count: Annotated[int, typer.Option(help="Images of a made-up set; the protocol says 160.", min=20)] = 160,
+    times: Annotated[Path | None, typer.Option(help="CSV of measured times, in the place of assumed ones.")] = None,
+    recall: Annotated[float, typer.Option(help="What counts as finished; the protocol says 0.95.")] = 0.95,
+    precision: Annotated[float, typer.Option(help="And at which precision; the protocol says 0.99.")] = 0.99,
+    within: Annotated[
+        float, typer.Option(help="Seconds in which your tool must answer each request.", min=0.1)
+    ] = 900.0,
+    work: Annotated[Path | None, typer.Option(help="Keep sets and analyzed images here for the next time.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw recall against minutes to this file (png, svg, pdf).")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file, as Markdown.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Minutes of a person until a tool says, rightly, that a data set is finished: an open protocol for any tool.
+
+    A tool asks questions, a simulated person answers, a clock runs, and what the tool certifies is compared with the
+    truth. docs/finish-benchmark.md has the protocol and how a tool of yours enters. Ends with status 1 when a tool
+    breaks the protocol.
+    """
+    from annotator.benchmark.finish import report
+    from annotator.benchmark.finish.measure import Options, measure
+    from annotator.benchmark.finish.plot import draw
+    from annotator.benchmark.methods.plot import check_ending
+
+    if plot:
+        check_ending(plot)
+    if markdown and not markdown.resolve().parent.is_dir():
+        raise AnnotatorError(f"{markdown} cannot be written: there is no folder {markdown.resolve().parent}.")
+    options = Options(
+        sets=bench.names(sets),
+        tools=bench.names(tools),
+        persons=bench.names(persons),
+        images=images,
+        truth=truth,
+        classes=tool or (),
+        commands=tool_command or (),
+        seeds=seeds,
+        count=count,
+        times=times,
+        recall=recall,
+        precision=precision,
+        within=within,
+        work=work,
+    )
+    result = bench.run_benchmark(measure, options, f"annotator {shlex.join(sys.argv[1:])}")
+    if plot:
+        draw(result, plot)
+    if markdown:
+        markdown.write_text(report.markdown(result), encoding="utf-8")
+    if as_json:
+        print(json.dumps(result))
+    else:
+        print("\n".join(report.about(result)))
+        for title, rows in report.tables(result):
+            print(f"\n{title}")
+            print_table(report.HEADINGS, rows)
+        print()
+        print_table(report.TOTALS, report.totals(result))
+        print("\n".join(["", report.NOTE, *report.sentences(result)]))
+    failed = [row for row in result["rows"] if row["why"]]
+    for row in failed:
+        print(f"FAILED {report.where(row)}: {row['why']}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,232 @@
+"""The benchmarks of what people get: labels for their effort, heat maps, and what is promised of labels."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annotator.cli.bench import speed as bench
+from annotator.cli.options import AsJson, examples
+from annotator.cli.printing import print_bench, print_table
+
+commands = typer.Typer(rich_markup_mode=None)
+
+
+@commands.command(
+    "acceptance", epilog=examples("annotator bench acceptance", "annotator bench acceptance --projects 100 --json")
+)
+def bench_acceptance(
+    projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """How often auto-accept at 0.99 breaks its precision guarantee, in synthetic projects of every kind."""
+    from annotator.benchmark.acceptance import measure
+
+    print_bench(measure(projects), as_json)
+
+
+@commands.command(
+    "certificate", epilog=examples("annotator bench certificate", "annotator bench certificate --projects 100 --json")
+)
+def bench_certificate(
+    projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """How often the certificate's 95 % intervals contain the truth, in synthetic projects of every kind."""
+    from annotator.benchmark.certificate import measure
+
+    print_bench(measure(projects), as_json)
+
+
+@commands.command(
+    "collections",
+    epilog=examples(
+        "annotator bench collections",
+        "annotator bench collections --sets photos,scenes --plot leads.png --markdown leads.md",
+        "annotator bench collections --settings 12 --seeds 1 --json",
+    ),
+)
+def bench_collections(
+    sets: Annotated[str, typer.Option(metavar="A,B,...", help="Folders that hold images and truth.csv.")] = "",
+    made: Annotated[str, typer.Option(metavar="A,B,...", help="Which of those made by recipe [default: all].")] = "",
+    images: Annotated[int, typer.Option(help="Images of each of these.", min=50)] = 400,
+    most: Annotated[int, typer.Option(help="Images of a folder that take part.", min=50)] = 2000,
+    methods: Annotated[str, typer.Option(metavar="A,B,...", help="The published methods [default: nine].")] = "",
+    share: Annotated[
+        str, typer.Option(metavar="S,S,...", help="Shares of the training images that have a label.")
+    ] = "0.02,0.05,0.2,1.0",
+    settings: Annotated[
+        int, typer.Option(help="Settings of auto's constants that are tried; 1: the present ones.", min=1)
+    ] = 1,
+    seeds: Annotated[int, typer.Option(help="Repetitions with other random labels and weights.", min=1)] = 2,
+    backbone: Annotated[str | None, typer.Option(help="Network [default: efficientnet_lite0_320].")] = None,
+    work: Annotated[Path, typer.Option(help="Keeps images, features and finished results, and resumes from them.")] = (
+        Path("bench-collections")
+    ),
+    plot: Annotated[Path | None, typer.Option(help="Draw the leads to this file (png, svg, pdf).")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file, as Markdown.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Is auto ahead of the best published method everywhere? On many collections, some of them made by recipe.
+
+    With --settings N, constants of auto are drawn at random, and every collection is judged by those that were best on
+    the others.
+    """
+    from annotator.benchmark.collections import report
+    from annotator.benchmark.collections.measure import RIVALS, measure
+    from annotator.benchmark.collections.plot import draw
+    from annotator.benchmark.collections.recipes import COLLECTIONS
+    from annotator.benchmark.methods.options import Options
+    from annotator.benchmark.methods.plot import check_ending
+
+    if plot:
+        check_ending(plot)
+    result = bench.run_benchmark(
+        measure,
+        [Path(name) for name in bench.names(sets)],
+        made=bench.names(made) or COLLECTIONS,
+        images=images,
+        most=most,
+        settings=settings,
+        options=Options(
+            bench.names(methods) or RIVALS, shares=bench.numbers(share), seeds=seeds, backbone=backbone, work=work
+        ),
+        command=f"annotator {shlex.join(sys.argv[1:])}",
+    )
+    if plot:
+        draw(result, plot)
+    if markdown:
+        markdown.write_text(report.markdown(result), encoding="utf-8")
+    if as_json:
+        print(json.dumps(result))
+        return
+    print("\n".join(report.about(result)))
+    print_table(report.headings(result), report.rows(result))
+    print_table(*report.methods(result))
+    if settings > 1:
+        print_table(*report.settings(result))
+    print("\n".join([*report.outcome(result), report.NOTE]))
+
+
+@commands.command(
+    "differing",
+    epilog=examples("annotator bench differing", "annotator bench differing --ways first,probable --seeds 2 --json"),
+)
+def bench_differing(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    ways: Annotated[str, typer.Option(metavar="A,B,...", help="Ways to use the answers [default: all].")] = "",
+    seeds: Annotated[int, typer.Option(help="Repetitions with other images, mistakes and weights.", min=1)] = 6,
+    as_json: AsJson = False,
+) -> None:
+    """What answers of people who err teach: what they differ on left out, taken, weighed by who errs, or settled."""
+    from annotator.benchmark.differing import WAYS, measure
+
+    result = bench.run_benchmark(measure, images, truth, seeds=seeds, ways=bench.names(ways) or WAYS)
+    print_bench(result, as_json)
+
+
+@commands.command(
+    "effort",
+    epilog=examples(
+        "annotator bench effort",
+        "annotator bench effort --images photos --truth truth.csv --policies form,autopilot --json",
+        "annotator bench effort --images photos --truth truth.csv --plot effort.png",
+        "annotator bench effort --seeds 3 --jobs 2 --all-noisy --markdown effort.md",
+        "annotator bench effort --images photos --truth truth.csv --backbone efficientnet_lite2_352",
+    ),
+)
+def bench_effort(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    policies: Annotated[
+        str,
+        typer.Option(metavar="A,B,...", help="Ways to work [default: all but the three that take long]."),
+    ] = "",
+    seed: Annotated[int, typer.Option(help="Random seed, the first of --seeds.", min=0)] = 0,
+    seeds: Annotated[int, typer.Option(help="Number of seeds: means and ranges are reported.", min=1)] = 1,
+    noisy: Annotated[bool, typer.Option(help="Also simulate a person who makes mistakes, with two policies.")] = True,
+    all_noisy: Annotated[bool, typer.Option("--all-noisy", help="The same with every policy.")] = False,
+    jobs: Annotated[int, typer.Option(help="Processes at the same time; the result is the same.", min=1)] = 1,
+    most: Annotated[float, typer.Option(help="Stop after this many times the actions of the form.")] = 1.0,
+    work: Annotated[Path | None, typer.Option(help="Keep the analyzed project here for the next time.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Network that analyzes the images [default: the usual one].")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves to this file (png, svg, pdf).")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables to this file, as Markdown.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Labels gained for human effort: simulated people work in different ways, on the real engine and store."""
+    from annotator.benchmark.effort import report
+    from annotator.benchmark.effort.measure import measure
+    from annotator.benchmark.effort.plot import draw
+    from annotator.benchmark.methods.plot import check_ending
+
+    if plot:
+        check_ending(plot)
+    result = bench.run_benchmark(
+        measure,
+        images,
+        truth,
+        policies=bench.names(policies),
+        seed=seed,
+        seeds=seeds,
+        noisy=noisy,
+        all_noisy=all_noisy,
+        jobs=jobs,
+        most=most,
+        work=work,
+        backbone=backbone,
+    )
+    if plot:
+        draw(result, plot)
+    if markdown:
+        markdown.write_text(report.markdown(result, f"annotator {shlex.join(sys.argv[1:])}"), encoding="utf-8")
+    if as_json:
+        print(json.dumps(result))
+        return
+    print(report.about(result))
+    for title, headings, rows in report.tables(result):
+        print(f"\n{title}")
+        print_table(headings, rows)
+    print(f"\n{report.NOTE}")
+
+
+@commands.command(
+    "heatmaps",
+    epilog=examples(
+        "annotator bench heatmaps",
+        "annotator bench heatmaps --images photos --truth truth.csv --boxes boxes.csv --labels 50,200 --json",
+    ),
+)
+def bench_heatmaps(
+    images: Annotated[Path | None, typer.Option(help="Folder of images [default: sample_data].")] = None,
+    truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
+    boxes: Annotated[Path | None, typer.Option(help="CSV image,class,left,top,right,bottom, in pixels.")] = None,
+    labels: Annotated[str, typer.Option(metavar="N,N,...", help="Numbers of labels to train with.")] = "20,40,80,160",
+    as_json: AsJson = False,
+) -> None:
+    """How often a heat map's hottest spot lies in a box of its class, compared with the center and a random point."""
+    from annotator.benchmark.heatmaps import measure
+
+    print_bench(
+        bench.run_benchmark(
+            measure, images, truth, boxes, labels=[int(number) for number in bench.numbers(labels, "--labels")]
+        ),
+        as_json,
+    )
+
+
+@commands.command("pace", epilog=examples("annotator bench pace", "annotator bench pace --people 20 --json"))
+def bench_pace(
+    people: Annotated[int, typer.Option(help="Made-up people of each kind.", min=10)] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """How often the 95 % intervals of annotator pace contain the truth, for made-up people of every kind."""
+    from annotator.benchmark.pace import measure
+
+    print_bench(measure(people), as_json)

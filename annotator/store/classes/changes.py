@@ -1,0 +1,295 @@
+"""Changes of classes by people: edited, merged, split off, archived, restored.
+
+Each is one transaction with one row of history (class_history.py), by which it is undone as one. Decisions keep the
+class they were made about: archiving takes labels out of sight and restoring works them out again from the decisions.
+"""
+
+import json
+import re
+import uuid as uuids
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sqlite_utils
+
+from annotator.errors import AnnotatorError, several
+from annotator.records import PRESENT
+from annotator.store.classes.classes import KEYS, description_problem, key_problems, name_problem
+from annotator.store.classes.history import ClassChange, Plan, State, make_change, merged_chain
+from annotator.store.classes.labels import GIVEN_COUNTS, give_merged
+from annotator.store.database.database import Database, newest_decision
+from annotator.store.images import selections
+
+EDITED = ("name", "description", "key", "heading", "colour", "position", "synonyms", "examples")
+MOST_EXAMPLES = 12
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
+
+
+@dataclass(frozen=True)
+class MergePreview:
+    """What a merge would do.
+
+    Attributes:
+        present, absent, unsure: How many images get this answer for the class that stays.
+        conflicts: How many of those that become present are labeled absent for it now.
+    """
+
+    present: int
+    absent: int
+    unsure: int
+    conflicts: int
+
+
+def edit(
+    db: Database, by: str, changes: Mapping[int, Mapping[str, Any]], uuid: str | None = None
+) -> ClassChange | None:
+    """Change names, keys, descriptions and the like of classes, all at once: class id -> EDITED field -> its new value.
+
+    A key is taken from the class that had it. Returns None where nothing changes.
+
+    Raises:
+        AnnotatorError: For everything that cannot be used, all at once.
+    """
+
+    def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
+        cleaned = {class_id: _cleaned(fields) for class_id, fields in changes.items()}
+        problems = [
+            problem for class_id, fields in cleaned.items() for problem in _problems(sql, states, class_id, fields)
+        ]
+        keys = {class_id: fields["key"] for class_id, fields in cleaned.items() if "key" in fields}
+        problems += key_problems(keys, {class_id: state["name"] for class_id, state in states.items()})
+        if problems:
+            raise several("These changes of classes cannot be made:", problems)
+        for class_id, state in states.items():
+            if class_id not in keys and state["key"] in keys.values():
+                state["key"] = ""
+        for class_id, fields in cleaned.items():
+            states[class_id] |= fields
+        return Plan(states)
+
+    return make_change(db, "edit", by, uuid, plan)
+
+
+def reorder(
+    db: Database, by: str, class_ids: Sequence[int], heading: str | None = None, uuid: str | None = None
+) -> ClassChange | None:
+    """Put classes first in lists, in this order; the others follow in the order that they have.
+
+    Args:
+        heading: Put them under this heading; "": under none; None: leave them under theirs.
+    """
+    rows = db.tuples("SELECT id FROM class WHERE archived = 0 ORDER BY position, id")
+    order = list(dict.fromkeys([*class_ids, *(row[0] for row in rows)]))
+    changes: dict[int, State] = {class_id: {"position": place} for place, class_id in enumerate(order, start=1)}
+    if heading is not None:
+        for class_id in class_ids:
+            changes[class_id]["heading"] = heading
+    return edit(db, by, changes, uuid)
+
+
+def preview(db: Database, from_ids: Sequence[int], into_id: int, same: bool) -> MergePreview:
+    """What `merge` would do now. Raises AnnotatorError for classes that cannot be merged."""
+    with db.reading() as sql:
+        rows = sql.execute("SELECT id, name, archived FROM class").fetchall()
+        _refuse_merge({class_id: {"name": name, "archived": gone} for class_id, name, gone in rows}, from_ids, into_id)
+        values = {"from": json.dumps(list(from_ids)), "into": into_id, "same": same}
+        return MergePreview(*sql.execute(GIVEN_COUNTS, values).fetchone())
+
+
+def merge(
+    db: Database, by: str, from_ids: Sequence[int], into_id: int, *, same: bool, uuid: str | None = None
+) -> ClassChange:
+    """Merge classes into another one; their names become its synonyms, and they are archived.
+
+    Args:
+        same: They are other names of it: where it has no answer yet, it gets their absent. Otherwise they are kinds of
+            it, and that one kind is absent says nothing about it.
+
+    Present always counts, also where the class that stays was absent; unsure counts where it has no answer. Answers
+    that pages still send for a merged class count in the same way.
+
+    Raises:
+        AnnotatorError: For classes that cannot be merged.
+    """
+    name = uuid or str(uuids.uuid4())
+
+    def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
+        _refuse_merge(states, from_ids, into_id)
+        newest, into = newest_decision(sql), states[into_id]
+        for class_id in from_ids:
+            merged = states[class_id]
+            into["synonyms"] = sorted({*into["synonyms"], merged["name"], *merged["synonyms"]})
+            merged |= _archived(newest) | {"merged_into": into_id, "merged_same": int(same), "synonyms": []}
+        return Plan(states, lambda sql: give_merged(sql, from_ids, into_id, same, name, by), batch=name)
+
+    change = make_change(db, "merge", by, name, plan)
+    assert change is not None  # it archives a class
+    return change
+
+
+def split(db: Database, by: str, class_id: int, name: str, uuid: str | None = None) -> tuple[int, str]:
+    """Add a class that is split off another one, without answers.
+
+    Returns:
+        Its id, and the selection of the images with the other class, for /grid?class=ID&selection=SELECTION.
+
+    Raises AnnotatorError for a name that cannot be used; DiskFull.
+    """
+
+    def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
+        if problem := _unknown(states, class_id) or name_problem(name):
+            raise AnnotatorError(f"No class can be split off: {problem}.")
+        old = states[class_id]
+        for state in states.values():
+            state["position"] += state["position"] > old["position"]
+        taken = {state["key"] for state in states.values()}
+        new = sql["class"].insert({"name": f"{uuids.uuid4()}\0", "since_decision": newest_decision(sql)}).last_pk
+        states[new] = old | {
+            "name": name,
+            "description": f"Split off from {old['name']}.",
+            "key": next((key for key in KEYS if key not in taken), ""),
+            "position": old["position"] + 1,
+            "colour": "",
+            "synonyms": [],
+            "examples": [],
+        }
+        return Plan(states)
+
+    change = make_change(db, "split", by, uuid, plan)
+    assert change is not None  # it adds a class
+    [new_id] = [added for added, state in change.before.items() if state == {"archived": 1}]
+    rows = db.tuples("SELECT image_id FROM label WHERE class_id = ? AND state = ?", [class_id, PRESENT])
+    return new_id, selections.save(db, np.array(rows, np.int64).reshape(-1))
+
+
+def archive(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = None) -> ClassChange | None:
+    """Ask nobody about classes any more, and take them out of exports, trainings and counts; nothing is lost.
+
+    Raises:
+        AnnotatorError: For unknown classes.
+    """
+
+    def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
+        if problems := [problem for class_id in class_ids if (problem := _unknown(states, class_id))]:
+            raise several("These classes cannot be archived:", problems)
+        for class_id in class_ids:
+            states[class_id] |= _archived(newest_decision(sql))
+        return Plan(states)
+
+    return make_change(db, "archive", by, uuid, plan)
+
+
+def restore(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = None) -> ClassChange | None:
+    """Bring archived classes back with their answers, those that came meanwhile included.
+
+    A class that was merged takes back its name and its later answers; what merging it answered stays answered.
+
+    Raises:
+        AnnotatorError: For classes that are not archived.
+    """
+
+    def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
+        problems = [
+            f"{states[class_id]['name']!r} is not archived" if class_id in states else f"there is no class {class_id}"
+            for class_id in class_ids
+            if not states.get(class_id, {}).get("archived")
+        ]
+        if problems:
+            raise several("These classes cannot be restored:", problems)
+        for class_id in class_ids:
+            restored, before = states[class_id], _before_archiving(sql, class_id)
+            own = _own_names(states, class_id, before) | {*restored["synonyms"]}
+            lent = {name for state in states.values() for name in state["synonyms"] if name in own}
+            for state in states.values():
+                state["synonyms"] = [name for name in state["synonyms"] if name not in {*lent, restored["name"]}]
+            restored["synonyms"] = sorted(lent)
+            taken = {state["key"] for state in states.values()}
+            key = next((key for key in (before.get("key", ""), *KEYS) if key and key not in taken), "")
+            restored |= {"archived": 0, "archived_since": 0, "merged_into": None, "merged_same": 0, "key": key}
+        return Plan(states)
+
+    return make_change(db, "restore", by, uuid, plan)
+
+
+def _own_names(states: dict[int, State], class_id: int, before: State) -> set[str]:
+    """The synonyms that a class had before it was merged, and the names of the classes that were merged into it."""
+    names = {state["name"] for state in states.values()}
+    merged = {state["name"] for other, state in states.items() if class_id in merged_chain(states, other)}
+    return merged | (set(before.get("synonyms", ())) - names)
+
+
+def _archived(newest: int) -> State:
+    return {"archived": 1, "archived_since": newest, "merged_into": None, "merged_same": 0, "key": ""}
+
+
+def _before_archiving(sql: sqlite_utils.Database, class_id: int) -> State:
+    """What archiving or merging the class has changed of it."""
+    for (text,) in sql.execute(
+        "SELECT before FROM class_change WHERE kind IN ('archive', 'merge') ORDER BY id DESC"
+    ).fetchall():
+        if state := json.loads(text).get(str(class_id)):
+            return state
+    return {}
+
+
+def _unknown(states: dict[int, State], class_id: int) -> str | None:
+    if class_id not in states:
+        return f"there is no class {class_id} in this project"
+    return f"{states[class_id]['name']!r} is archived" if states[class_id]["archived"] else None
+
+
+def _refuse_merge(states: dict[int, State], from_ids: Sequence[int], into_id: int) -> None:
+    problems = [problem for class_id in (*from_ids, into_id) if (problem := _unknown(states, class_id))]
+    if into_id in from_ids and not problems:
+        problems.append(f"{states[into_id]['name']!r} cannot be merged into itself")
+    if not from_ids:
+        problems.append("no class to merge was given")
+    if problems:
+        raise several("These classes cannot be merged:", problems)
+
+
+def _cleaned(fields: Mapping[str, Any]) -> State:
+    """The fields as they are stored: without spaces around texts, keys and colours in small letters."""
+    cleaned: State = {name: value.strip() if isinstance(value, str) else value for name, value in fields.items()}
+    for name in ("key", "colour"):
+        if isinstance(cleaned.get(name), str):
+            cleaned[name] = cleaned[name].lower()
+    for name in ("synonyms", "examples"):
+        if name in cleaned:
+            items = (item.strip() if isinstance(item, str) else item for item in cleaned[name])
+            cleaned[name] = list(dict.fromkeys(items))
+    if "synonyms" in cleaned:
+        cleaned["synonyms"].sort()
+    return cleaned
+
+
+def _problems(sql: sqlite_utils.Database, states: dict[int, State], class_id: int, fields: State) -> list[str]:
+    """Why a class cannot be changed to this; [] when it can. Keys are looked at all together."""
+    if problem := _unknown(states, class_id):
+        return [problem]
+    name = fields.get("name", states[class_id]["name"])
+    problems = [
+        f"{name!r} has no field {field!r} that can be changed; those are: {', '.join(EDITED)}"
+        for field in fields
+        if field not in EDITED
+    ]
+    checks = [name_problem(text) for text in (*([name] if "name" in fields else []), *fields.get("synonyms", ()))]
+    checks.append(description_problem(name, fields.get("description", "")))
+    if heading := fields.get("heading"):
+        checks.append(name_problem(heading))
+    problems += [problem for problem in checks if problem]
+    if (colour := fields.get("colour")) and not _COLOUR.fullmatch(colour):
+        problems.append(f"{colour!r} of {name!r} is not a colour such as #1f77b4")
+    examples = fields.get("examples", [])
+    if len(examples) > MOST_EXAMPLES:
+        problems.append(f"{name!r} would have {len(examples):,} example images; at most {MOST_EXAMPLES} are kept")
+    known = {
+        row[0]
+        for row in sql.execute(
+            "SELECT id FROM image WHERE id IN (SELECT value FROM json_each(?))", [json.dumps(examples)]
+        )
+    }
+    problems += [f"there is no image {image_id} in this project" for image_id in examples if image_id not in known]
+    return problems

@@ -1,0 +1,230 @@
+"""The classes of a project: added at the end, never removed, so that a decision always keeps its meaning.
+
+A class that nobody is asked about any more is archived: nothing below names it, but `archived` and `names_in_use`.
+class_changes.py renames, merges, splits, archives and restores classes.
+"""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.records import Class
+from annotator.roles import Right
+from annotator.store.classes.history import note_added, note_described
+from annotator.store.database.database import Database, newest_decision
+
+LONGEST_NAME = 200
+LONGEST_DESCRIPTION = 2000
+TAKEN_NAMES = ("image",)  # the first column of a CSV export
+KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+"""Default keys, in the order of the classes; any letter or digit may be chosen. Punctuation is for commands."""
+
+
+def all_classes(db: Database) -> list[Class]:
+    """Every class that is not archived, in the order in which it was added: the column order of arrays and exports."""
+    return _classes(db, archived=0)
+
+
+def archived(db: Database) -> list[Class]:
+    """The archived classes, in the order in which they were added."""
+    return _classes(db, archived=1)
+
+
+def archived_ids(db: Database) -> list[int]:
+    """The ids of the archived classes, for readers that ask at every request."""
+    return [row[0] for row in db.tuples("SELECT id FROM class WHERE archived = 1")]
+
+
+def in_order(db: Database) -> list[Class]:
+    """Every class that is not archived as lists show them: those without a heading first, then heading by heading,
+    in the order of the first class of each; by position below it."""
+    known = all_classes(db)
+    first: dict[str, int] = {"": -1}
+    for class_ in known:
+        first[class_.heading] = min(first.get(class_.heading, class_.position), class_.position)
+    return sorted(known, key=lambda class_: (first[class_.heading], class_.heading, class_.position, class_.id))
+
+
+def _classes(db: Database, archived: int) -> list[Class]:
+    with db.reading() as sql:
+        synonyms, examples = defaultdict[int, list[str]](list), defaultdict[int, list[int]](list)
+        for class_id, name in sql.execute("SELECT class_id, name FROM synonym ORDER BY name").fetchall():
+            synonyms[class_id].append(name)
+        for class_id, image_id in sql.execute("SELECT class_id, image_id FROM example ORDER BY place").fetchall():
+            examples[class_id].append(image_id)
+        rows = sql.execute(
+            """SELECT id, name, description, key, position, heading, colour FROM class WHERE archived = ?
+            ORDER BY id""",
+            [archived],
+        ).fetchall()
+    return [Class(*row, synonyms=tuple(synonyms[row[0]]), examples=tuple(examples[row[0]])) for row in rows]
+
+
+def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", right: Right = Right.OWN) -> list[str]:
+    """Add classes that do not exist yet, and replace the descriptions of those that do. Returns the added names.
+
+    Args:
+        new: (name, description) pairs; a synonym stands for its class.
+        by: Who adds them, for their history.
+        right: What a person who adds them needs.
+
+    Each gets the first key of KEYS that is free, none when all are taken.
+
+    Raises:
+        AnnotatorError: For names and descriptions that cannot be used, and for names of archived classes, all at once.
+    """
+    refuse_unusable(new)
+    with db.writing(right=right) as sql:
+        refuse_archived(sql, [name for name, _ in new])
+        known = dict(sql.execute("SELECT name, class_id FROM synonym").fetchall())
+        known |= dict(sql.execute("SELECT name, id FROM class WHERE archived = 0").fetchall())
+        taken = {row[0] for row in sql.execute("SELECT key FROM class").fetchall()}
+        free = [key for key in KEYS if key not in taken]
+        newest = newest_decision(sql)
+        position = sql.execute("SELECT coalesce(max(position), 0) FROM class").fetchone()[0]
+        before = _descriptions(sql)
+        added: list[str] = []
+        for name, description in new:
+            if name not in known:
+                position += 1
+                row = {"name": name, "description": description, "since_decision": newest, "position": position}
+                known[name] = sql["class"].insert(row | {"key": free.pop(0) if free else ""}).last_pk
+                added.append(name)
+            elif description:
+                sql.execute("UPDATE class SET description = ? WHERE id = ?", [description, known[name]])
+        # "Nothing else here" covered the classes of its time: complete images have an open class again.
+        if added:
+            note_added(sql, by, [known[name] for name in added])
+        note_described(sql, by, before, _descriptions(sql))
+    return added
+
+
+def _descriptions(sql: sqlite_utils.Database) -> dict[int, str]:
+    return dict(sql.execute("SELECT id, description FROM class").fetchall())
+
+
+def refuse_unusable(new: Sequence[tuple[str, str]]) -> None:
+    """Raises AnnotatorError for names and descriptions that cannot be used, all at once."""
+    problems = [problem for name, _ in new if (problem := name_problem(name))]
+    problems += [problem for name, text in new if (problem := description_problem(name, text))]
+    if problems:
+        raise several("These classes cannot be used:", problems)
+
+
+def refuse_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
+    """Raises AnnotatorError for names of archived classes, all at once; not for what is a synonym by now."""
+    rows = sql.execute(
+        "SELECT name FROM class WHERE archived = 1 AND name NOT IN (SELECT name FROM synonym) ORDER BY id"
+    ).fetchall()
+    archived_names = {row[0] for row in rows}
+    problems = [f"{name!r} is archived: restore it" for name in dict.fromkeys(names) if name in archived_names]
+    if problems:
+        raise several("These classes exist already:", problems)
+
+
+def find_class(db: Database, name: str) -> Class:
+    """The class of this name, or with this synonym. Raises AnnotatorError naming near ones."""
+    named = by_name(db)
+    if name in named:
+        return named[name]
+    hint = did_you_mean(name, named)
+    if any(class_.name == name for class_ in archived(db)):
+        hint = f"It is archived: annotator classes restore {db.paths.project} {name!r} brings it back."
+    raise AnnotatorError(f"No class is called {name!r}. {hint}")
+
+
+def names(db: Database) -> dict[int, str]:
+    """The name of every class by its id, archived ones included: for what is told of the past."""
+    return dict(db.tuples("SELECT id, name FROM class ORDER BY id"))
+
+
+def by_name(db: Database) -> dict[str, Class]:
+    """The classes that are not archived, by their names and then by their synonyms."""
+    known = all_classes(db)
+    named = {class_.name: class_ for class_ in known}
+    for class_ in known:
+        for synonym in class_.synonyms:
+            named.setdefault(synonym, class_)
+    return named
+
+
+def name_problem(name: str) -> str | None:
+    """Why a name cannot be a class, None when it can."""
+    if not name.strip():
+        return "a blank name"
+    if name != name.strip():
+        return f"{name!r} begins or ends with a space"
+    if len(name) > LONGEST_NAME:
+        return f"{name[:40]!r}... has {len(name):,} letters; at most {LONGEST_NAME} are allowed"
+    if "|" in name or any(unicodedata.category(letter) in _SEPARATORS for letter in name):
+        return f"{name!r} contains '|' or a control character, which separate labels in files"
+    if any(unicodedata.category(letter) == "Cs" for letter in name):
+        return f"{name!r} contains half a letter (a lone surrogate), which no file can hold"
+    if name in TAKEN_NAMES:
+        return f"{name!r} is the name of the first column of an export"
+    return None
+
+
+def description_problem(name: str, description: str) -> str | None:
+    """Why a text cannot be the description of the class `name`, None when it can."""
+    if len(description) > LONGEST_DESCRIPTION:
+        return (
+            f"the description of {name[:40]!r} has {len(description):,} letters; "
+            f"at most {LONGEST_DESCRIPTION:,} are allowed"
+        )
+    if any(unicodedata.category(letter) == "Cs" for letter in description):
+        return f"the description of {name[:40]!r} contains half a letter (a lone surrogate), which no file can hold"
+    return None
+
+
+def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Warnings about added classes: names that look like another one, and names with invisible characters.
+
+    Args:
+        new: Names about to be added, or just added.
+        known: The names of the existing classes; a name among them adds no class and gets no warning.
+    """
+    existing = set(known)
+    first = {looks(name): name for name in sorted(existing, reverse=True)}
+    warnings: list[str] = []
+    for name in dict.fromkeys(new):
+        if name in existing:
+            continue
+        twin = first.setdefault(looks(name), name)
+        invisible = any(unicodedata.category(letter) == "Cf" for letter in name)
+        if twin != name:
+            warnings.append(f"{ascii(name) if invisible else repr(name)} looks like {twin!r}. Is it the same class?")
+        elif invisible:
+            warnings.append(f"{name!a} contains characters that cannot be seen. Were they copied by mistake?")
+    return warnings
+
+
+_SEPARATORS = ("Cc", "Zl", "Zp")  # control characters, and the separators at which Python and editors break lines
+
+
+def looks(name: str) -> str:
+    """A key that is equal for look-alike names: NFKC, case-folded, without invisible characters."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    visible = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
+    return " ".join(unicodedata.normalize("NFKC", visible).split())
+
+
+def key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
+    """Why these keys (class id -> letter or digit, "" for none) cannot be given; names are of all classes."""
+    problems = [f"there is no class {class_id} in this project" for class_id in wanted if class_id not in names]
+    for class_id, key in wanted.items():
+        if key and not (len(key) == 1 and key.isalnum()):
+            problems.append(
+                f"{key!r} of {names.get(class_id, class_id)!r} is not one letter or digit"
+                + (" (punctuation belongs to commands)" if len(key) == 1 else "")
+            )
+    for key, times in Counter(key for key in wanted.values() if key).items():
+        if times > 1:
+            both = " and ".join(
+                repr(names.get(class_id, class_id)) for class_id, other in wanted.items() if other == key
+            )
+            problems.append(f"{key!r} is given to {both}: a key belongs to one class")
+    return problems

@@ -1,0 +1,75 @@
+"""What is known of a class besides its name and description, when a data set of another project brings it along.
+
+It is given to classes that an import adds, never to those that are there: what this project has of a key, a name or a
+place in lists stays, and what does not fit beside it is left out.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes.changes import MOST_EXAMPLES
+from annotator.store.classes.classes import KEYS, name_problem
+from annotator.store.database.database import Database
+
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """As of records.Class, in another project. position: orders the classes of the source; examples: sha256 of images.
+
+    Nothing of it has been checked."""
+
+    name: str
+    description: str = ""
+    key: str = ""
+    position: int = 0
+    heading: str = ""
+    colour: str = ""
+    synonyms: Sequence[str] = ()
+    examples: Sequence[str] = ()
+
+
+def give(db: Database, by: str, facts: Mapping[int, ClassFacts]) -> None:
+    """Give classes that were just added what the source says of them: class id -> facts. All is one change of their
+    history."""
+    with db.writing() as sql:
+        held: dict[int, tuple[str, int]] = {
+            class_id: (key, position)
+            for class_id, key, position in sql.execute("SELECT id, key, position FROM class").fetchall()
+        }
+        names = {name for (name,) in sql.execute("SELECT name FROM class UNION SELECT name FROM synonym").fetchall()}
+        wanted = {image for fact in facts.values() for image in fact.examples}
+        query = "SELECT sha256, id FROM image WHERE sha256 IN (SELECT value FROM json_each(?))"
+        id_of: dict[str, int] = dict(sql.execute(query, [json.dumps(sorted(wanted))]).fetchall())
+        keys = _keys(facts, {key for class_id, (key, _) in held.items() if class_id not in facts})
+        places = sorted(held[class_id][1] for class_id in facts)
+        order = sorted(facts, key=lambda class_id: (facts[class_id].position, held[class_id][1]))
+        changes: dict[int, dict[str, Any]] = {
+            class_id: {"key": keys[class_id], "position": place} for class_id, place in zip(order, places, strict=True)
+        }
+        for class_id, fact in facts.items():
+            synonyms = [name for name in dict.fromkeys(fact.synonyms) if name not in names and not name_problem(name)]
+            names |= set(synonyms)
+            examples = [id_of[image] for image in fact.examples if image in id_of]
+            changes[class_id] |= {"synonyms": synonyms, "examples": examples[:MOST_EXAMPLES]}
+            if fact.heading and not name_problem(fact.heading):
+                changes[class_id]["heading"] = fact.heading
+            if _COLOUR.fullmatch(fact.colour):
+                changes[class_id]["colour"] = fact.colour
+        class_changes.edit(db, by, changes)
+
+
+def _keys(facts: Mapping[int, ClassFacts], taken: set[str]) -> dict[int, str]:
+    """The key of each class: its own one, "" where it has none, a free one where its own is taken."""
+    keys: dict[int, str] = {}
+    for class_id, fact in facts.items():
+        if not fact.key or (len(fact.key) == 1 and fact.key.isalnum() and fact.key.lower() not in taken):
+            keys[class_id] = fact.key.lower()
+            taken.add(keys[class_id])
+    free = [key for key in KEYS if key not in taken]
+    return keys | {class_id: free.pop(0) if free else "" for class_id in facts if class_id not in keys}

@@ -1,0 +1,379 @@
+"""The history of classes: every change is one transaction and one row with what was before and after, and is undone as
+one.
+
+A row names only what the change has changed, class by class. An undo sets that back and undoes the decisions that were
+stored with the change. It is refused while a later change of the same class rests on it. The change that added the
+project's first classes is never undone: a project without classes has nothing to ask.
+"""
+
+import json
+import time
+import uuid as uuids
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError, several
+from annotator.store.classes import labels as class_labels
+from annotator.store.database.database import Database, new_id, newest_decision
+from annotator.store.labels.archived import Archive
+from annotator.store.labels.derivation import COMPLETE, LABELED
+
+State = dict[str, Any]
+"""What is kept of a class: COLUMNS, ARCHIVE, and the lists `synonyms` and `examples`."""
+
+COLUMNS = ("name", "description", "key", "position", "heading", "colour")
+ARCHIVE = ("archived", "archived_since", "merged_into", "merged_same")
+ADDED: tuple[State, State] = ({"archived": 1}, {"archived": 0})
+"""Before and after of an added class: classes are never removed, and undoing it archives the class."""
+_SELECT = """SELECT c.*,
+    c.kind = 'add' AND json_type(c.before, '$."' || (SELECT min(id) FROM class) || '"') IS NOT NULL AS is_first,
+    (SELECT id FROM class_change u WHERE u.undoes = c.id) AS undone_by,
+    (SELECT count(*) FROM decision d WHERE d.batch = c.batch AND c.batch != '') AS decisions FROM class_change c"""
+
+
+@dataclass(frozen=True)
+class ClassChange:
+    """One change of classes.
+
+    Attributes:
+        kind: Add, edit, merge, split, archive, restore or undo.
+        before, after: Class id -> what was changed of it, by the names of `State`.
+        decisions: How many cells it has answered (merge).
+        undoes: The change that it undoes; None for any other kind.
+        undone_by: The change that undid it; None while it holds.
+        is_first: It added the project's first classes.
+    """
+
+    id: int
+    uuid: str
+    kind: str
+    annotator: str
+    changed_at: float
+    before: dict[int, State]
+    after: dict[int, State]
+    decisions: int = 0
+    undoes: int | None = None
+    undone_by: int | None = None
+    is_first: bool = False
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether it holds and is of a kind that can be undone; later changes may still rest on it."""
+        return self.kind != "undo" and self.undone_by is None and not self.is_first
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a change is to do.
+
+    Attributes:
+        states: Every class as it is to be.
+        finish: Called with the connection when the classes are written, before labels follow.
+        batch: Of the decisions that `finish` stores; "": none.
+        undoes: The change that it undoes.
+    """
+
+    states: dict[int, State]
+    finish: Callable[[sqlite_utils.Database], None] | None = None
+    batch: str = ""
+    undoes: int | None = None
+
+
+def history(db: Database, limit: int | None = None) -> list[ClassChange]:
+    """The changes of classes, newest first; at most `limit`."""
+    return [_change(row) for row in db.rows(f"{_SELECT} ORDER BY c.id DESC LIMIT ?", [-1 if limit is None else limit])]
+
+
+def make_change(
+    db: Database, kind: str, by: str, uuid: str | None, plan: Callable[[sqlite_utils.Database, dict[int, State]], Plan]
+) -> ClassChange | None:
+    """Carry out a change in one transaction; labels, stages and disagreements follow.
+
+    Args:
+        uuid: Made where the person acted: the same one again changes nothing.
+        plan: Is given the connection and every class as it is; the states are its own to change.
+
+    Returns:
+        The change; None where nothing was to change, unless it is an undo, which is noted all the same.
+
+    Raises:
+        AnnotatorError: For names that two classes would have, and whatever `plan` raises; then nothing is changed.
+    """
+    name = uuid or str(uuids.uuid4())
+    with db.writing() as sql:
+        if stored := _rows(sql, "WHERE c.uuid = ?", name):
+            return stored[0]
+        before, archive = _read_states(sql), Archive(sql)
+        planned = plan(sql, deepcopy(before))
+        after = planned.states
+        if problems := _name_problems(after):
+            raise several("These names cannot be used:", problems)
+        _write_states(sql, before, after)
+        _note_return(sql, before, after)
+        if planned.finish:
+            planned.finish(sql)
+        _follow(sql, archive, before, after)
+        old, new = _differences(before, after)
+        if not new and planned.undoes is None:
+            return None
+        change_id = _insert(sql, name, kind, by, old, new, planned.batch, planned.undoes)
+        return _rows(sql, "WHERE c.id = ?", change_id)[0]
+
+
+def note_added(sql: sqlite_utils.Database, by: str, class_ids: Sequence[int]) -> None:
+    """Note that classes were just added."""
+    old, new = (dict.fromkeys(class_ids, state) for state in ADDED)
+    _insert(sql, str(uuids.uuid4()), "add", by, old, new)
+    reopen(sql)
+
+
+def note_described(sql: sqlite_utils.Database, by: str, before: Mapping[int, str], after: Mapping[int, str]) -> None:
+    """Note which classes (id -> description) were just given another one."""
+    changed = [class_id for class_id, text in before.items() if after[class_id] != text]
+    if changed:
+        old, new = ({class_id: {"description": texts[class_id]} for class_id in changed} for texts in (before, after))
+        _insert(sql, str(uuids.uuid4()), "edit", by, old, new)
+
+
+def reopen(sql: sqlite_utils.Database) -> None:
+    """Images that were complete have an open class again: a class was added."""
+    sql.execute("UPDATE image SET stage = ? WHERE stage = ?", [LABELED, COMPLETE])
+
+
+def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str | None = None) -> ClassChange:
+    """Undo a change of classes as a whole; returns the undo.
+
+    Args:
+        by: Who undoes it.
+        change_id: None: the newest that can be undone, whoever made it.
+
+    Raises:
+        AnnotatorError: There is none, where it was undone already, where a later change rests on it, and for the change
+            that added the project's first classes.
+    """
+    name = uuid or str(uuids.uuid4())
+
+    def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
+        change = _target(sql, change_id)
+        newest = newest_decision(sql)
+        for class_id, state in change.before.items():
+            gone = {"archived_since": newest, "key": ""} if state.get("archived") else {}
+            states[class_id] |= gone | state
+        _free_keys(states, change.before)
+        if not change.decisions:
+            return Plan(states, undoes=change.id)
+        [into_id] = {state["merged_into"] for state in change.after.values() if state.get("merged_into")}
+        return Plan(
+            states, lambda sql: class_labels.take_back_merged(sql, into_id, change.uuid, name, by), undoes=change.id
+        )
+
+    undone = make_change(db, "undo", by, name, plan)
+    assert undone is not None  # an undo is always noted
+    return undone
+
+
+def _target(sql: sqlite_utils.Database, change_id: int | None) -> ClassChange:
+    """The change to undo. Raises AnnotatorError where it cannot be."""
+    if change_id is None:
+        newest = _rows(
+            sql, "WHERE c.kind != 'undo' AND undone_by IS NULL AND NOT is_first ORDER BY c.id DESC LIMIT ?", 1
+        )
+        if not newest:
+            raise AnnotatorError("No change of classes is left to undo.")
+        return newest[0]
+    chosen = _rows(sql, "WHERE c.id = ?", change_id)
+    if not chosen:
+        raise AnnotatorError(
+            f"The history of classes has no change {change_id}. annotator classes history PROJECT lists all changes."
+        )
+    change = chosen[0]
+    if change.kind == "undo":
+        raise AnnotatorError(
+            f"Change {change_id} is the undo of change {change.undoes} and cannot be undone. Make the change again."
+        )
+    if change.undone_by:
+        raise AnnotatorError(f"Change {change_id} was undone already, by change {change.undone_by}.")
+    if change.is_first:
+        raise AnnotatorError(
+            f"Change {change_id} added the project's first classes and cannot be undone. "
+            "Rename or archive those that are not right."
+        )
+    later = [
+        other.id
+        for other in _rows(sql, "WHERE c.id > ? AND c.kind != 'undo' ORDER BY c.id", change_id)
+        if not other.undone_by and _rests_on(other, change)
+    ]
+    if later:
+        numbers = ", ".join(map(str, reversed(later)))
+        raise AnnotatorError(
+            f"Change {change_id} cannot be undone yet: later changes concern the same classes. Undo first: {numbers}."
+        )
+    return change
+
+
+def _rests_on(later: ClassChange, earlier: ClassChange) -> bool:
+    """Whether both changed the same of a class, or the later one archived, restored or merged it."""
+    return any(
+        later.after[class_id].keys() & (state.keys() - {"position"} | {"archived"})
+        for class_id, state in earlier.after.items()
+        if class_id in later.after
+    )
+
+
+def _read_states(sql: sqlite_utils.Database) -> dict[int, State]:
+    columns = (*COLUMNS, *ARCHIVE)
+    states: dict[int, State] = {
+        row[0]: dict(zip(columns, row[1:], strict=True)) | {"synonyms": [], "examples": []}
+        for row in sql.execute(f"SELECT id, {', '.join(columns)} FROM class ORDER BY id").fetchall()
+    }
+    for class_id, name in sql.execute("SELECT class_id, name FROM synonym ORDER BY name").fetchall():
+        states[class_id]["synonyms"].append(name)
+    for class_id, image_id in sql.execute("SELECT class_id, image_id FROM example ORDER BY place").fetchall():
+        states[class_id]["examples"].append(image_id)
+    return states
+
+
+def _write_states(sql: sqlite_utils.Database, before: dict[int, State], after: dict[int, State]) -> None:
+    changed = [class_id for class_id in after if before.get(class_id) != after[class_id]]
+    # Names, keys and synonyms are unique, and two classes may exchange theirs.
+    for class_id in changed:
+        sql.execute("UPDATE class SET name = 'class ' || id || char(0), key = '' WHERE id = ?", [class_id])
+        sql.execute("DELETE FROM synonym WHERE class_id = ?", [class_id])
+        sql.execute("DELETE FROM example WHERE class_id = ?", [class_id])
+    columns = (*COLUMNS, *ARCHIVE)
+    for class_id in changed:
+        state = after[class_id]
+        sql.execute(
+            f"UPDATE class SET {', '.join(f'{column} = ?' for column in columns)} WHERE id = ?",
+            [*(state[column] for column in columns), class_id],
+        )
+        sql.conn.executemany(
+            "INSERT INTO synonym (name, class_id) VALUES (?, ?)", [(name, class_id) for name in state["synonyms"]]
+        )
+        sql.conn.executemany(
+            "INSERT INTO example (class_id, image_id, place) VALUES (?, ?, ?)",
+            [(class_id, image_id, place) for place, image_id in enumerate(state["examples"])],
+        )
+
+
+def _note_return(sql: sqlite_utils.Database, before: dict[int, State], after: dict[int, State]) -> None:
+    """Note for how long the classes that come back were archived."""
+    newest = newest_decision(sql)
+    sql.conn.executemany(
+        "INSERT OR IGNORE INTO class_away (class_id, since_decision, until_decision) VALUES (?, ?, ?)",
+        [
+            (class_id, state["archived_since"], newest)
+            for class_id, state in before.items()
+            if state["archived"] and not after[class_id]["archived"]
+        ],
+    )
+
+
+def _follow(sql: sqlite_utils.Database, archive: Archive, before: dict[int, State], after: dict[int, State]) -> None:
+    """Take out the labels of classes that were archived, and put back those of classes that were restored."""
+    moved = {
+        class_id
+        for class_id, state in after.items()
+        if class_id in before and any(before[class_id][name] != state[name] for name in ARCHIVE)
+    }
+    for class_id in moved:
+        if after[class_id]["archived"]:
+            class_labels.take_out(sql, class_id)
+        elif before[class_id]["archived"]:
+            class_labels.put_back(sql, class_id)
+    if moved:
+        image_ids = class_labels.images_merged(sql, archive, moved) | class_labels.images_merged(
+            sql, Archive(sql), moved
+        )
+        class_labels.rebuild_images(sql, image_ids)
+        class_labels.set_stages(sql)
+    if after.keys() != before.keys():
+        reopen(sql)
+
+
+def _differences(before: dict[int, State], after: dict[int, State]) -> tuple[dict[int, State], dict[int, State]]:
+    old: dict[int, State] = {}
+    new: dict[int, State] = {}
+    for class_id, state in after.items():
+        was = before.get(class_id)
+        if was is None:
+            old[class_id], new[class_id] = ADDED
+        elif fields := [name for name in state if state[name] != was[name]]:
+            old[class_id], new[class_id] = ({name: of[name] for name in fields} for of in (was, state))
+    return old, new
+
+
+def _name_problems(states: dict[int, State]) -> list[str]:
+    """Names that two classes have; a class may have the names of those that were merged into it."""
+    holders: dict[str, int] = {}
+    problems: list[str] = []
+    for class_id, state in states.items():
+        holder = holders.setdefault(state["name"], class_id)
+        if holder != class_id:
+            away = "an archived class: restore it" if states[holder]["archived"] else "another class"
+            problems.append(f"{state['name']!r} is the name of {away}")
+    synonyms: dict[str, int] = {}
+    for class_id, state in states.items():
+        for name in state["synonyms"]:
+            holder = holders.get(name)
+            if holder is not None and class_id not in merged_chain(states, holder):
+                own = "its own name" if holder == class_id else "the name of a class"
+                problems.append(f"the synonym {name!r} of {state['name']!r} is {own}")
+            if synonyms.setdefault(name, class_id) != class_id:
+                problems.append(f"{name!r} is a synonym of {states[synonyms[name]]['name']!r} already")
+    return problems
+
+
+def merged_chain(states: dict[int, State], class_id: int) -> list[int]:
+    """The classes that a class was merged into, one after the other."""
+    chain: list[int] = []
+    while (into := states[class_id]["merged_into"]) and into not in chain:
+        chain.append(into)
+        class_id = into
+    return chain
+
+
+def _free_keys(states: dict[int, State], given: dict[int, State]) -> None:
+    """Take from all other classes the keys that these are given."""
+    keys = {state["key"] for state in given.values() if state.get("key")}
+    for class_id, state in states.items():
+        if class_id not in given and state["key"] in keys:
+            state["key"] = ""
+
+
+def _insert(
+    sql: sqlite_utils.Database,
+    name: str,
+    kind: str,
+    by: str,
+    old: dict[int, State],
+    new: dict[int, State],
+    batch: str = "",
+    undoes: int | None = None,
+) -> int:
+    return new_id(
+        sql.execute(
+            """INSERT INTO class_change (uuid, kind, annotator, changed_at, before, after, batch, undoes)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+            [name, kind, by, time.time(), json.dumps(old), json.dumps(new), batch, undoes],
+        )
+    )
+
+
+def _rows(sql: sqlite_utils.Database, where: str, value: object) -> list[ClassChange]:
+    return [_change(row) for row in sql.query(f"{_SELECT} {where}", [value])]
+
+
+def _change(row: dict[str, Any]) -> ClassChange:
+    before, after = (
+        {int(class_id): state for class_id, state in json.loads(row[name]).items()} for name in ("before", "after")
+    )
+    kept = {
+        name: row[name]
+        for name in ("id", "uuid", "kind", "annotator", "changed_at", "decisions", "undoes", "undone_by")
+    }
+    return ClassChange(before=before, after=after, is_first=bool(row["is_first"]), **kept)

@@ -1,0 +1,87 @@
+"""What patches of images say of the names of classes: one file for each few hundred images, in a folder of the wording.
+
+    predictions/names/<wording>/<first image>-<random>.npz    image_ids (n,), contents (n, 8), scores (n, C) float16
+
+Each row says of which content it was made, as features do (features/contents.py). A file that cannot be read is
+deleted; its images are looked at again.
+"""
+
+import shutil
+import uuid
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from annotator.indexing import positions
+from annotator.store.database.arrays import replacing
+from annotator.store.database.database import Database
+from annotator.store.features.contents import BYTES, ProjectContents
+
+
+class PatchScores:
+    """Those of one wording.
+
+    Attributes:
+        image_ids: (n,) int64, in the order in which they came.
+    """
+
+    def __init__(self, db: Database, wording: str, classes: int):
+        """Read what is there. classes: how many columns there are."""
+        self.wording = wording
+        self._db, self._folder, self._contents = db, db.paths.patch_scores(wording), ProjectContents(db)
+        self._ids: list[np.ndarray] = [np.zeros(0, np.int64)]
+        self._scores: list[np.ndarray] = [np.zeros((0, classes), np.float16)]
+        for path in sorted(self._folder.glob("*.npz")):
+            rows = _read(path, classes)
+            if rows is None:
+                path.unlink(missing_ok=True)
+                continue
+            ids, contents, scores = rows
+            same = (contents == self._contents.of(ids)).all(1)
+            self._ids.append(ids[same])
+            self._scores.append(scores[same])
+
+    @property
+    def image_ids(self) -> np.ndarray:
+        if len(self._ids) > 1:
+            self._ids = [np.concatenate(self._ids)]
+        return self._ids[0]
+
+    def add(self, image_ids: Sequence[int], scores: np.ndarray) -> None:
+        """Keep the scores (n, C) of more images. Raises DiskFull."""
+        ids, half = np.array(image_ids, np.int64), scores.astype(np.float16)
+        path = self._folder / f"{ids[0]}-{uuid.uuid4().hex[:8]}.npz"
+        with replacing(path, sync=False) as part, part.open("wb") as file:
+            np.savez(file, image_ids=ids, contents=self._contents.of(ids), scores=half)
+        self._ids.append(ids)
+        self._scores.append(half)
+
+    def aligned(self, image_ids: np.ndarray) -> np.ndarray:
+        """(N, C) float16 in the order of other images, nan where there is none."""
+        own, scores = self.image_ids, np.concatenate(self._scores)
+        self._scores = [scores]
+        rows, known = positions(image_ids, own, np.argsort(own, kind="stable"))
+        result = np.full((len(image_ids), scores.shape[1]), np.nan, np.float16)
+        result[known] = scores[rows[known]]
+        return result
+
+
+def _read(path: Path, classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Image ids, contents and scores of a file; None where it cannot be read."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            ids, contents, scores = (np.asarray(file[name]) for name in ("image_ids", "contents", "scores"))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    fits = contents.shape == (len(ids), BYTES) and scores.shape == (len(ids), classes)
+    return (ids, contents, scores) if fits else None
+
+
+def forget_others(db: Database, wording: str) -> None:
+    """Delete what was kept of other wordings."""
+    folder = db.paths.patch_scores(wording)
+    for other in folder.parent.iterdir() if folder.parent.exists() else ():
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)

@@ -1,0 +1,121 @@
+"""Arrays on disk: written under another name, then renamed, so that a reader finds a whole file or none.
+
+The probabilities of a run are one .npy (N, C) float16 that the page maps into memory. Features are in files of their
+own kind (features/).
+"""
+
+import mmap
+import os
+import tempfile
+import time
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from annotator.errors import DiskFull
+from annotator.store.database.project_identity import make_room
+from annotator.store.disk.durable import sync_folder
+from models.rows import Rows
+
+ROWS = 16_384  # written at once
+SCRATCH_FROM = 32_000_000  # bytes from which on a scratch array is a file
+
+
+@contextmanager
+def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
+    """A temporary path in the target's folder that becomes the target when the block ends well.
+
+    Args:
+        sync: False: after a power cut the target may be gone, but never in parts; for what is made again when it is
+            missing, and for all but the last of several files of one folder.
+
+    Raises:
+        DiskFull: The disk takes no more; the temporary file is removed, the old target stays as it was.
+    """
+    temporary = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.part"
+    try:
+        make_room(target.parent)
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        if sync:
+            sync_folder(target.parent)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise DiskFull(
+            f"{target} could not be written: {error.strerror or error}. Nothing of it was kept"
+            + ("; the file that was there before is as it was." if target.exists() else ".")
+            + "\n    Is the disk full, or the folder write-protected? Free some space and try again."
+        ) from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def sweep(folder: Path, older_than: float = 0.0, names: str = "**/.*") -> None:
+    """Remove what killed processes were in the middle of writing in a folder.
+
+    Args:
+        older_than: Seconds; younger files may belong to a process at work.
+        names: How the temporary files begin (a glob pattern); all of them, at any depth, unless told otherwise.
+    """
+    for part in folder.glob(f"{names}.part") if folder.exists() else ():
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime >= older_than:
+                part.unlink()
+
+
+def save_array(path: Path, array: np.ndarray, *, sync: bool = True) -> None:
+    """Write one .npy; sync as in `replacing`. Raises DiskFull."""
+    with replacing(path, sync=sync) as temporary, temporary.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+
+
+def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None:
+    """Write one .npy of what is read by rows (models.rows.Rows), a few at a time, so that memory does not grow with
+    them; sync as in `replacing`. Raises DiskFull."""
+    # Written, not mapped: pages of a mapped file count as memory of the process, and a full disk ends it with SIGBUS.
+    with replacing(path, sync=sync) as temporary, temporary.open("wb") as file:
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": rows.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, len(rows), ROWS):
+            file.write(np.ascontiguousarray(rows[start : start + ROWS], dtype).data)
+
+
+def scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
+    """A new array for what is large and seldom used: a mapped file without a name, which is gone with the array.
+
+    The system writes it out and takes its memory back when that is needed for something else. Small arrays, and all
+    where the disk has no room for them or the system offers no such files, are ordinary memory.
+    """
+    size = prod(shape) * np.dtype(dtype).itemsize
+    if size >= SCRATCH_FROM and hasattr(os, "posix_fallocate"):
+        with suppress(OSError):
+            make_room(folder)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                os.posix_fallocate(file.fileno(), 0, size)  # or a full disk would end the process with SIGBUS
+                return np.frombuffer(mmap.mmap(file.fileno(), size), dtype).reshape(shape)
+    return np.zeros(shape, dtype)
+
+
+def open_array(path: Path) -> np.ndarray:
+    """One .npy mapped into memory, read-only. Raises FileNotFoundError, or ValueError for a damaged file."""
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def let_go(array: object) -> None:
+    """Count what was read of a mapped array no longer as memory of this process; the array stays as it is.
+
+    Its pages stay in the system's cache, from where they are mapped again when they are next read.
+    """
+    base = array
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)

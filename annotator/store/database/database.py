@@ -1,0 +1,332 @@
+"""Opening project.db and the one door through which it is written.
+
+The page process and the worker process meet here. Every write takes the lock at once (BEGIN IMMEDIATE) and is short;
+large data is an array file (arrays.py) and a row that points at it. The modules beside this one (images, decisions,
+runs, ...) hold the SQL, one noun each, as functions of a `Database`.
+"""
+
+import atexit
+import json
+import sqlite3
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+import sqlite_utils
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.roles import Right
+from annotator.settings import DATABASE, Paths
+from annotator.store.database import authorization as acting
+from annotator.store.database import project_identity as place
+from annotator.store.database import read_only, upgrading
+from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.database.caches import Caches
+from annotator.store.disk.durable import make_folder
+from annotator.store.disk.private import make_private
+from annotator.store.schema import MIGRATIONS, STEPS
+
+BUSY_SECONDS = 30.0
+ROWS_AT_ONCE = 10_000  # that are tuples, before they are an array
+FOLD_SECONDS = 1.0  # that an ending process waits for readers
+USUAL_KB, MIGRATING_KB = 2_000, 200_000  # cache of one connection; the usual is SQLite's default
+
+
+_written: set[Path] = set()  # databases that this process wrote
+
+
+@atexit.register
+def fold() -> None:
+    """Move the write-ahead log of each project.db that this process wrote into it, so that a copy of it is complete.
+
+    Runs at every orderly end. Does nothing while another process uses the file, which does it at its own end.
+    """
+    for database in _written:
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {1000 * FOLD_SECONDS:.0f}")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def new_id(insert: sqlite3.Cursor) -> int:
+    """The id of the row that an INSERT has just added."""
+    assert insert.lastrowid is not None
+    return insert.lastrowid
+
+
+def newest_decision(sql: sqlite_utils.Database) -> int:
+    """The id of the newest decision, 0 without one."""
+    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+
+
+class Database:
+    """One project's database, safe to share between threads (each gets a connection of its own)."""
+
+    def __init__(self, project: Path, *, create: bool = False, file: str = DATABASE):
+        """Open the project in a folder, bringing an older one up to date.
+
+        Where the folder or the file may not be written it is only read (read_only.py); an older one is refused.
+
+        Args:
+            create: Make the folder and the file where there is none.
+            file: UNFINISHED while the project is being made (unfinished.py).
+
+        Raises:
+            AnnotatorError: There is no project there, when it is from a newer annotator, or when the file is not a
+                database.
+        """
+        self.paths = Paths(Path(project).resolve(), file)
+        if not read_only.is_there(self.paths) and not create:
+            raise AnnotatorError(
+                f"There is no project in {self.paths.project} (no project.db in it).\n"
+                f"    Make one with: annotator init {project} --images FOLDER"
+            )
+        self.caches = Caches()
+        self._threads = threading.local()
+        self._connections: WeakSet[sqlite_utils.Database] = WeakSet()  # of all threads; one ends with its thread
+        self._is_closed = False
+        self.read_only = read_only.is_read_only(self.paths)
+        place.forget(self.paths.project)  # this process may have had another one open there
+        try:
+            if self.read_only:
+                self._refuse_other_versions()
+                return
+            make_folder(self.paths.project, 0o700)
+            self._migrate()
+            make_private(self.paths.project)
+            if place.has_moved(self.sql, self.paths.project):
+                with self.writing() as sql:
+                    place.follow(sql, self.paths.project)
+            place.remember(self.paths.project, self.paths.database)
+        except OSError as error:
+            raise AnnotatorError(f"The project folder {self.paths.project} cannot be used: {error}.") from error
+        except sqlite3.DatabaseError as error:
+            raise _readable_error(error, self.paths.database) from error
+
+    @property
+    def sql(self) -> sqlite_utils.Database:
+        """This thread's connection; for modules of the store only."""
+        connection = getattr(self._threads, "connection", None)
+        if connection is None:
+            if self._is_closed:
+                raise AnnotatorError(f"The project {self.paths.project} was closed. Open it again to go on.")
+            connection = self._threads.connection = self._connect()
+            self._connections.add(connection)
+        return connection
+
+    def close(self) -> None:
+        """Close the connections of all threads and free the caches; for when no thread is in the middle of a query."""
+        self._is_closed = True
+        self._threads = threading.local()
+        for connection in list(self._connections):
+            connection.conn.close()
+        self.caches.clear()
+
+    def rows(self, statement: str, parameters: Any = ()) -> list[dict[str, Any]]:
+        """All rows of a SELECT as dicts. Raises AnnotatorError instead of sqlite3's errors."""
+        try:
+            return list(self.sql.query(statement, parameters))
+        except sqlite3.DatabaseError as error:
+            raise _readable_error(error, self.paths.database) from error
+
+    def tuples(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        """All rows of a SELECT as plain tuples: for many thousands of them. Raises AnnotatorError like `rows`."""
+        try:
+            return self.sql.execute(statement, parameters).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise _readable_error(error, self.paths.database) from error
+
+    def each(self, statement: str, parameters: Any = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a SELECT one after the other, never all in memory. Raises AnnotatorError like `rows`."""
+        try:
+            cursor = self.sql.execute(statement, parameters)
+            while rows := cursor.fetchmany(ROWS_AT_ONCE):
+                yield from rows
+        except sqlite3.DatabaseError as error:
+            raise _readable_error(error, self.paths.database) from error
+
+    def numbers(self, statement: str, parameters: Any = ()) -> np.ndarray:
+        """All rows of a SELECT of whole numbers, (n, columns) int64, 8 bytes each: for millions of them."""
+        blocks: list[np.ndarray] = []
+        try:
+            cursor = self.sql.execute(statement, parameters)
+            while rows := cursor.fetchmany(ROWS_AT_ONCE):
+                blocks.append(np.array(rows, np.int64))
+            return np.concatenate(blocks) if blocks else np.zeros((0, len(cursor.description)), np.int64)
+        except sqlite3.DatabaseError as error:
+            raise _readable_error(error, self.paths.database) from error
+
+    def value(self, statement: str, parameters: Any = ()) -> Any:
+        """The first column of the first row of a SELECT, None where there is no row."""
+        try:
+            row = self.sql.execute(statement, parameters).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise _readable_error(error, self.paths.database) from error
+        return row[0] if row else None
+
+    @contextmanager
+    def writing(self, *, durable: bool = True, right: Right = Right.OWN) -> Generator[sqlite_utils.Database]:
+        """The one door to writing: all of the block, or nothing of it, is kept; inside another such block, of that one.
+
+        The lock is taken at once, because a transaction that reads first and writes later fails at once beside
+        another writer, whatever the timeout.
+
+        Args:
+            durable: False: does not wait for the disk. A power cut may undo it, a crash of this program never does; for
+                data that is out of date after a power cut anyway, such as leases.
+            right: What the person needs on whose behalf this thread writes (acting.py); of nested blocks the outermost
+                says it.
+
+        Raises Forbidden, DiskFull, ProjectMoved, or AnnotatorError for the rest of sqlite3's errors and for a project
+        that may not be written.
+        """
+        self.refuse_read_only()
+        place.check(self.paths.project)
+        _written.add(self.paths.database)
+        sql = self.sql
+        outer: bool | None = getattr(self._threads, "durable", None)  # of the block around this one
+        if outer is not None:
+            if durable and not outer:
+                raise RuntimeError("A durable block of writing stands inside one that does not wait for the disk.")
+            yield sql
+            return
+        try:
+            sql.conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            sql.conn.execute("BEGIN IMMEDIATE")
+            self._threads.durable = durable
+            try:
+                acting.check(sql, right)
+                yield sql
+                sql.conn.execute("COMMIT")
+            except BaseException:
+                if sql.conn.in_transaction:
+                    sql.conn.execute("ROLLBACK")
+                raise
+            finally:
+                self._threads.durable = None
+        except sqlite3.DatabaseError as error:
+            raise _readable_error(error, self.paths.database) from error
+
+    def require(self, right: Right) -> None:
+        """Raises Forbidden when whoever this thread acts for has not this right (acting.py); for what writes later, or
+        elsewhere: an import, an export."""
+        acting.check(self.sql, right)
+
+    def refuse_read_only(self) -> None:
+        """Raises AnnotatorError for a read-only project; for code that writes more than the database."""
+        if self.read_only:
+            raise read_only.refusal(self.paths)
+
+    @contextmanager
+    def reading(self) -> Generator[sqlite_utils.Database]:
+        """Several SELECTs on one snapshot; inside another such block, on its snapshot."""
+        sql = self.sql
+        if sql.conn.in_transaction:
+            yield sql
+            return
+        sql.conn.execute("BEGIN")
+        try:
+            yield sql
+        finally:
+            sql.conn.execute("ROLLBACK")
+
+    def moment(self) -> tuple[int, int, int]:
+        """What is the same again in this thread as long as nothing was written to the project, here or elsewhere."""
+        connection = self.sql.conn
+        return id(connection), connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
+
+    def setting(self, key: str, default: Any = None) -> Any:
+        """A project-wide setting (any JSON value); the default also for one that is no JSON (store/database/invalid_rows.py)."""
+        text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
+        return default if text is None else json.loads(text)
+
+    def set_setting(self, key: str, value: Any, right: Right = Right.OWN) -> None:
+        with self.writing(right=right) as sql:
+            sql.execute(
+                "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                [key, json.dumps(value)],
+            )
+
+    def _connect(self) -> sqlite_utils.Database:
+        place.check(self.paths.project)
+        if self.read_only:
+            return sqlite_utils.Database(read_only.connect(self.paths))
+        # A thread of Streamlit's may be gone before its connection is collected elsewhere: hence check_same_thread.
+        connection = sqlite3.connect(
+            self.paths.database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        # FULL, not NORMAL: acknowledged decisions survive a power cut too. The page never waits for it.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return sqlite_utils.Database(connection)
+
+    def _refuse_other_versions(self) -> None:
+        self._refuse_newer()
+        if pending := MIGRATIONS.pending(self.sql):
+            raise AnnotatorError(
+                f"{self.paths.database} is from an older annotator (without step {pending[0].name}) and would have to "
+                f"be brought up to date, but {self.paths.project} may not be written.\n    {read_only.ELSEWHERE}"
+            )
+
+    def _migrate(self) -> None:
+        self._refuse_newer()
+        if not MIGRATIONS.pending(self.sql):
+            return
+        # Three processes may open a new file at once: the lock makes the later ones wait and then find nothing to do.
+        # Steps that rewrite a table need foreign keys off, which cannot be changed inside a transaction, and a large
+        # cache for the indexes: with SQLite's usual 2 MB, two million unordered uuids read and write the disk each.
+        self.sql.conn.execute("PRAGMA foreign_keys = OFF")
+        self.sql.conn.execute(f"PRAGMA cache_size = -{MIGRATING_KB}")
+        try:
+            with self.writing() as sql:
+                is_old = self.paths.file == DATABASE and MIGRATIONS.applied(sql) and MIGRATIONS.pending(sql)
+                if is_old:  # asked under the lock, so that one process keeps one copy; it is read beside the lock
+                    database_copy.keep(self.paths.database, "upgrade")
+                upgrading.apply(sql, self.paths.database)
+                broken = sql.execute("PRAGMA foreign_key_check").fetchall()
+                if broken:
+                    raise AnnotatorError(
+                        f"{self.paths.database} could not be brought up to date: {len(broken):,} rows point at rows "
+                        f"that are not there (the first in table {broken[0][0]}). Nothing was changed.\n"
+                        "    Was the file edited by hand? Restore it from a copy."
+                    )
+        finally:
+            self.sql.conn.execute("PRAGMA foreign_keys = ON")
+            self.sql.conn.execute(f"PRAGMA cache_size = -{USUAL_KB}")
+
+    def _refuse_newer(self) -> None:
+        known = {step.__name__ for step in STEPS}
+        newer = sorted(step.name for step in MIGRATIONS.applied(self.sql) if step.name not in known)
+        if newer:
+            raise AnnotatorError(
+                f"{self.paths.database} is from a newer annotator (step {newer[-1]}; this one knows "
+                f"{max(known)}).\n    Upgrade with: pip install -U multilabel-annotator"
+            )
+
+
+def _readable_error(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:
+    text = str(error)
+    if "disk is full" in text or "disk I/O" in text:
+        return DiskFull(
+            f"{path} could not be written: {text}. Nothing of this step was kept; everything saved before is safe.\n"
+            "    Free some space on this disk and try again."
+        )
+    if "not a database" in text or "malformed" in text:
+        return AnnotatorError(
+            f"{path} cannot be read as a project: {text}.\n"
+            "    Is it another kind of file, or damaged? Restore it from a copy, or make a new project beside it."
+        )
+    if "locked" in text:
+        return AnnotatorError(
+            f"{path} stayed locked by another process for {BUSY_SECONDS:.0f} seconds. Try again; if it stays so, look "
+            "for a program that keeps the file open (a database browser, a backup)."
+        )
+    if "unable to open" in text:
+        return AnnotatorError(f"{path} cannot be opened: {text}. Check the rights on the folder and the file.")
+    if "readonly" in text:
+        return AnnotatorError(f"{path} may not be written: {text}. Check the rights on the folder and the file.")
+    return AnnotatorError(f"{path}: {text}.")

@@ -1,0 +1,65 @@
+"""The worker's row: its state, progress, last heartbeat and last error; and the end of its log."""
+
+import os
+import time
+
+from annotator.records import WorkerState
+from annotator.settings import WORKER_SILENT_SECONDS
+from annotator.store.database.database import Database
+from annotator.store.disk.open_files import open_file
+
+
+def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
+    """Record the state of this process, the worker: `done` of `of` steps."""
+    with db.writing(durable=False) as sql:
+        sql.execute(
+            'UPDATE worker SET pid = ?, state = ?, done = ?, "of" = ?, heartbeat_at = ? WHERE id = 1',
+            [os.getpid(), state, done, of, time.time()],
+        )
+
+
+def note_error(db: Database, error: str) -> None:
+    """Keep the last error in full; an empty text clears it."""
+    with db.writing() as sql:
+        sql.execute(
+            "UPDATE worker SET last_error = ?, last_error_at = ? WHERE id = 1", [error, time.time() if error else None]
+        )
+
+
+def worker_state(db: Database) -> WorkerState:
+    """The worker's last report, and whether it is alive."""
+    row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
+    recent = bool(row["heartbeat_at"]) and time.time() - row["heartbeat_at"] < WORKER_SILENT_SECONDS
+    alive = recent and row["state"] not in ("stopped", "not started") and exists(row["pid"])
+    return WorkerState(**row, alive=alive)
+
+
+def log_end(db: Database, most: int) -> bytes:
+    """The last `most` bytes of the log of the worker that the app started; b"" where there is none.
+
+    A link in its place is not followed: a project may come from somebody else, and point at anything.
+    """
+    path = db.paths.worker_log
+    try:
+        if path.is_symlink():
+            return b""
+        with open_file(path) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+            return file.read(most)
+    except OSError:
+        return b""
+
+
+def exists(pid: int | None) -> bool:
+    """Whether a process of this machine is there."""
+    if not pid:
+        return False
+    if os.name == "nt":  # signal 0 would end the process there; the heartbeat has to suffice
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,38 @@
+"""Invalid rows (a file edited by hand, a bug of another version): readers leave them out, this module reports them.
+
+Readers use the conditions below, so that one bad row never stops a training or a page.
+"""
+
+from annotator.store.database.database import Database
+
+STATES, SURE = "IN (1, -1, 0)", "IN (1, -1)"  # valid states of a label; of an auto-accepted cell
+
+_LABELS = f"""FROM label l WHERE l.state NOT {STATES}
+    OR l.class_id NOT IN (SELECT id FROM class) OR NOT EXISTS (SELECT 1 FROM image WHERE id = l.image_id)
+    OR NOT EXISTS (SELECT 1 FROM decision WHERE id = l.decision_id)"""
+
+
+def labels(db: Database) -> str:
+    """The invalid labels, in a sentence; "" where there are none. Reads all labels."""
+    count = db.value(f"SELECT count(*) {_LABELS}")
+    if not count:
+        return ""
+    image, class_, state = db.tuples(f"SELECT l.image_id, l.class_id, l.state {_LABELS} LIMIT 1")[0]
+    return (
+        f"{count:,} {'label' if count == 1 else 'labels'} with a state, class, image or decision that does not exist "
+        f"(the first: image {image!r}, class {class_!r}, state {state!r})"
+    )
+
+
+def accepted(db: Database) -> str:
+    """The auto-accepted cells with an invalid state, in a sentence; "" where there are none."""
+    count = db.value(f"SELECT count(*) FROM accepted WHERE state NOT {SURE}")
+    if not count:
+        return ""
+    return f"{count:,} {'cell' if count == 1 else 'cells'} accepted automatically with a state that does not exist"
+
+
+def settings(db: Database) -> list[str]:
+    """The settings that are not JSON, one sentence each."""
+    rows = db.tuples("SELECT key FROM setting WHERE NOT json_valid(value) ORDER BY key")
+    return [f"setting {key!r}: it is no JSON, so its default holds" for (key,) in rows]

@@ -1,0 +1,100 @@
+"""Requests to the worker, as rows: after a crash the next worker continues with them."""
+
+import time
+from collections.abc import Sequence
+
+from annotator.records import Job
+from annotator.roles import Right
+from annotator.settings import RUNS_KEPT
+from annotator.store.database.database import Database
+
+ATTEMPTS = 3
+
+
+def ask_training(db: Database) -> None:
+    """Request a training now, even without new decisions or with few labels."""
+    with db.writing(right=Right.REVIEW) as sql:
+        sql.execute("INSERT INTO job (kind, asked_at) VALUES ('train', ?)", [time.time()])
+
+
+def ask_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None:
+    """Request a heat map; a repeated request changes nothing but the order, one after a failure tries again."""
+    with db.writing(right=Right.LOOK) as sql:
+        sql.execute(
+            """INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET asked_at = excluded.asked_at""",
+            [run_id, image_id, class_id, time.time()],
+        )
+
+
+def training_asked(db: Database) -> bool:
+    """Whether a requested training has not started."""
+    return bool(db.value("SELECT 1 FROM job WHERE kind = 'train' AND state = 'waiting'"))
+
+
+def claim(db: Database, kind: str, limit: int = 8) -> list[Job]:
+    """Take waiting jobs of one kind, the newest request first: a person is looking at that one now."""
+    if not db.value("SELECT 1 FROM job WHERE kind = ? AND state = 'waiting'", [kind]):
+        return []
+    with db.writing() as sql:
+        rows = list(
+            sql.query(
+                """SELECT id, kind, run_id, image_id, class_id FROM job
+                WHERE kind = ? AND state = 'waiting' ORDER BY asked_at DESC LIMIT ?""",
+                [kind, limit],
+            )
+        )
+        sql.conn.executemany(
+            "UPDATE job SET state = 'running', attempts = attempts + 1 WHERE id = ?", [(row["id"],) for row in rows]
+        )
+    return [Job(**row) for row in rows]
+
+
+def finish(db: Database, job: Job) -> None:
+    with db.writing() as sql:
+        sql.execute("DELETE FROM job WHERE id = ?", [job.id])
+
+
+def put_back(db: Database, jobs: Sequence[Job]) -> None:
+    """Let claimed jobs wait again, as if they had not been claimed: the worker was told to end."""
+    with db.writing() as sql:
+        sql.conn.executemany(
+            "UPDATE job SET state = 'waiting', attempts = attempts - 1 WHERE id = ?", [(job.id,) for job in jobs]
+        )
+
+
+def fail(db: Database, job: Job, error: str) -> None:
+    """Record why the job failed; a repeated request tries it again, three times in all."""
+    with db.writing() as sql:
+        sql.execute("UPDATE job SET state = 'failed', error = ? WHERE id = ?", [error, job.id])
+
+
+def requeue(db: Database) -> None:
+    """Return the running jobs of a killed worker to the queue; fail those that three workers died over."""
+    with db.writing() as sql:
+        sql.execute(
+            "UPDATE job SET state = 'waiting' WHERE state = 'running' AND attempts < ?",
+            [ATTEMPTS],
+        )
+        sql.execute(
+            "UPDATE job SET state = 'failed', error = 'the worker died over it three times' WHERE state = 'running'"
+        )
+
+
+def forget_heatmaps(db: Database) -> None:
+    """Delete requests for heat maps of runs that are not kept any more."""
+    with db.writing() as sql:
+        sql.execute(
+            """DELETE FROM job WHERE kind = 'heatmap' AND run_id NOT IN
+            (SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?)""",
+            [RUNS_KEPT],
+        )
+
+
+def heatmap_error(db: Database, run_id: int, image_id: int, class_id: int) -> str | None:
+    """Why this heat map could not be made; None without a failure."""
+    return db.value(
+        """SELECT error FROM job WHERE kind = 'heatmap' AND state = 'failed'
+        AND run_id = ? AND image_id = ? AND class_id = ?""",
+        [run_id, image_id, class_id],
+    )

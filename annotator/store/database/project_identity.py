@@ -1,0 +1,85 @@
+"""Detecting that a project was moved, replaced or deleted: while it is open, so that nothing is written to the wrong
+place, and when it is opened, so that the images that lie inside of it are found.
+
+Without the first, SQLite would go on writing to the open file under its new name, or to a deleted one, and folders
+would be made again at the old place.
+"""
+
+import json
+from pathlib import Path
+
+import sqlite_utils
+
+from annotator.errors import ProjectMoved
+from annotator.settings import IMPORTED
+from annotator.store.disk.durable import make_folder
+from annotator.store.pictures.files import escaped, is_there
+
+HOME = "home"  # setting: the project's folder (escaped) when images inside of it were last registered or followed
+
+_opened: dict[Path, tuple[Path, tuple[int, int]]] = {}  # project folder -> its database, and that file's identity
+
+
+def remember(project: Path, database: Path) -> None:
+    """Record the identity of a project that has just been opened."""
+    _opened[project] = database, _identity(database)
+
+
+def forget(project: Path) -> None:
+    """Drop the recorded identity: another project may be opened in this folder."""
+    _opened.pop(project, None)
+
+
+def check(project: Path) -> None:
+    """Raises ProjectMoved when the project that was opened in this folder is not there any more."""
+    if project not in _opened:
+        return
+    database, identity = _opened[project]
+    try:
+        if _identity(database) == identity:
+            return
+        what = "another one lies there now"
+    except FileNotFoundError:
+        what = f"there is no {database.name} in it now"
+    except OSError as error:
+        what = f"it cannot be looked at: {error.strerror}"
+    raise ProjectMoved(
+        f"The project was moved, replaced or deleted while it was open: {project} ({what}). Nothing of this step was "
+        "stored; what was saved before lies where the project lies now.\n"
+        "    End this program (Ctrl+C) and start it again with the folder's new name. What a page has not saved yet "
+        "stays in the browser and is sent then."
+    )
+
+
+def make_room(folder: Path) -> None:
+    """Make a folder and its parents. Raises ProjectMoved instead of making the folder of a moved project; OSError."""
+    for project in folder.parents:
+        check(project)
+    make_folder(folder)
+
+
+def is_inside(project: Path, folder: Path) -> bool:
+    """Whether a folder of images lies in the project: what was unpacked or downloaded."""
+    return folder.is_relative_to(project / IMPORTED)
+
+
+def has_moved(sql: sqlite_utils.Database, project: Path) -> bool:
+    """Whether images inside the project are known by the path that it had elsewhere."""
+    row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
+    return row is not None and row[0] != json.dumps(escaped(str(project)))
+
+
+def follow(sql: sqlite_utils.Database, project: Path) -> None:
+    """Give folders inside a project that was moved or copied the path they have now, where they came along."""
+    row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
+    before, here = json.loads(row[0]), escaped(str(project))
+    for id_, path in sql.execute("SELECT id, path FROM folder").fetchall():
+        moved = f"{here}{path[len(before) :]}"
+        if path.startswith(f"{before}/{IMPORTED}/") and is_there(moved, ""):
+            sql.execute("UPDATE OR IGNORE folder SET path = ? WHERE id = ?", [moved, id_])
+    sql.execute("UPDATE setting SET value = ? WHERE key = ?", [json.dumps(here), HOME])
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    facts = path.stat()
+    return facts.st_dev, facts.st_ino

@@ -1,0 +1,70 @@
+"""Whole copies of project.db, made by SQLite's online backup while others go on writing.
+
+The copy is one file without a write-ahead log: https://www.sqlite.org/backup.html. Copies that are kept before a change
+lie in `copies/` of the project, the newest few of each reason.
+"""
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from annotator.errors import DiskFull
+from annotator.store.database.arrays import replacing, sweep
+
+Progress = Callable[[int, int], None]
+PAGES = 4096  # copied between two calls of the progress
+KEPT = 3  # copies of one reason
+RESERVE = 100_000_000  # bytes that stay free
+FOLDER = "copies"
+ABANDONED_AFTER = 3600.0  # seconds
+
+
+def copy(source: Path, target: Path, progress: Progress | None = None) -> None:
+    """Write a copy of one moment to `target`, synced. Raises DiskFull, sqlite3.DatabaseError.
+
+    Args:
+        progress: Called with (pages done, of how many); what it raises ends the copying.
+    """
+    with (
+        closing(sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)) as opened,
+        closing(sqlite3.connect(target)) as written,
+    ):
+        # One read transaction: without it, a write of another process makes the backup begin again, and beside people
+        # who decide every second that of a large file would never end.
+        opened.execute("BEGIN")
+        opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        opened.backup(written, pages=PAGES, progress=lambda _, left, of: progress(of - left, of) if progress else None)
+        written.execute("PRAGMA journal_mode = DELETE")
+
+
+def check_room(folder: Path, size: int, what: str) -> None:
+    """Raises DiskFull where so many bytes do not fit."""
+    free = shutil.disk_usage(folder).free
+    if size + RESERVE > free:
+        raise DiskFull(
+            f"{what} needs {size:,} bytes in {folder} besides the {RESERVE:,} that stay free; {free:,} are free. "
+            "Nothing was changed.\n    Free some space and try again."
+        )
+
+
+def keep(database: Path, reason: str, progress: Progress | None = None) -> Path:
+    """A copy in `copies/` from before a change, named by the reason and the time; older ones of the reason go.
+
+    Raises:
+        DiskFull: Before anything is written where there is no room.
+    """
+    log = database.with_name(f"{database.name}-wal")
+    size = database.stat().st_size + (log.stat().st_size if log.exists() else 0)
+    check_room(database.parent, size, f"A copy of {database.name} before the {reason}")
+    folder = database.parent / FOLDER
+    sweep(folder, ABANDONED_AFTER, ".*")
+    kept = folder / f"{reason}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns() % 10**9:09}.db"
+    with replacing(kept) as temporary:
+        temporary.touch(0o600)
+        copy(database, temporary, progress)
+    for old in sorted(folder.glob(f"{reason}-*.db"))[:-KEPT]:
+        old.unlink(missing_ok=True)
+    return kept

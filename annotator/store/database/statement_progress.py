@@ -1,0 +1,42 @@
+"""Long statements that can be watched and ended: SQLite calls back while it works, and what the call raises ends it."""
+
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+
+INSTRUCTIONS = 500_000  # of SQLite between two calls: a few hundredths of a second
+
+
+@contextmanager
+def watched(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Generator[None]:
+    """While the block runs, `beat` is called again and again during its statements.
+
+    Args:
+        beat: What it raises, Ctrl+C too, ends the statement and is raised by the block; a transaction is rolled back.
+    """
+    raised: list[BaseException] = []
+
+    def called() -> int:
+        if raised:  # the rollback goes on
+            return 0
+        try:
+            beat()
+        except BaseException as error:  # SQLite would swallow it
+            raised.append(error)
+        return bool(raised)
+
+    sql.conn.set_progress_handler(called, INSTRUCTIONS)
+    try:
+        yield
+    except (sqlite3.OperationalError, AnnotatorError) as error:
+        if raised:
+            raise raised[0] from None
+        if "interrupted" in str(error):  # Ctrl+C came before the first line of `called`
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        sql.conn.set_progress_handler(None, 0)

@@ -1,0 +1,1 @@
+"""disk: to be described."""

@@ -1,0 +1,190 @@
+"""What was brought into a folder of a project from an archive or an address, so that it can be gone on with.
+
+A small SQLite file in that folder, hidden and readable by its owner only: which entry of the source became which file,
+and in which state the entry was (size and checksum or version). Memory does not grow with the number of entries.
+A pass goes over all entries of the source; what it has not met is gone from the source, and its file stays. A file that
+an earlier pass brought may be an image of the project: a newer one lies aside until the import is carried out.
+"""
+
+import os
+import sqlite3
+import unicodedata
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from filelock import FileLock, Timeout
+
+from annotator.errors import AlreadyRunning
+from annotator.store.disk.private import OTHERS
+
+MANIFEST = ".manifest.db"
+LOCK = ".manifest.lock"
+OWN = (MANIFEST, f"{MANIFEST}-wal", f"{MANIFEST}-shm", LOCK)
+# Where the file of an entry is: nowhere yet, under its name, aside, or nowhere yet while an older one has its name.
+WANTED, THERE, ASIDE, AGAIN = 0, 1, 2, 3
+AT_ONCE = 500  # entries in one transaction: what a kill may have to fetch again
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- folded: two paths that some file system takes for one have the same; state: 0 wanted, 1 there, 2 aside,
+-- 3 wanted again
+-- pass: the last that met it
+CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, path TEXT NOT NULL, folded TEXT NOT NULL UNIQUE,
+    bytes INTEGER NOT NULL, stamp TEXT NOT NULL, state INTEGER NOT NULL, pass INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS entry_by_pass ON entry (pass, state);
+CREATE INDEX IF NOT EXISTS entry_aside ON entry (key) WHERE state = 2;
+"""
+
+
+class Entry(NamedTuple):
+    """One entry of a source. path: of its file in the folder; bytes: -1 while they are not known."""
+
+    key: str
+    path: str
+    bytes: int
+    stamp: str
+    state: int
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether its file has not come yet."""
+        return self.state in (WANTED, AGAIN)
+
+
+class Manifest:
+    """The manifest of one folder, for one thread; use `opened`."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        file = folder / MANIFEST
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o777 & ~OTHERS))
+        self._sql = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL"):
+            self._sql.execute(f"PRAGMA {pragma}").fetchall()
+        self._sql.executescript(_TABLES)
+        self._pass = int(self.fact("pass") or 0)
+        self._waiting = 0
+
+    def fact(self, name: str) -> str:
+        """A fact about the source, "" where it was never kept."""
+        row = self._sql.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
+        return row[0] if row else ""
+
+    def keep_fact(self, name: str, value: str) -> None:
+        """Keep a fact about the source."""
+        self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])
+
+    def begin_pass(self) -> None:
+        """Begin to go over the entries of the source."""
+        self._pass += 1
+        self.keep_fact("pass", str(self._pass))
+
+    def entry(self, key: str) -> Entry | None:
+        """What is known of an entry of the source."""
+        row = self._sql.execute("SELECT key, path, bytes, stamp, state FROM entry WHERE key = ?", [key]).fetchone()
+        return Entry(*row) if row else None
+
+    def is_met(self, key: str) -> bool:
+        """Whether this pass has met this entry already: a source may hold two of one name."""
+        row = self._sql.execute("SELECT pass FROM entry WHERE key = ?", [key]).fetchone()
+        return bool(row) and row[0] == self._pass
+
+    def free_path(self, key: str, path: str) -> str:
+        """The path for an entry: this one, or with ~2, ~3, ... before its ending where another entry has it."""
+        stem, dot, ending = path.rpartition(".")
+        if not dot or "/" in ending or not stem or stem.endswith("/"):
+            stem, ending = path, ""
+        number, candidate = 1, path
+        while self._holder(candidate) not in (None, key):
+            number += 1
+            candidate = f"{stem}~{number}{dot}{ending}" if ending else f"{path}~{number}"
+        return candidate
+
+    def keep(self, entry: Entry) -> None:
+        """Keep what is known of an entry, which this pass has met. Transactions hold AT_ONCE of them."""
+        if not self._waiting:
+            self._sql.execute("BEGIN")
+        self._sql.execute(
+            """INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET path = excluded.path,
+            folded = excluded.folded, bytes = excluded.bytes, stamp = excluded.stamp, state = excluded.state,
+            pass = excluded.pass""",
+            [entry.key, entry.path, _folded(entry.path), entry.bytes, entry.stamp, entry.state, self._pass],
+        )
+        self._waiting += 1
+        if self._waiting >= AT_ONCE:
+            self.commit()
+
+    def commit(self) -> None:
+        """End the transaction of `keep`."""
+        if self._waiting:
+            self._sql.execute("COMMIT")
+            self._waiting = 0
+
+    def waiting(self, number: int, after: str) -> list[Entry]:
+        """The next entries that this pass has met and whose file has not come, in the order of their keys."""
+        # "+": in that order the table itself lies, which is then gone through once for all pages.
+        rows = self._sql.execute(
+            """SELECT key, path, bytes, stamp, state FROM entry WHERE +pass = ? AND state IN (0, 3) AND key > ?
+            ORDER BY key LIMIT ?""",
+            [self._pass, after, number],
+        )
+        return [Entry(*row) for row in rows]
+
+    def aside(self, number: int) -> list[Entry]:
+        """The first entries whose file lies aside."""
+        query = "SELECT key, path, bytes, stamp, state FROM entry WHERE state = 2 ORDER BY key LIMIT ?"
+        return [Entry(*row) for row in self._sql.execute(query, [number])]
+
+    def aside_count(self) -> int:
+        """How many files lie aside."""
+        return self._sql.execute("SELECT count(*) FROM entry WHERE state = 2").fetchone()[0]
+
+    def put_in_place(self, entries: Sequence[Entry]) -> None:
+        """Keep that the files of these entries are no longer aside."""
+        self._sql.execute("BEGIN")
+        self._sql.executemany("UPDATE entry SET state = 1 WHERE key = ?", [[entry.key] for entry in entries])
+        self._sql.execute("COMMIT")
+
+    def counts(self) -> tuple[int, int]:
+        """Entries that this pass has met, and the sum of their known bytes."""
+        query = "SELECT count(*), coalesce(sum(max(bytes, 0)), 0) FROM entry WHERE pass = ?"
+        return self._sql.execute(query, [self._pass]).fetchone()
+
+    def gone(self, shown: int) -> tuple[int, list[str]]:
+        """Entries that this pass has not met: how many, and the first of their paths."""
+        count = self._sql.execute("SELECT count(*) FROM entry WHERE pass != ?", [self._pass]).fetchone()[0]
+        query = "SELECT path FROM entry WHERE pass != ? ORDER BY key LIMIT ?"
+        return count, [row[0] for row in self._sql.execute(query, [self._pass, shown])]
+
+    def close(self) -> None:
+        """Keep what waits, and close the file."""
+        self.commit()
+        self._sql.close()
+
+    def _holder(self, path: str) -> str | None:
+        row = self._sql.execute("SELECT key FROM entry WHERE folded = ?", [_folded(path)]).fetchone()
+        return row[0] if row else None
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFKC", path).casefold()
+
+
+@contextmanager
+def opened(folder: Path) -> Generator[Manifest]:
+    """The manifest of a folder. Raises AlreadyRunning while another process brings something into the folder."""
+    lock = FileLock(folder / LOCK, mode=0o600)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise AlreadyRunning(f"Another process fills {folder} right now. Wait until it has ended.") from error
+    manifest = None
+    try:
+        manifest = Manifest(folder)
+        yield manifest
+    finally:
+        if manifest:
+            manifest.close()
+        lock.release()

@@ -1,0 +1,372 @@
+"""What is known of each image, as columns in memory: for filters and orders over a million of them.
+
+Everything is read once. After that `refresh` reads the images that newer decisions concern, new and renamed ones, and
+which images are complete after classes changed; the positives of all only after a class was archived, merged or
+restored. Rows are images by ascending id; an image is never deleted, so a row stays what it is.
+
+The columns change in place: hold `lock` and a transaction (`Database.reading`) from `refresh` to the last use.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlite_utils
+
+from annotator.indexing import positions
+from annotator.records import PRESENT, STATE_NAMES
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.database.invalid_rows import STATES
+from annotator.store.gallery.class_states import ClassStates, places_of
+from annotator.store.gallery.names import ImageNames
+from annotator.store.labels.derivation import COMPLETE
+from annotator.store.pictures.decoding_budget import give_back_freed
+
+AT_ONCE = 20_000  # rows read, or images looked up, at a time
+REREAD = 50_000  # changed images from which on all are read again; of newer decisions, if they are a third of all
+CLASSES_KEPT = 200  # of which the states are kept: two bits an image each
+
+
+class Stamp(NamedTuple):
+    """Up to which changes something was read: the newest decision, how often classes changed, the newest image, the
+    newest change of an image's name or capture time."""
+
+    decision: int
+    classes: int
+    image: int
+    change: int
+
+
+NOTHING = Stamp(0, -1, 0, 0)
+
+
+def stamp(db: Database) -> Stamp:
+    """That of the project as it is now, at the cost of four look-ups."""
+    return Stamp(
+        *db.tuples(
+            """SELECT (SELECT coalesce(max(id), 0) FROM decision), (SELECT changes FROM class_version),
+            (SELECT coalesce(max(id), 0) FROM image), (SELECT coalesce(max(id), 0) FROM image_change)"""
+        )[0]
+    )
+
+
+class Membership:
+    """Which of some names, such as people, each image has: a bit each, 64 names a word."""
+
+    def __init__(self):
+        self.names: list[str] = []
+        self._number: dict[str, int] = {}
+        self._words: list[np.ndarray] = []
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._number
+
+    def of(self, name: str, count: int) -> np.ndarray:
+        """(count,) bool: which images have it."""
+        if name not in self._number:
+            return np.zeros(count, bool)
+        word, bit = divmod(self._number[name], 64)
+        return (self._words[word] & np.uint64(1 << bit)) != 0
+
+    def grow(self, count: int) -> None:
+        self._words = [_grown(word, count, 0) for word in self._words]
+
+    def clear(self, rows: np.ndarray | slice) -> None:
+        for word in self._words:
+            word[rows] = 0
+
+    def add(self, rows: np.ndarray, names: Sequence[str], count: int) -> None:
+        for name in dict.fromkeys(names):
+            if name not in self._number:
+                self._number[name] = len(self.names)
+                self.names.append(name)
+                if len(self.names) > 64 * len(self._words):
+                    self._words.append(np.zeros(count, np.uint64))
+        numbers = np.array([self._number[name] for name in names], np.uint64)
+        for place, word in enumerate(self._words):
+            here = numbers // np.uint64(64) == place
+            np.bitwise_or.at(word, rows[here], np.uint64(1) << (numbers[here] % np.uint64(64)))
+
+
+class ImageColumns:
+    """The columns, each with a row an image.
+
+    Attributes:
+        image_ids: (N,) int64, ascending.
+        names: Names, folders, and the order by name.
+        captured: (N,) float64, seconds since 1970 by the camera's clock; nan: not known.
+        complete: (N,) bool: every class has an answer.
+        positives: (N,) int16: labels that say present.
+        newest: (N,) int64: the newest decision that holds, 0 without one; newest_at (N,) float64 its time, or nan.
+        people: Who has a decision on it that holds; sources: the same of the sources of decisions.
+        flagged: (N,) bool.
+    """
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.stamp = NOTHING
+        self.names = ImageNames()
+        self.image_ids = np.zeros(0, np.int64)
+        self.captured, self.newest_at = np.zeros(0), np.zeros(0)
+        self.complete, self.flagged = np.zeros(0, bool), np.zeros(0, bool)
+        self.positives, self.newest = np.zeros(0, np.int16), np.zeros(0, np.int64)
+        self.people, self.sources = Membership(), Membership()
+        self._class_ids: list[int] = []  # those that are not archived; the newest may be
+        self._newest_class = self._restored = 0
+        self._states: OrderedDict[int, ClassStates] = OrderedDict()
+        self._orders: dict[str, np.ndarray] = {}
+        self._moved: dict[str, list[np.ndarray]] = {}  # rows whose place in an order is no longer right
+
+    def __len__(self) -> int:
+        return len(self.image_ids)
+
+    def refresh(self, db: Database) -> None:
+        """Bring the columns up to date, inside `db.reading()`."""
+        with db.reading() as sql:
+            now = stamp(db)
+            if now == self.stamp:
+                return
+            if now.change - self.stamp.change > REREAD:
+                self._forget()
+            try:
+                self._bring_up_to(db, sql, now)
+            except BaseException:
+                self._forget()  # what was half read
+                raise
+
+    def _bring_up_to(self, db: Database, sql: sqlite_utils.Database, now: Stamp) -> None:
+        before = self.stamp
+        if now.image > before.image or now.change > before.change:
+            self._read_images(sql, before)
+        class_ids = [class_.id for class_ in classes.all_classes(db)]
+        restored: int = sql.execute("SELECT count(*) FROM class_away").fetchone()[0]
+        rows = np.zeros(0, np.int64) if before == NOTHING else self._decided_since(sql, before.decision)
+        if before == NOTHING or len(rows) > max(REREAD, len(self) // 3):
+            self._read_decisions(sql, None)
+            self._read_labels(sql, class_ids)
+        else:
+            self._read_decisions(sql, rows)
+            older = [class_id for class_id in class_ids if class_id <= self._newest_class]
+            # A new class has no labels without a decision; one that came and went may have changed those of another.
+            if older == self._class_ids and restored == self._restored:
+                self._read_labels_of(sql, rows, class_ids)
+            else:
+                self._read_labels(sql, class_ids)
+        if now.classes != before.classes:
+            self._read_complete(sql)
+        self.stamp, self._class_ids, self._restored = now, class_ids, restored
+        self._newest_class = sql.execute("SELECT coalesce(max(id), 0) FROM class").fetchone()[0]
+        if before == NOTHING:
+            self.by_decision()
+            self.by_capture()
+            give_back_freed()  # the names of all images, among others
+
+    def with_state(self, sql: sqlite_utils.Database, class_id: int, state: int) -> np.ndarray:
+        """(N,) bool: on which images a class has a state; OPEN: no label. Its labels are read when first asked for."""
+        if class_id not in self._states:
+            states = ClassStates(len(self))
+            for known in STATE_NAMES:
+                query = "SELECT image_id FROM label WHERE class_id = ? AND state = ?"
+                states.put(self._rows(sql, query, [class_id, known]), known)
+            self._states[class_id] = states
+            if len(self._states) > CLASSES_KEPT:
+                self._states.popitem(last=False)
+        self._states.move_to_end(class_id)
+        return self._states[class_id].where(state)
+
+    def by_decision(self) -> np.ndarray:
+        """(n,) int32: the rows with a decision, by their newest one."""
+        return self._order("decision", self.newest > 0, (self.newest,))
+
+    def by_capture(self) -> np.ndarray:
+        """(n,) int32: the rows with a capture time, by it and then by name."""
+        return self._order("capture", ~np.isnan(self.captured), (self.captured, self.names.rank))
+
+    def _order(self, name: str, has_value: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
+        if name not in self._orders:
+            rows = np.flatnonzero(has_value)
+            self._orders[name] = rows[_sorted(rows, keys)].astype(np.int32)
+        elif name in self._moved:
+            moved = np.unique(np.concatenate(self._moved[name]))
+            self._orders[name] = _reordered(self._orders[name], moved, has_value, keys)
+        self._moved.pop(name, None)
+        return self._orders[name]
+
+    def _read_images(self, sql: sqlite_utils.Database, before: Stamp) -> None:
+        """Read new images, and those that were renamed or whose capture time became known."""
+        query = "SELECT DISTINCT image_id FROM image_change WHERE id > ? AND image_id <= ?"
+        rows = self._rows(sql, query, [before.change, before.image])
+        renamed: dict[int, str] = {}
+        for some in _parts(rows):
+            for image_id, name, captured in self._facts(sql, some):
+                row = int(positions([image_id], self.image_ids)[0][0])
+                self.captured[row] = np.nan if captured is None else captured
+                renamed[row] = name
+        ids, captured, names = [self.image_ids], [self.captured], list[str]()
+        query = "SELECT id, name, captured_at FROM image WHERE id > ? ORDER BY id"
+        for some_ids, some_names, times in _chunks(sql, query, [before.image]):
+            ids.append(np.array(some_ids, np.int64))
+            captured.append(np.array(times, np.float64))  # None becomes nan
+            names += some_names
+        first = len(self)
+        self.image_ids, self.captured = np.concatenate(ids), np.concatenate(captured)
+        self.names.update(sql, self.image_ids, names, renamed)
+        self._grow()
+        self._note_moved("capture", np.concatenate([rows, np.arange(first, len(self))]))
+
+    def _facts(self, sql: sqlite_utils.Database, rows: np.ndarray) -> list[tuple[int, str, float | None]]:
+        return sql.execute(
+            """SELECT i.id, i.name, i.captured_at FROM json_each(?) wanted
+            CROSS JOIN image i ON i.id = wanted.value""",
+            [self._ids(rows)],
+        ).fetchall()
+
+    def _grow(self) -> None:
+        count = len(self)
+        self.complete, self.flagged = _grown(self.complete, count, False), _grown(self.flagged, count, False)
+        self.positives, self.newest = _grown(self.positives, count, 0), _grown(self.newest, count, 0)
+        self.newest_at = _grown(self.newest_at, count, np.nan)
+        self.people.grow(count)
+        self.sources.grow(count)
+        for states in self._states.values():
+            states.grow(count)
+
+    def _decided_since(self, sql: sqlite_utils.Database, after: int) -> np.ndarray:
+        """The rows of the images of newer decisions."""
+        return self._rows(sql, "SELECT image_id FROM decision WHERE id > ? AND image_id NOT NULL", [after])
+
+    def _read_decisions(self, sql: sqlite_utils.Database, rows: np.ndarray | None) -> None:
+        """Read the decisions on some images, None for all: what was taken back makes an older one the newest."""
+        cleared = slice(None) if rows is None else rows
+        self.newest[cleared], self.newest_at[cleared], self.flagged[cleared] = 0, np.nan, False
+        self.people.clear(cleared)
+        self.sources.clear(cleared)
+        if rows is None:
+            self._orders.pop("decision", None)
+            self._take_decisions(sql, "decision d WHERE", [])
+            return
+        self._note_moved("decision", rows)
+        for some in _parts(rows):
+            source = "json_each(?) wanted CROSS JOIN decision d ON d.image_id = wanted.value WHERE"
+            self._take_decisions(sql, source, [self._ids(some)])
+
+    def _take_decisions(self, sql: sqlite_utils.Database, source: str, parameters: list[str]) -> None:
+        query = f"""SELECT d.id, d.image_id, d.action = 'flag', d.note != '', d.source, d.annotator, d.decided_at
+            FROM {source} d.action != 'undo' AND EXISTS (SELECT 1 FROM image i WHERE i.id = d.image_id)
+            AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) ORDER BY d.id"""
+        count = len(self)
+        for ids, image_ids, are_flags, have_notes, sources, people, times in _chunks(sql, query, parameters):
+            rows = positions(image_ids, self.image_ids)[0]
+            # Of several decisions on an image the last one assigned stays, which is the newest.
+            self.newest[rows], self.newest_at[rows] = ids, times
+            are_flags = np.array(are_flags, bool)
+            self.flagged[rows[are_flags]] = np.array(have_notes, bool)[are_flags]
+            self.people.add(rows, people, count)
+            self.sources.add(rows, sources, count)
+
+    def _read_labels(self, sql: sqlite_utils.Database, class_ids: list[int]) -> None:
+        """Read the positives of all images and which are complete; states are read when they are asked for."""
+        self._states.clear()
+        self.positives[:] = 0
+        for class_id in class_ids:
+            query = "SELECT image_id FROM label WHERE class_id = ? AND state = ?"
+            self.positives[self._rows(sql, query, [class_id, PRESENT])] += 1
+        self._read_complete(sql)
+
+    def _read_complete(self, sql: sqlite_utils.Database) -> None:
+        self.complete[:] = False
+        self.complete[self._rows(sql, "SELECT id FROM image WHERE stage = ?", [COMPLETE])] = True
+
+    def _read_labels_of(self, sql: sqlite_utils.Database, rows: np.ndarray, class_ids: list[int]) -> None:
+        marks = ",".join(map(str, class_ids))
+        for some in _parts(rows):
+            self.positives[some], self.complete[some] = 0, False
+            where = places_of(some)
+            for states in self._states.values():
+                states.open(where)
+            query = """SELECT i.id FROM json_each(?) wanted CROSS JOIN image i ON i.id = wanted.value
+                WHERE i.stage = ?"""
+            self.complete[self._rows(sql, query, [self._ids(some), COMPLETE])] = True
+            query = f"""SELECT l.image_id, l.class_id, l.state FROM json_each(?) wanted
+                CROSS JOIN label l ON l.image_id = wanted.value
+                WHERE l.state {STATES} AND l.class_id IN ({marks})"""
+            for image_ids, of_classes, states in _chunks(sql, query, [self._ids(some)]):
+                self._take_labels(positions(image_ids, self.image_ids)[0], np.array(of_classes), np.array(states))
+
+    def _take_labels(self, rows: np.ndarray, class_ids: np.ndarray, states: np.ndarray) -> None:
+        np.add.at(self.positives, rows[states == PRESENT], 1)
+        for class_id in set(class_ids.tolist()) & self._states.keys():
+            of_class = class_ids == class_id
+            self._states[class_id].put_few(rows[of_class], states[of_class])
+
+    def _rows(self, sql: sqlite_utils.Database, query: str, parameters: list[object]) -> np.ndarray:
+        """The different rows of the images that a SELECT names, (n,) int64, ascending."""
+        # As one text: thousands of tuples start Python's garbage collector, which takes 60 ms in the page's process.
+        text = sql.execute(f"SELECT group_concat(id) FROM (SELECT NULL AS id WHERE 0 UNION ALL {query})", parameters)
+        ids = np.fromstring(text.fetchone()[0] or "", np.int64, sep=",")
+        rows, known = positions(np.unique(ids), self.image_ids)
+        return rows[known]
+
+    def _ids(self, rows: np.ndarray) -> str:
+        return json.dumps(self.image_ids[rows].tolist())
+
+    def _note_moved(self, order: str, rows: np.ndarray) -> None:
+        if order in self._orders and len(rows):
+            self._moved.setdefault(order, []).append(rows)
+
+
+def kept(db: Database) -> ImageColumns:
+    """The columns of a project, as they were left; `refresh` brings them up to date."""
+    return db.caches.get("image columns", "", ImageColumns, 1)
+
+
+def _reordered(order: np.ndarray, moved: np.ndarray, has_value: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
+    """An order in which some rows have other values than before, or none: each is taken out and put in its place."""
+    is_moved = np.zeros(len(has_value), bool)
+    is_moved[moved] = True
+    order = np.compress(~is_moved[order], order)
+    rows = moved[has_value[moved]]
+    rows = rows[_sorted(rows, keys)]
+    low, high = np.zeros(len(rows), np.int64), np.full(len(rows), len(order))
+    while (searching := low < high).any():
+        middle = (low + high) // 2
+        is_before = np.zeros(len(rows), bool)
+        is_before[searching] = _is_before(order[middle[searching]], rows[searching], keys)
+        low = np.where(searching & is_before, middle + 1, low)
+        high = np.where(searching & ~is_before, middle, high)
+    return np.insert(order, low, rows.astype(np.int32))
+
+
+def _is_before(rows: np.ndarray, others: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
+    result = np.zeros(len(rows), bool)
+    for key in reversed(keys):
+        result = (key[rows] < key[others]) | ((key[rows] == key[others]) & result)
+    return result
+
+
+def _sorted(rows: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
+    """What puts rows in order: by the first key, then by the next."""
+    return np.lexsort([key[rows] for key in reversed(keys)])
+
+
+def _grown(values: np.ndarray, count: int, fill: object) -> np.ndarray:
+    return np.concatenate([values, np.full(count - len(values), fill, values.dtype)])
+
+
+def _parts(rows: np.ndarray) -> Iterator[np.ndarray]:
+    for start in range(0, len(rows), AT_ONCE):
+        yield rows[start : start + AT_ONCE]
+
+
+def _chunks(sql: sqlite_utils.Database, query: str, parameters: Sequence[object]) -> Iterator[tuple[Any, ...]]:
+    """The columns of a SELECT, some rows at a time."""
+    cursor = sql.execute(query, parameters)
+    while rows := cursor.fetchmany(AT_ONCE):
+        yield tuple(zip(*rows, strict=True))

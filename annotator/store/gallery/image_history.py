@@ -1,0 +1,78 @@
+"""The history of one image: who decided what about it and when, and what was taken back by whom."""
+
+from dataclasses import dataclass
+
+from annotator.store.database.database import Database
+from annotator.store.labels.derivation import covered
+from annotator.store.runs.prediction_sources import logged
+
+
+@dataclass(frozen=True)
+class Event:
+    """One decision about an image.
+
+    Attributes:
+        at: Unix seconds.
+        class_name: Of a label or a cleared cell, also of an archived class; "" of others.
+        merged_into: The class that the answer counts for, where that is another one by now; "".
+        covered: Of "nothing else here": the names of the classes that it answered.
+        score: The probability that was shown, None where there was none.
+        origin: Of an imported decision: who decided it where it comes from ("": not known), how ("") and when (None).
+        models: What models from elsewhere said of the cell then: (name, score).
+        undone_by: Who took it back, and when; None while it holds.
+        is_opinion: People differed, and whoever gave it could not settle that.
+    """
+
+    id: int
+    uuid: str
+    at: float
+    annotator: str
+    action: str
+    class_id: int | None
+    class_name: str
+    merged_into: str
+    state: int | None
+    note: str
+    source: str
+    score: float | None
+    covered: tuple[str, ...]
+    undone_by: str | None
+    undone_at: float | None
+    is_opinion: bool
+    models: tuple[tuple[str, float], ...] = ()
+    origin: tuple[str, str, float | None] | None = None
+
+
+def history_of(db: Database, image_id: int) -> list[Event]:
+    """Every decision about an image but undos, oldest first; those that were taken back name who did it."""
+    with db.reading() as sql:
+        rows = db.rows(
+            """SELECT d.id, d.uuid, d.decided_at AS at, d.annotator, d.action, d.class_id, d.state, d.note, d.source,
+            d.score, coalesce(c.name, '') AS class_name,
+            coalesce((SELECT name FROM class WHERE id = c.merged_into AND c.archived), '') AS merged_into,
+            u.annotator AS undone_by, u.decided_at AS undone_at, o.decision_id IS NOT NULL AS is_opinion
+            FROM decision d LEFT JOIN decision u ON u.undoes = d.id LEFT JOIN class c ON c.id = d.class_id
+            LEFT JOIN opinion o ON o.decision_id = d.id
+            WHERE d.image_id = ? AND d.action != 'undo' ORDER BY d.id""",
+            [image_id],
+        )
+        names = {row["id"]: row["name"] for row in db.rows("SELECT id, name FROM class")}
+        answered = {done: tuple(names[id_] for id_ in ids) for done, ids in covered(sql, image_id).items()}
+        models = logged(db, image_id)
+        origins = {
+            row[0]: row[1:]
+            for row in db.tuples(
+                """SELECT o.decision_id, o.annotator, o.source, o.decided_at FROM origin o
+                JOIN decision d ON d.id = o.decision_id WHERE d.image_id = ?""",
+                [image_id],
+            )
+        }
+    return [
+        Event(
+            **row,
+            covered=answered.get(row["id"], ()),
+            models=tuple(models.get(row["id"], ())),
+            origin=origins.get(row["id"]),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,61 @@
+"""What a tile of the Gallery shows of an image, read for those on screen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotator.records import Image
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.labels.comments import comment_counts
+from annotator.store.labels.derivation import COMPLETE
+
+
+@dataclass(frozen=True)
+class Tile:
+    """An image with what is known of it.
+
+    Attributes:
+        labels: (class id, state), by class.
+        flag: Its note, "" without one.
+        comments: How many there are.
+    """
+
+    image: Image
+    labels: list[tuple[int, int]]
+    flag: str
+    comments: int
+    complete: bool
+
+
+def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
+    """The tiles of some images, in their order; unknown ones are left out."""
+    ids = list(image_ids)
+    if not ids:
+        return []
+    marks = ",".join("?" * len(ids))
+    with db.reading() as sql:
+        images = {
+            row[0]: row
+            for row in sql.execute(
+                f"SELECT id, name, sha256, width, height, stage FROM image WHERE id IN ({marks})", ids
+            ).fetchall()
+        }
+        labels: dict[int, list[tuple[int, int]]] = {}
+        for image_id, class_id, state in sql.execute(
+            f"""SELECT image_id, class_id, state FROM label WHERE image_id IN ({marks})
+            AND class_id IN (SELECT id FROM class WHERE archived = 0) ORDER BY image_id, class_id""",
+            ids,
+        ).fetchall():
+            labels.setdefault(image_id, []).append((class_id, state))
+        notes, comments = overview.notes(db, ids), comment_counts(db, ids)
+    return [
+        Tile(
+            Image(*images[image_id][:5]),
+            labels.get(image_id, []),
+            notes.get(image_id, ""),
+            comments.get(image_id, 0),
+            images[image_id][5] == COMPLETE,
+        )
+        for image_id in ids
+        if image_id in images
+    ]

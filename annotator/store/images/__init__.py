@@ -1,0 +1,1 @@
+"""images: to be described."""

@@ -1,0 +1,99 @@
+"""Images at addresses, brought into the project's cache (locations/cache.py) when somebody looks at them.
+
+Embedding, training and exports read them without it, so that going over all images leaves in it what people look at.
+What is known of an image only by its content (size, capture time) is kept when it is first read.
+"""
+
+import atexit
+import io
+import shutil
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.roles import Right
+from annotator.settings import DECODER
+from annotator.store.database.database import Database
+from annotator.store.locations.cache import FileCache
+from annotator.store.locations.location import Location, read
+from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image
+
+CACHE_GB = "cache_gb"  # setting
+USUAL_GB, LEAST_GB = 10.0, 0.1
+GB = 1_000_000_000
+
+
+def cache_gb(db: Database) -> float:
+    """How many gigabytes fetched images and copies of them may take."""
+    value = db.setting(CACHE_GB, USUAL_GB)
+    return value if isinstance(value, int | float) and value >= LEAST_GB else USUAL_GB
+
+
+def check_cache_gb(value: float) -> None:
+    """Raises AnnotatorError for less than LEAST_GB."""
+    if not LEAST_GB <= value < 1e9:
+        raise AnnotatorError(f"--cache-gb {value:g} must be at least {LEAST_GB:g}: the images on one page fit in that.")
+
+
+def set_cache_gb(db: Database, value: float) -> None:
+    """Choose how many they may take; what is too much goes at once. Raises AnnotatorError for less than LEAST_GB."""
+    check_cache_gb(value)
+    db.set_setting(CACHE_GB, float(value))
+    cache(db).shrink()
+
+
+def cache(db: Database) -> FileCache:
+    """The cache of this project."""
+    return db.caches.get("fetched", "", lambda: FileCache(_folder(db), lambda: int(cache_gb(db) * GB)), 1)
+
+
+def _folder(db: Database) -> Path:
+    """A project that may not be written gets a temporary folder, until the process ends."""
+    if not db.read_only:
+        return db.paths.fetched
+    folder = tempfile.mkdtemp(prefix="annotator-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def original(db: Database, image_id: int, location: Location) -> Path:
+    """The file of an image, fetched unless it is there. Raises AnnotatorError (also where it is no image), NoAnswer,
+    DiskFull."""
+    return cache(db).find(location.sha256) or _fetch(db, image_id, location)[0]
+
+
+def content(db: Database, image_id: int, location: Location) -> bytes:
+    """The same, as bytes, which nobody takes away meanwhile."""
+    if found := cache(db).find(location.sha256):
+        with suppress(FileNotFoundError):  # others came, and it had to go
+            return found.read_bytes()
+    return _fetch(db, image_id, location)[1]
+
+
+def _fetch(db: Database, image_id: int, location: Location) -> tuple[Path, bytes]:
+    found = read(location)
+    path = cache(db).add(location.sha256, found)
+    if db.value("SELECT 1 FROM image WHERE id = ? AND width = 0", [image_id]):
+        try:
+            keep_facts(db, [(image_id, check_image(io.BytesIO(found)))])
+        except BadImage as error:
+            raise AnnotatorError(str(error)) from error
+    return path, found
+
+
+def copy_name(location: Location, kind: str) -> str:
+    """What the copy of an image for the browser is called in the cache."""
+    return f"{location.sha256}-{kind}-{DECODER}.jpg"
+
+
+def keep_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
+    """Keep size and capture time of images of which only the content's checksum was known."""
+    rows = [(fact.width, fact.height, fact.captured_at, image_id) for image_id, fact in facts]
+    if not rows or db.read_only:
+        return
+    with db.writing(durable=False, right=Right.LOOK) as sql:
+        sql.conn.executemany(
+            "UPDATE image SET width = ?, height = ?, captured_at = ?, capture_read = 1 WHERE id = ? AND width = 0", rows
+        )

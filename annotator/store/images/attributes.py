@@ -1,0 +1,47 @@
+"""Facts of images that are no labels (split, location, licence, ...): how imports store them and take them back.
+
+blocks.py reads them.
+"""
+
+import sqlite_utils
+
+
+def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool) -> int:
+    """Store the facts that are staged; the last one holds where the source has several. Returns how many were new or
+    changed.
+
+    Args:
+        replace: Facts that differ are replaced, and kept for an undo; otherwise they stay.
+    """
+    said = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item WHERE i.image_id > 0
+        GROUP BY i.image_id, a.name HAVING a.rowid = max(a.rowid)"""
+    if replace:
+        sql.execute(
+            f"""INSERT INTO attribute_before (import_id, image_id, name, value, before_id)
+            SELECT ?, h.image_id, h.name, h.value, h.import_id FROM (SELECT i.image_id, a.name, a.value {said}) s
+            JOIN attribute h ON h.image_id = s.image_id AND h.name = s.name AND h.value != s.value""",
+            [import_id],
+        )
+    keep = "DO UPDATE SET value = excluded.value, import_id = excluded.import_id WHERE value != excluded.value"
+    return sql.execute(
+        f"""INSERT INTO attribute (image_id, name, value, import_id) SELECT i.image_id, a.name, a.value, ? {said}
+        ON CONFLICT (image_id, name) {keep if replace else "DO NOTHING"}""",
+        [import_id],
+    ).rowcount
+
+
+def take_back_attributes(sql: sqlite_utils.Database, import_id: int) -> int:
+    """Take the facts of an import back: what it replaced holds again, also where a later import has replaced that.
+    Returns how many facts changed."""
+    mine = "attribute_before b WHERE b.import_id = :id AND b.image_id = a.image_id AND b.name = a.name"
+    changed = sql.execute("SELECT count(*) FROM attribute WHERE import_id = :id", {"id": import_id}).fetchone()[0]
+    for table, of_import in (("attribute", "import_id"), ("attribute_before", "before_id")):
+        sql.execute(
+            f"""UPDATE {table} AS a SET (value, {of_import}) = (SELECT b.value, b.before_id FROM {mine})
+            WHERE {of_import} = :id AND EXISTS (SELECT 1 FROM {mine})""",
+            {"id": import_id},
+        )
+    sql.execute("DELETE FROM attribute_before WHERE import_id = :id", {"id": import_id})
+    for table, of_import in (("attribute", "import_id"), ("attribute_before", "before_id")):
+        sql.execute(f"DELETE FROM {table} WHERE {of_import} = :id", {"id": import_id})
+    return changed

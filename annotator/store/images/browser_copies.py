@@ -1,0 +1,153 @@
+"""The file that a browser gets for an image: the original where browsers certainly show it as the decoder does
+(originals.py), else a copy that is made once. Of images at addresses both lie in a bounded cache (fetched.py)."""
+
+import contextlib
+import io
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.errors import AnnotatorError, DiskFull, NotAsked
+from annotator.records import Image
+from annotator.settings import DISPLAY_PIXELS, THUMB_PIXELS
+from annotator.store.database.database import Database
+from annotator.store.database.project_identity import make_room
+from annotator.store.images import address_cache as fetched
+from annotator.store.images import images
+from annotator.store.locations.location import Location
+from annotator.store.pictures import browser_formats as originals
+from annotator.store.pictures.decoding import BadImage, write_display
+
+LONGEST_SIDE = 65_000  # a JPEG has at most 65,535 pixels a side
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One size in which pictures are sent.
+
+    Attributes:
+        pixels: Longest side; None: the original size.
+        bytes: Originals of at most this size are sent themselves, if their pixels fit and browsers show them correctly.
+    """
+
+    name: str
+    pixels: int | None
+    bytes: int | None
+
+
+DISPLAY = Kind("display", DISPLAY_PIXELS, 1_500_000)
+THUMB = Kind("thumb", THUMB_PIXELS, 60_000)
+FULL = Kind("full", None, None)
+
+
+def ready(db: Database, image_id: int, kind: Kind) -> tuple[Path, str] | None:
+    """The file to send and its media type; None while the copy has yet to be made.
+
+    Raises:
+        AnnotatorError: The image's file has gone or changed (its problem is noted).
+    """
+    try:
+        if remote := images.remote_location(db, image_id):
+            return _ready_of_remote(db, image_id, remote, kind)
+        source = images.image_path(db, image_id)
+        copy = db.paths.copy(image_id, kind.name)
+        if copy.exists():
+            return copy, "image/jpeg"
+        fits = _fits(images.images(db, [image_id])[image_id], source, kind)
+        if fits and (media_type := originals.media_type(source)):
+            return source, media_type
+        if old := _old_copy(db, image_id, kind, source):
+            return old, "image/jpeg"
+        return None
+    except AnnotatorError as error:
+        images.mark_problem(db, image_id, str(error))
+        raise
+
+
+def fetch(db: Database, image_id: int) -> None:
+    """Bring the file of an image at an address into the cache; nothing for one on a disk.
+
+    It is the only step that waits for a network. Raises AnnotatorError when it cannot be read (its problem is noted),
+    NotAsked when its address does not answer others (nothing is noted).
+    """
+    try:
+        if remote := images.remote_location(db, image_id):
+            fetched.original(db, image_id, remote)
+    except (DiskFull, NotAsked):
+        raise
+    except AnnotatorError as error:
+        images.mark_problem(db, image_id, str(error))
+        raise
+
+
+def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
+    """Make the copy, unless it exists by now. Two at once are harmless: each renames a complete file of its own.
+
+    Raises AnnotatorError when the image cannot be read (its problem is noted), DiskFull.
+    """
+    if existing := ready(db, image_id, kind):
+        return existing
+    if remote := images.remote_location(db, image_id):
+        return _make_of_remote(db, image_id, remote, kind)
+    target = db.paths.copy(image_id, kind.name)
+    try:
+        make_room(target.parent)
+        write_display(images.image_path(db, image_id), target, _longest(db, image_id, kind))
+    except BadImage as error:
+        images.mark_problem(db, image_id, str(error))
+        raise AnnotatorError(str(error)) from error
+    except OSError as error:
+        raise DiskFull(
+            f"{target} could not be written: {error.strerror or error}.\n"
+            "    Is the disk full, or the project folder write-protected? Free some space and try again."
+        ) from error
+    for old in db.paths.old_copies(image_id, kind.name):
+        with contextlib.suppress(OSError):
+            old.unlink(missing_ok=True)
+    return target, "image/jpeg"
+
+
+def _longest(db: Database, image_id: int, kind: Kind) -> int:
+    image = images.images(db, [image_id])[image_id]
+    return min(kind.pixels or max(image.width, image.height) or LONGEST_SIDE, LONGEST_SIDE)
+
+
+def _ready_of_remote(db: Database, image_id: int, location: Location, kind: Kind) -> tuple[Path, str] | None:
+    """What the cache holds of an image at an address; nobody asks there."""
+    kept = fetched.cache(db)
+    if copy := kept.find(fetched.copy_name(location, kind.name)):
+        return copy, "image/jpeg"
+    source = kept.find(location.sha256)
+    with contextlib.suppress(FileNotFoundError):  # others came meanwhile, and it had to go
+        if source and _fits(images.images(db, [image_id])[image_id], source, kind):
+            media_type = originals.media_type(source)
+            return (source, media_type) if media_type else None
+    return None
+
+
+def _make_of_remote(db: Database, image_id: int, location: Location, kind: Kind) -> tuple[Path, str]:
+    kept = fetched.cache(db)
+    try:
+        content = io.BytesIO(fetched.content(db, image_id, location))
+        with tempfile.TemporaryDirectory(prefix="annotator-") as folder:
+            target = Path(folder) / "copy.jpg"
+            write_display(content, target, _longest(db, image_id, kind))
+            return kept.add(fetched.copy_name(location, kind.name), target.read_bytes()), "image/jpeg"
+    except (DiskFull, NotAsked):
+        raise
+    except (AnnotatorError, BadImage) as error:
+        images.mark_problem(db, image_id, str(error))
+        raise error if isinstance(error, AnnotatorError) else AnnotatorError(str(error)) from error
+    except OSError as error:
+        raise AnnotatorError(f"The image could not be brought here: {error.strerror or error}. Try again.") from error
+
+
+def _old_copy(db: Database, image_id: int, kind: Kind, source: Path) -> Path | None:
+    """A copy by an older decoder, of an image that all decoders so far read alike."""
+    copy = next((old for old in db.paths.old_copies(image_id, kind.name) if old.exists()), None)
+    return copy if copy and originals.media_type(source) else None
+
+
+def _fits(image: Image, source: Path, kind: Kind) -> bool:
+    small = kind.pixels is None or max(image.width, image.height) <= kind.pixels
+    return small and image.width > 0 and (kind.bytes is None or source.stat().st_size <= kind.bytes)

@@ -1,0 +1,66 @@
+"""Where the files of images lie, for whoever reads them without the project: on this machine or on another one."""
+
+import io
+import json
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from annotator.errors import AnnotatorError, NoAnswer
+from annotator.store.database.database import Database
+from annotator.store.locations.location import Location, Reading, ahead, open_source
+from annotator.store.locations.objects import is_remote
+from annotator.store.pictures.files import GONE, NOT_READ, FileState
+
+
+class ImageFiles(NamedTuple):
+    """Where the content of an image lies, for a machine that has no project: its files, those on a disk first."""
+
+    image_id: int
+    places: tuple[Location, ...]
+
+
+def image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
+    """Where these images lie, in the order of the ids, for another machine to read; nothing is checked here."""
+    ids = list(ids)
+    rows = db.tuples(
+        """SELECT i.id, i.sha256, d.path, f.path, f.bytes FROM image i JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id WHERE i.id IN (SELECT value FROM json_each(?)) ORDER BY f.id""",
+        [json.dumps(ids)],
+    )
+    places: dict[int, list[Location]] = {}
+    for image_id, sha256, folder, path, size in rows:
+        # A file of the same content looks different on another machine: on a disk it is compared by what is in it.
+        state = FileState(size) if is_remote(folder) else NOT_READ
+        places.setdefault(image_id, []).append(Location(folder, path, state, sha256))
+    return [ImageFiles(image_id, tuple(sorted(places.get(image_id, ()), key=_is_remote))) for image_id in ids]
+
+
+def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.BytesIO:
+    """What the decoder reads of an image on this machine, after its content was read and compared.
+
+    Args:
+        patient: Nobody waits for it (locations.location.open_source).
+
+    Raises:
+        AnnotatorError: None of its files can be read here, or none holds this image; NoAnswer when one may be read
+            later.
+    """
+    problem = AnnotatorError(f"{GONE}: image {files.image_id} has no file in any of the project's image folders.")
+    for place in files.places:
+        try:
+            return open_source(place, patient=patient)
+        except AnnotatorError as error:
+            problem = problem if isinstance(problem, NoAnswer) else error
+    raise problem
+
+
+def reading_image(files: ImageFiles, *, patient: bool = False) -> Reading:
+    """The same for who has several to read: what lies at an address is begun to be read at once."""
+    read = partial(open_image_file, files, patient=patient)
+    return ahead(read) if files.places and files.places[0].is_remote else read
+
+
+def _is_remote(place: Location) -> bool:
+    return place.is_remote

@@ -1,0 +1,432 @@
+"""Images: their names, their files, and what is wrong with them. registration.py adds them."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import starmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from annotator.errors import AnnotatorError, NoAnswer, did_you_mean
+from annotator.records import BadFile, Image
+from annotator.roles import Right
+from annotator.store.database.database import Database
+from annotator.store.images import address_cache as fetched
+from annotator.store.locations.location import Location, Source, read
+from annotator.store.locations.objects import NOT_NOW, is_remote
+from annotator.store.pictures.decoding import BadImage, capture_time
+from annotator.store.pictures.files import GONE, FileState, escaped, is_there, open_checked, unescaped
+
+PROBES = 3  # images of an address that are read to see whether it answers again
+
+
+class Folder(NamedTuple):
+    """A folder that was added: its path (escaped), how many of its files hold an image, and how many were kept out."""
+
+    path: str
+    images: int
+    kept_out: int
+
+
+def all_images(db: Database) -> list[Image]:
+    """Every image, by id: the row order of arrays."""
+    return [Image(**row) for row in db.rows("SELECT id, name, sha256, width, height FROM image ORDER BY id")]
+
+
+def images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
+    ids = list(ids)
+    rows = db.rows(f"SELECT id, name, sha256, width, height FROM image WHERE id IN ({','.join('?' * len(ids))})", ids)
+    return {row["id"]: Image(**row) for row in rows}
+
+
+def in_working_order(db: Database) -> np.ndarray:
+    """Ids of all images that can be read, (n,) int64: labeled ones first, then in the order in which people will see
+    them."""
+    query = "SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256"
+    return db.numbers(query)[:, 0]
+
+
+def labeled_since(db: Database, decision_id: int) -> np.ndarray:
+    """Those of them that were labeled by decisions after this one, in the same order."""
+    query = """SELECT id FROM image WHERE stage IN (2, 3) AND stage_decision > ? AND problem = ''
+        ORDER BY stage, stage_decision, sha256"""
+    return db.numbers(query, [decision_id])[:, 0]
+
+
+def only_at(db: Database, address: str) -> np.ndarray:
+    """Ids of the images all of whose files lie at one address, (n,) int64."""
+    query = """SELECT f.image_id FROM file f JOIN folder d ON d.id = f.folder_id
+        WHERE f.image_id NOT NULL GROUP BY f.image_id HAVING min(d.path = ?)"""
+    return db.numbers(query, [address])[:, 0]
+
+
+def from_place(db: Database, start: str, limit: int) -> list[int]:
+    """Ids of up to `limit` images that can be read, in the order of their contents from a place on and round again.
+
+    Args:
+        start: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
+    """
+    rows = db.tuples(
+        """SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 >= ? ORDER BY sha256 LIMIT ?)
+        UNION ALL SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 < ? ORDER BY sha256 LIMIT ?)
+        LIMIT ?""",
+        [start, limit, start, limit, limit],
+    )
+    return [row[0] for row in rows]
+
+
+def count_images(db: Database) -> int:
+    """How many images there are, kept-out ones too."""
+    return db.value("SELECT count(*) FROM image")
+
+
+def without_label(db: Database) -> int:
+    """How many images nobody has labeled yet."""
+    return db.value("SELECT count(*) FROM image WHERE stage < 2")
+
+
+def find_image(db: Database, name: str) -> Image:
+    """The image of that name: its path in the image folder, another file with the same content, a former name, or a
+    file name that occurs once. Raises AnnotatorError naming near ones, or the several it could be."""
+    wanted = escaped(name).replace(os.sep, "/")
+    rows = db.rows("SELECT id FROM image WHERE name = ?", [wanted])
+    if not rows:
+        rows = db.rows("SELECT DISTINCT image_id AS id FROM file WHERE path = ? AND image_id NOT NULL", [wanted])
+    if not rows and not db.value("SELECT 1 FROM file WHERE path = ?", [wanted]):
+        rows = db.rows("SELECT image_id AS id FROM alias WHERE name = ?", [wanted])
+    if not rows:
+        rows = _by_full_path(db, name)
+    if not rows:
+        rows = [row for row in db.rows("SELECT id, name FROM image") if row["name"].rsplit("/", 1)[-1] == wanted]
+    if len(rows) == 1:
+        return images(db, [rows[0]["id"]])[rows[0]["id"]]
+    if rows:
+        names = ", ".join(sorted(row.get("name", str(row["id"])) for row in rows)[:10])
+        raise AnnotatorError(f"{name!r} could be any of {len(rows)} images: {names}. Give the path.")
+    reason = db.value("SELECT reason FROM file WHERE path = ? AND reason != ''", [wanted])
+    if reason:
+        raise AnnotatorError(f"The file {name!r} was skipped: {reason}.")
+    known = [row["name"] for row in db.rows("SELECT name FROM image ORDER BY name")]
+    raise AnnotatorError(f"No image is called {name!r}. {did_you_mean(name, known, shown=5)}")
+
+
+def names_to_ids(db: Database) -> dict[str, int]:
+    """All names by which a label file may name an image: its own, the paths of further files with its content, and
+    former names that no other file has now."""
+    ids = {row["name"]: row["image_id"] for row in db.rows("SELECT name, image_id FROM alias")}
+    files = db.rows("SELECT path, image_id FROM file ORDER BY image_id IS NOT NULL")
+    ids |= {row["path"]: row["image_id"] for row in files}
+    ids |= {row["name"]: row["id"] for row in db.rows("SELECT id, name FROM image")}
+    return {name: image_id for name, image_id in ids.items() if image_id is not None}
+
+
+def with_short_names(names: dict[str, Any]) -> dict[str, Any]:
+    """The same names, and every bare file name that belongs to one image only.
+
+    Args:
+        names: Name -> image, None for a file that was not read yet.
+    """
+    images_of: dict[str, list[Any]] = {}
+    for name, image in names.items():
+        images_of.setdefault(name.rsplit("/", 1)[-1], []).append(image)
+    return {short: images[0] for short, images in images_of.items() if len(images) == 1 or _same(images)} | names
+
+
+def _same(images: list[Any]) -> bool:
+    return images[0] is not None and len(set(images)) == 1
+
+
+def folders(db: Database) -> list[Folder]:
+    """The folders that were added to the project, with their files; counts files, so no hot page calls it."""
+    rows = db.rows(
+        """SELECT d.path, count(f.image_id) AS images, count(f.id) - count(f.image_id) AS kept_out FROM folder d
+        LEFT JOIN file f ON f.folder_id = d.id GROUP BY d.id ORDER BY d.id"""
+    )
+    return [Folder(**row) for row in rows]
+
+
+def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
+    """Files and folders kept out of the project, with the reason.
+
+    Args:
+        limit: How many at most; None: all.
+    """
+    rows = db.rows(
+        "SELECT path, reason FROM file WHERE reason != '' ORDER BY path LIMIT ?", [-1 if limit is None else limit]
+    )
+    return [BadFile(**row) for row in rows]
+
+
+def each_kept_out(db: Database) -> Iterator[BadFile]:
+    """All of them one after the other, which may be a million."""
+    return starmap(BadFile, db.each("SELECT path, reason FROM file WHERE reason != '' ORDER BY path"))
+
+
+def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
+    """Files kept out by the kind of reason, the most frequent first: reason, files (how many), example.
+
+    Args:
+        limit: How many files are looked at; None: all.
+    """
+    return db.rows(
+        """SELECT substr(reason, 1, instr(reason || ': ', ': ') - 1) AS reason, count(*) AS files, min(path) AS example
+        FROM (SELECT reason, path FROM file WHERE reason != '' LIMIT ?) GROUP BY 1 ORDER BY files DESC, reason""",
+        [-1 if limit is None else limit],
+    )
+
+
+def missing(db: Database, limit: int | None = None) -> list[BadFile]:
+    """Images that cannot be shown any more, with the reason: their files are gone, hold something else, or cannot be
+    decoded. Their decisions stay.
+
+    Args:
+        limit: How many at most; None: all.
+    """
+    rows = db.rows(
+        "SELECT name AS path, problem AS reason FROM image WHERE problem != '' ORDER BY name LIMIT ?",
+        [-1 if limit is None else limit],
+    )
+    return [BadFile(**row) for row in rows]
+
+
+def each_missing(db: Database) -> Iterator[BadFile]:
+    """All of them one after the other, which may be a million."""
+    return starmap(BadFile, db.each("SELECT name, problem FROM image WHERE problem != '' ORDER BY name"))
+
+
+def missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
+    """Images that cannot be shown any more by the kind of reason, the most frequent first: reason, images, example.
+
+    Args:
+        limit: How many images are looked at; None: all.
+    """
+    return db.rows(
+        """SELECT substr(problem, 1, instr(problem || ': ', ': ') - 1) AS reason, count(*) AS images,
+            min(name) AS example
+        FROM (SELECT problem, name FROM image WHERE problem != '' LIMIT ?) GROUP BY 1 ORDER BY images DESC, reason""",
+        [-1 if limit is None else limit],
+    )
+
+
+def missing_ids(db: Database) -> dict[int, str]:
+    """Image id -> why it cannot be shown any more, for the images concerned."""
+    return dict(db.tuples("SELECT id, problem FROM image WHERE problem != ''"))
+
+
+def count_kept_out(db: Database) -> int:
+    return db.value("SELECT count(*) FROM file WHERE reason != ''")
+
+
+def count_missing(db: Database) -> int:
+    return db.value("SELECT count(*) FROM image WHERE problem != ''")
+
+
+def by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
+    """Kind of reason (the text before ": ") -> paths, the most frequent kind first."""
+    groups: dict[str, list[str]] = {}
+    for file in bad:
+        groups.setdefault(file.reason.partition(": ")[0], []).append(file.path)
+    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
+
+
+def image_path(db: Database, image_id: int) -> Path:
+    """The file that holds this image, checked to hold it still; one at an address is fetched into the cache, which it
+    may leave again when others come.
+
+    Raises:
+        AnnotatorError: There is none any more, NoAnswer when it cannot be read now.
+    """
+    source = image_source(db, image_id)
+    return source if isinstance(source, Path) else fetched.original(db, image_id, source)
+
+
+def image_source(db: Database, image_id: int) -> Source:
+    """The same file for who reads it once (locations.location.open_source): one at an address is not fetched."""
+    problem = AnnotatorError(f"{GONE}: image {image_id} has no file in any of the project's image folders.")
+    for file_id, location in _files(db, image_id):
+        if location.is_remote:
+            return location
+        folder, path, recorded, sha256 = location
+        try:
+            real, state = open_checked(Path(unescaped(folder)), path, recorded, sha256)
+        except AnnotatorError as error:
+            problem = error
+            continue
+        if state != recorded:
+            _record(db, file_id, state)
+        return real
+    raise problem
+
+
+def remote_location(db: Database, image_id: int) -> Location | None:
+    """Where the image lies if it lies at an address only, None where it has a file on a disk, or none."""
+    files = _files(db, image_id)
+    return files[0][1] if files and files[0][1].is_remote else None
+
+
+def _files(db: Database, image_id: int) -> list[tuple[int, Location]]:
+    """The ids and places of an image's files, those on a disk first."""
+    rows = db.tuples(
+        """SELECT f.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256 FROM file f
+        JOIN folder d ON d.id = f.folder_id JOIN image i ON i.id = f.image_id WHERE f.image_id = ?""",
+        [image_id],
+    )
+    files = [(row[0], Location(row[1], row[2], FileState(*row[3:6]), row[6])) for row in rows]
+    return sorted(files, key=lambda file: file[1].is_remote)
+
+
+def check_addresses(db: Database) -> int:
+    """Read some of the images again whose addresses did not answer; returns how many can be read again.
+
+    Images are read, and not the address alone asked: a bucket may answer and refuse its objects.
+    """
+    back: list[int] = []
+    for folder_id, folder in db.tuples("SELECT id, path FROM folder"):
+        if not is_remote(folder):
+            continue
+        noted = db.tuples(
+            """SELECT d.path, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256
+            FROM image i INDEXED BY image_problem JOIN file f ON f.image_id = i.id JOIN folder d ON d.id = f.folder_id
+            WHERE i.problem != '' AND i.problem LIKE ? || '%' AND d.id = ? ORDER BY random() LIMIT ?""",
+            [NOT_NOW, folder_id, PROBES],
+        )
+        if any(_answers(Location(row[0], row[1], FileState(*row[2:5]), row[5])) for row in noted):
+            back.append(folder_id)
+    if not back:
+        return 0
+    with db.writing() as sql:
+        changed = sql.execute(
+            """UPDATE image SET problem = '' WHERE problem != '' AND problem LIKE ? || '%'
+            AND id IN (SELECT image_id FROM file WHERE folder_id IN (SELECT value FROM json_each(?)))""",
+            [NOT_NOW, json.dumps(back)],
+        ).rowcount
+        db.set_setting("registrations", db.setting("registrations", 0) + 1)  # the worker looks for what it left out
+    return changed
+
+
+def _answers(location: Location) -> bool:
+    try:
+        read(location)
+    except NoAnswer:
+        return False
+    except AnnotatorError:  # it is gone, or another one: whoever needs it is told so
+        return True
+    return True
+
+
+def check_files(db: Database, after: int, limit: int) -> int | None:
+    """Mark images without an existing file as missing, and unmark those that have one again.
+
+    Files of a folder that does not exist are skipped: its disk is probably not mounted.
+
+    Args:
+        after, limit: Checked are the images with ids after + 1 .. after + limit.
+
+    Returns:
+        `after` for the next call; None when all have been checked.
+    """
+    last = db.value("SELECT max(id) FROM image") or 0
+    rows = db.tuples(
+        """SELECT i.id, i.problem, d.path, f.path FROM image i JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id
+        WHERE i.id > ? AND i.id <= ? AND (i.problem = '' OR i.problem LIKE ? || '%')""",
+        [after, after + limit, GONE],
+    )
+    standing = {folder: is_there(folder, "") for folder in {row[2] for row in rows}}
+    exists: set[int] = set()
+    unknown: set[int] = set()
+    for image_id, _, folder, path in rows:
+        if not standing[folder]:
+            unknown.add(image_id)
+        elif is_there(folder, path):
+            exists.add(image_id)
+    problems = {row[0]: row[1] for row in rows}
+    changed = [("", image_id) for image_id in exists if problems[image_id]]
+    changed += [(GONE, image_id) for image_id in problems.keys() - exists - unknown if not problems[image_id]]
+    if changed:
+        with db.writing() as sql:
+            sql.conn.executemany("UPDATE image SET problem = ? WHERE id = ?", changed)
+    return after + limit if after + limit < last else None
+
+
+def read_capture_times(db: Database, after: int, limit: int) -> int | None:
+    """Read when images were taken that were registered by an older version; registration.py reads it of new ones.
+
+    Args:
+        after, limit: Of the images with ids above `after`, at most so many are read.
+
+    Returns:
+        `after` for the next call; None when there are no more. Images whose file cannot be reached now are left for
+        another time.
+    """
+    rows = db.tuples(
+        """SELECT id FROM image WHERE capture_read = 0 AND problem = '' AND width > 0 AND id > ?
+        ORDER BY id LIMIT ?""",
+        [after, limit],
+    )
+    times: list[tuple[float | None, int]] = []
+    for (image_id,) in rows:
+        try:
+            times.append((capture_time(image_path(db, image_id)), image_id))
+        except BadImage:
+            times.append((None, image_id))
+        except AnnotatorError:
+            continue
+    if times:
+        with db.writing(durable=False) as sql:
+            sql.conn.executemany("UPDATE image SET captured_at = ?, capture_read = 1 WHERE id = ?", times)
+    return rows[-1][0] if len(rows) == limit else None
+
+
+def mark_problem(db: Database, image_id: int, problem: str) -> None:
+    """Note that this image's file cannot be read any more: no queue gives it out until `init` finds it again. In a
+    read-only project nothing is noted."""
+    if db.read_only:
+        return
+    with db.writing(right=Right.LOOK) as sql:
+        sql.execute("UPDATE image SET problem = ? WHERE id = ?", [problem, image_id])
+
+
+def _record(db: Database, file_id: int, state: FileState) -> None:
+    """Note the state of a file whose content was hashed again and is the same, so that this is not repeated."""
+    # In a read-only project the file is hashed every time.
+    with suppress(AnnotatorError), db.writing(durable=False, right=Right.LOOK) as sql:
+        sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
+
+
+def record_links(db: Database, links: np.ndarray) -> None:
+    """Note the states of files that got a hard link: their content is the same, but not the time of their last change.
+
+    Args:
+        links: (n, 4) int64: image id, inode, and the ctime before and after, in nanoseconds.
+    """
+    for start in range(0, len(links), 5000):
+        rows = [
+            (f"{inode}:{after}", image_id, f"{inode}:{before}")
+            for image_id, inode, before, after in links[start : start + 5000].tolist()
+        ]
+        with db.writing(durable=False) as sql:
+            sql.conn.executemany("UPDATE file SET stamp = ? WHERE image_id = ? AND stamp = ?", rows)
+
+
+def _by_full_path(db: Database, name: str) -> list[dict[str, Any]]:
+    if is_remote(name):
+        return db.rows(
+            """SELECT f.image_id AS id FROM folder d JOIN file f ON f.folder_id = d.id AND f.image_id NOT NULL
+            AND f.path = substr(?1, length(d.path) + 2) WHERE substr(?1, 1, length(d.path) + 1) = d.path || '/'""",
+            [escaped(name)],
+        )
+    place = Path(name)
+    if not os.path.lexists(place):
+        return []
+    for folder in db.rows("SELECT id, path FROM folder"):
+        if place.resolve().is_relative_to(unescaped(folder["path"])):
+            path = escaped(place.resolve().relative_to(unescaped(folder["path"])).as_posix())
+            return db.rows(
+                "SELECT image_id AS id FROM file WHERE folder_id = ? AND path = ? AND image_id NOT NULL",
+                [folder["id"], path],
+            )
+    return []

@@ -1,0 +1,435 @@
+"""Registering the files of a folder: what is new, what moved, what is gone.
+
+An image is a content, named by the path of a file that holds it. When that file is renamed or moved, so is the image;
+old names stay valid as aliases. Two images never share a name: the second is prefixed with its folder's name, or gets
+its sha256 as a suffix. An image without a file keeps its decisions and is marked as missing.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+from annotator.records import BadFile
+from annotator.store.database import project_identity as place
+from annotator.store.database.database import USUAL_KB, Database
+from annotator.store.locations.objects import is_remote
+from annotator.store.pictures.files import (
+    GONE,
+    NOT_READ,
+    FileState,
+    FoundFile,
+    Known,
+    content_of,
+    escaped,
+    inspect_files,
+    is_there,
+    open_checked,
+    state_of,
+    unescaped,
+)
+from annotator.store.pictures.name_keys import name_key
+
+BATCH = 1000  # files registered in one transaction: a kill loses at most this many, and those that are being read
+CACHE_KB = 64_000  # while registering: contents in no order are added to all sides of an index
+
+
+@dataclass
+class Registered:
+    """The result of one scan of a folder.
+
+    moved       known images whose only file has another place or name than before
+    copies      files with the content of another file that still exists
+    missing     images that lost their last file since the previous scan
+    passed_over other files at an address; listed_at: when an interrupted attempt listed it (seconds since 1970)
+    """
+
+    added: int = 0
+    known: int = 0
+    moved: int = 0
+    copies: int = 0
+    bad: list[BadFile] = field(default_factory=list)
+    missing: list[BadFile] = field(default_factory=list)
+    passed_over: int = 0
+    listed_at: float | None = None
+
+
+def register(
+    db: Database,
+    folder: Path,
+    paths: Sequence[str],
+    progress: Callable[[int, int], None] | None = None,
+    kept_out: Sequence[BadFile] = (),
+    threads: int | None = None,
+) -> Registered:
+    """Register the files of a folder: every content once, every bad file with its reason.
+
+    Safe to repeat and to kill: unchanged files are skipped, each batch is committed.
+
+    Args:
+        paths, kept_out: As files.list_files returns them.
+        progress: Called with (files looked at, files in all); what it raises ends the scan.
+        threads: Files read at a time; None: as many as there are cores.
+
+    Raises:
+        AnnotatorError: The folder is empty and was not at the previous scan.
+    """
+    folder = folder.resolve()
+    name = escaped(str(folder))
+    with db.writing() as sql:
+        sql.execute("INSERT INTO folder (path) VALUES (?) ON CONFLICT DO NOTHING", [name])
+    if place.is_inside(db.paths.project, folder):
+        db.set_setting(place.HOME, escaped(str(db.paths.project)))
+    folder_id = db.value("SELECT id FROM folder WHERE path = ?", [name])
+    count = db.value("SELECT count(*) FROM file WHERE folder_id = ?", [folder_id])
+    had_images = db.value("SELECT 1 FROM file WHERE folder_id = ? AND image_id NOT NULL LIMIT 1", [folder_id])
+    if had_images and not paths and not kept_out:
+        raise AnnotatorError(
+            f"{name} is empty, and {count:,} files are known from it. Is its disk mounted? Nothing was changed."
+        )
+    reasons = dict(db.tuples("SELECT path, reason FROM file WHERE folder_id = ? AND reason != ''", [folder_id]))
+    # A folder that cannot be listed may still be entered: files known from it are looked for by their names.
+    hidden = {bad.path for bad in kept_out}
+    unlisted = _not_listed(db, folder_id, sorted({*paths, *hidden}), tuple(hidden)) if hidden else []
+    paths = [*paths, *unlisted]
+    scan = Scan(db, folder_id)
+    scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
+    batch: list[FoundFile] = []
+    for number, (path, file) in enumerate(inspect_files(folder, paths, partial(_known, db, folder_id), threads), 1):
+        if file is not None:
+            batch.append(file)
+        elif path in reasons:
+            scan.result.bad.append(BadFile(path, reasons[path]))
+        else:
+            scan.result.known += 1
+        if len(batch) >= BATCH:
+            scan.keep(batch)
+            batch = []
+        if progress:
+            progress(number, len(paths))
+    scan.keep(batch)
+    scan.forget(_not_listed(db, folder_id, sorted([*paths, *hidden])))
+    scan.settle()
+    count_registration(db)
+    return scan.result
+
+
+def _known(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, Known]:
+    """What the project knows of some paths."""
+    rows = db.tuples(
+        """SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
+        LEFT JOIN image i ON i.id = f.image_id
+        WHERE f.folder_id = ? AND f.path IN (SELECT value FROM json_each(?))""",
+        [folder_id, json.dumps(paths)],
+    )
+    return {row[0]: Known(FileState(*row[1:4]), row[4]) for row in rows}
+
+
+def _not_listed(db: Database, folder_id: int, paths: Sequence[str], below: tuple[str, ...] = ("",)) -> list[str]:
+    """The registered files that are not among these paths, which are sorted.
+
+    Args:
+        below: Beginnings, one of which the files have.
+    """
+    missing: list[str] = []
+    place = 0
+    # Both are in the order of their letters' code points; nothing holds all registered paths.
+    for (path,) in db.sql.execute("SELECT path FROM file WHERE folder_id = ? ORDER BY path", [folder_id]):
+        while place < len(paths) and paths[place] < path:
+            place += 1
+        if (place == len(paths) or paths[place] != path) and path.startswith(below):
+            missing.append(path)
+    return missing
+
+
+def count_registration(db: Database) -> None:
+    """Tell the worker to look for images without features, which is too expensive to repeat all the time."""
+    db.set_setting("registrations", db.setting("registrations", 0) + 1)
+
+
+def files_of(db: Database, folder: Path) -> dict[str, FileState]:
+    """The registered files of a folder, those that hold images in the state of then, others as NOT_READ."""
+    rows = db.tuples(
+        """SELECT f.path, bytes, modified_ns, stamp, image_id FROM file f JOIN folder d ON d.id = f.folder_id
+        WHERE d.path = ?""",
+        [escaped(str(folder.resolve()))],
+    )
+    return {row[0]: FileState(*row[1:4]) if row[4] else NOT_READ for row in rows}
+
+
+def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files that are not there any more, and those that look different from outside: what a scan would look into.
+
+    Args:
+        known: As `files_of` gives them; files that were kept out are in the state NOT_READ and are not compared.
+    """
+    listed = set(paths)
+    images = {path: state for path, state in known.items() if state != NOT_READ}
+    gone = sorted(path for path in images if path not in listed)
+    changed = [path for path, state in images.items() if path in listed and state_of(folder, path) not in (None, state)]
+    return gone, sorted(changed)
+
+
+def same_contents(
+    db: Database, folder: Path, paths: Sequence[str], progress: Callable[[int, int], None] | None = None
+) -> dict[str, int]:
+    """Of files that are not registered: path -> the image that has the same content, where the project shows it from
+    another file. Only files that are as large as a registered one are read.
+
+    Args:
+        progress: Called with (files looked at, files in all); what it raises ends it.
+    """
+    query = """SELECT DISTINCT f.bytes FROM file f JOIN image i ON i.id = f.image_id WHERE i.problem = ''"""
+    sizes = {row[0] for row in db.tuples(query)}
+    held: dict[str, int] = {}
+    for number, path in enumerate(paths, start=1):
+        state = state_of(folder, path) if sizes else None
+        if state and state.bytes in sizes:
+            with suppress(OSError, AnnotatorError):
+                image_id = _shown_elsewhere(db, content_of(folder / unescaped(path)))
+                held |= {path: image_id} if image_id else {}
+        if progress:
+            progress(number, len(paths))
+    return held
+
+
+def _shown_elsewhere(db: Database, sha256: str) -> int | None:
+    """The image with this content, if one of its files still holds it."""
+    rows = db.tuples(
+        """SELECT i.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp FROM image i JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",
+        [sha256],
+    )
+    for image_id, folder, path, *recorded in rows:
+        with suppress(AnnotatorError):
+            open_checked(Path(unescaped(folder)), path, FileState(*recorded), sha256)
+            return int(image_id)
+    return None
+
+
+class Scan:
+    """One scan of one folder: records its files, then settles names and missing images."""
+
+    def __init__(self, db: Database, folder_id: int):
+        self.db, self.folder_id = db, folder_id
+        self.result = Registered()
+        db.sql.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+        self._last_before: int = db.value("SELECT coalesce(max(id), 0) FROM image")  # later ones are new
+        self.new_files: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
+
+    def keep(self, batch: Sequence[FoundFile]) -> None:
+        """Write down files that were read."""
+        if not batch:
+            return
+        self.result.bad += [BadFile(file.path, file.reason) for file in batch if file.reason]
+        good = [file for file in batch if not file.reason]
+        # What a power cut undoes, the next scan finds again.
+        with self.db.writing(durable=False) as sql:
+            held = dict(
+                sql.execute(
+                    """SELECT path, image_id FROM file WHERE folder_id = ? AND image_id NOT NULL
+                    AND path IN (SELECT value FROM json_each(?))""",
+                    [self.folder_id, json.dumps([file.path for file in good])],
+                ).fetchall()
+            )
+            known = _by_content(sql, good)
+            self._add_images(sql, good, known)
+            image_of = known | _by_content(sql, [file for file in good if file.sha256 not in known])
+            first = {file.sha256: file.path for file in reversed(good)}
+            for file in good:
+                image_id = image_of[file.sha256]
+                if held.get(file.path) == image_id:
+                    self.result.known += 1
+                elif file.sha256 in known or first[file.sha256] != file.path:
+                    self.new_files[image_id] = self.new_files.get(image_id, 0) + 1
+            rows = [
+                (file.path, *file.state, None if file.reason else image_of.get(file.sha256), file.reason)
+                for file in batch
+            ]
+            sql.execute(_NEW_FILES, [self.folder_id, json.dumps(rows)])
+
+    def _add_images(self, sql: sqlite_utils.Database, files: Sequence[FoundFile], known: Mapping[str, int]) -> None:
+        """Add an image for each content that is not known, named after the first file that holds it."""
+        new = {file.sha256: file for file in reversed(files) if file.sha256 not in known}
+        taken = {
+            row[0]
+            for row in sql.execute(
+                "SELECT name FROM image WHERE name IN (SELECT value FROM json_each(?))",
+                [json.dumps([file.path for file in new.values()])],
+            )
+        }
+        self.result.added += len(new)
+        rows = {  # width 0: only the checksum was read (fetched.py)
+            file.path: (
+                file.sha256,
+                file.width,
+                file.height,
+                name_key(self.folder_id, file.path),
+                file.captured_at,
+                file.width > 0,
+            )
+            for file in reversed(new.values())
+        }
+        sql.execute(_NEW_IMAGES, [json.dumps([(path, *facts) for path, facts in rows.items() if path not in taken])])
+        for path in taken:
+            name = _free_name(sql, self.folder_id, path, rows[path][0])
+            sql.execute(_NEW_IMAGES, [json.dumps([(name, *rows[path])])])
+
+    def forget(self, gone: Sequence[str]) -> None:
+        """Remove files that are not there any more; their paths stay names of their images."""
+        for start in range(0, len(gone), BATCH):
+            with self.db.writing() as sql:
+                for path in gone[start : start + BATCH]:
+                    _forget(sql, self.folder_id, path)
+
+    def settle(self) -> None:
+        """Rename images after their files, mark missing ones.
+
+        All of it is derived from the tables, so the next scan completes what a kill left undone. Searches run outside
+        of transactions, for which people at work would wait.
+        """
+        forgotten = self._gone_elsewhere()
+        for start in range(0, len(forgotten), BATCH):
+            with self.db.writing() as sql:
+                for file in forgotten[start : start + BATCH]:
+                    _forget(sql, *file)
+        for image_id, files in self.new_files.items():
+            held = self.db.value("SELECT count(*) FROM file WHERE image_id = ?", [image_id])
+            moved = held == files and image_id <= self._last_before
+            self.result.moved += moved
+            self.result.copies += files - moved
+        self.db.sql.execute(f"PRAGMA cache_size = -{USUAL_KB}")
+        misnamed, missing = _misnamed(self.db, self.folder_id), _missing(self.db, self.folder_id)
+        moved = _moved(self.db, self.folder_id)
+        with self.db.writing() as sql:
+            sql.conn.executemany("UPDATE image SET name_key = ? WHERE id = ?", moved)
+            _rename(sql, misnamed)
+            # A file that is back (a disk mounted, a file moved back) can be shown again.
+            sql.execute(
+                """UPDATE image SET problem = '' WHERE problem != ''
+                AND id IN (SELECT image_id FROM file WHERE folder_id = ?)""",
+                [self.folder_id],
+            )
+            for image_id, name, reason in missing:
+                sql.execute("UPDATE image SET problem = ? WHERE id = ?", [reason or GONE, image_id])
+                self.result.missing.append(BadFile(name, reason or GONE))
+
+    def _gone_elsewhere(self) -> list[tuple[int, str]]:
+        """Files of other folders that no longer exist, of images that this scan found in new places."""
+        rows: list[tuple[int, str, str]] = []
+        for image_id in self.new_files:
+            rows += self.db.tuples(
+                """SELECT folder_id, d.path, f.path FROM file f JOIN folder d ON d.id = folder_id
+                WHERE image_id = ? AND folder_id != ?""",
+                [image_id, self.folder_id],
+            )
+        standing = {folder: is_there(folder, "") for _, folder, _ in rows}
+        return [
+            (row, path)
+            for row, folder, path in rows
+            if not is_remote(folder) and not (standing[folder] and is_there(folder, path))
+        ]
+
+
+# One statement for all rows of a batch: between two statements Python waits for the threads that read the files.
+_NEW_IMAGES = """INSERT INTO image (name, sha256, width, height, name_key, captured_at, capture_read)
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+    FROM json_each(?) ORDER BY key"""
+_NEW_FILES = """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
+    SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?)
+    WHERE true ORDER BY key ON CONFLICT (folder_id, path) DO UPDATE SET
+    bytes = excluded.bytes, modified_ns = excluded.modified_ns, stamp = excluded.stamp,
+    image_id = excluded.image_id, reason = excluded.reason"""
+
+
+def _by_content(sql: sqlite_utils.Database, files: Sequence[FoundFile]) -> dict[str, int]:
+    """The images that have the content of these files, by sha256."""
+    query = "SELECT sha256, id FROM image WHERE sha256 IN (SELECT value FROM json_each(?))"
+    return dict(sql.execute(query, [json.dumps([file.sha256 for file in files])]).fetchall())
+
+
+def _forget(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
+    row = sql.execute("SELECT image_id FROM file WHERE folder_id = ? AND path = ?", [folder_id, path]).fetchone()
+    if row and row[0]:
+        sql.execute("INSERT OR REPLACE INTO alias (name, image_id) VALUES (?, ?)", [path, row[0]])
+    sql.execute("DELETE FROM file WHERE folder_id = ? AND path = ?", [folder_id, path])
+
+
+def _misnamed(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
+    """Images whose name is not that of one of their files: (image id, name, sha256, folder id, path of a file)."""
+    rows = db.tuples(
+        """SELECT i.id, i.name, i.sha256, f.folder_id, f.path, d.path FROM image i JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id
+        WHERE NOT EXISTS (SELECT 1 FROM file same WHERE same.image_id = i.id AND same.path = i.name)
+        ORDER BY i.id, f.folder_id != ?, f.folder_id, f.path""",
+        [folder_id],
+    )
+    named = {row[0] for row in rows if row[1] in _longer_names(row[5], row[4], row[2])}
+    first: dict[int, tuple[Any, ...]] = {}
+    for row in rows:
+        if row[0] not in named:
+            first.setdefault(row[0], row[:5])
+    return list(first.values())
+
+
+def _rename(sql: sqlite_utils.Database, misnamed: list[tuple[Any, ...]]) -> None:
+    # Temporary names first: two files may have swapped names.
+    for image_id, name, *_ in misnamed:
+        sql.execute("INSERT OR REPLACE INTO alias (name, image_id) VALUES (?, ?)", [name, image_id])
+        sql.execute("UPDATE image SET name = ? WHERE id = ?", [f"\0{image_id}", image_id])
+    for image_id, _, sha256, folder_id, path in misnamed:
+        name = _free_name(sql, folder_id, path, sha256)
+        key = name_key(folder_id, path)
+        sql.execute("UPDATE image SET name = ?, name_key = ? WHERE id = ?", [name, key, image_id])
+
+
+def _moved(db: Database, folder_id: int) -> list[tuple[str, int]]:
+    """Images that stand in the order of a folder which does not hold them any more: (key in this folder, image id).
+
+    Their names are still right: the folder has another place, and what is in it the same names.
+    """
+    rows = db.tuples(
+        """SELECT i.id, f.path FROM file f JOIN image i ON i.id = f.image_id
+        WHERE f.folder_id = ? AND NOT EXISTS (SELECT 1 FROM file held WHERE held.image_id = i.id
+            AND held.folder_id = CAST(substr(i.name_key, 1, 6) AS INTEGER)) ORDER BY i.id, f.path DESC""",
+        [folder_id],
+    )
+    return [(name_key(folder_id, path), image_id) for image_id, path in rows]
+
+
+def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:
+    """A free name for the image with this content at this path: the path, or else a longer name.
+
+    An image that has the name gives it up when no file of that name holds it any more.
+    """
+    holder = sql.execute("SELECT id, sha256 FROM image WHERE name = ?", [path]).fetchone()
+    if holder is None:
+        return path
+    another = "SELECT 1 FROM file WHERE image_id = ? AND path = ? AND folder_id != ?"
+    if sql.execute(another, [holder[0], path, folder_id]).fetchone() is None:
+        sql.execute("UPDATE image SET name = ? WHERE id = ?", [_longer_names("", path, holder[1])[1], holder[0]])
+        return path
+    folder = sql.execute("SELECT path FROM folder WHERE id = ?", [folder_id]).fetchone()[0]
+    longer = _longer_names(folder, path, sha256)
+    taken = sql.execute("SELECT 1 FROM image WHERE name = ?", [longer[0]]).fetchone()
+    return longer[1] if taken else longer[0]
+
+
+def _longer_names(folder: str, path: str, sha256: str) -> tuple[str, str]:
+    """Names for an image whose path is the name of another one: prefixed with its folder, suffixed with its sha256."""
+    return f"{Path(folder).name}/{path}", f"{path}#{sha256[:12]}"
+
+
+def _missing(db: Database, folder_id: int) -> list[tuple[int, str, str]]:
+    """Images that no file holds any more, and are not marked yet: id, name, why its own file was kept out."""
+    return db.tuples(
+        """SELECT i.id, i.name, f.reason FROM image i LEFT JOIN file f ON f.folder_id = ? AND f.path = i.name
+        WHERE i.problem = '' AND NOT EXISTS (SELECT 1 FROM file WHERE image_id = i.id) ORDER BY i.name""",
+        [folder_id],
+    )

@@ -1,0 +1,100 @@
+"""Images in the order of their files, by name or by capture time: the next open ones, neighbours, how far people came.
+
+Both orders are kept by the schema's indexes, so that a page reads the few images it asks for, whatever the project's
+size. By name: folder by folder (name_keys.py). By time: the oldest first, in whatever folder; images without a capture
+time come last, by name.
+"""
+
+from collections.abc import Collection, Iterator
+
+import sqlite_utils
+
+from annotator.roles import Right
+from annotator.store.database.database import Database
+
+BY_NAME, BY_TIME = "name", "time"
+SEQUENCES = (BY_NAME, BY_TIME)
+
+_KEYS = {BY_NAME: "name_key, id", BY_TIME: "time_key, name_key, id"}
+_IN_FOLDERS = {BY_NAME: "name_key, id", BY_TIME: "folder_key, time_key, name_key, id"}  # a folder's images lie together
+_CAN_BE_SHOWN = "problem = ''"
+_OPEN = f"stage IN (0, 2) AND {_CAN_BE_SHOWN}"  # as the indexes have it; a skipped image (1) comes after all others
+
+
+def next_open(sql: sqlite_utils.Database, sequence: str, after: int, taken: Collection[int], want: int) -> list[int]:
+    """Up to `want` images with an open class, from the one behind `after` on and round to it; skipped ones left out.
+
+    Args:
+        sequence: One of SEQUENCES.
+        after: Image id; 0: from the beginning.
+        taken: Ids to leave out.
+    """
+    chosen: list[int] = []
+    if want <= 0:
+        return chosen
+    for image_id in _walk(sql, sequence, after):
+        if image_id not in taken:
+            chosen.append(image_id)
+            if len(chosen) == want:
+                break
+    return chosen
+
+
+def neighbours(db: Database, image_id: int, sequence: str) -> tuple[int | None, int | None]:
+    """The images before and after this one in its folder, None where it has none; answered and leased ones too."""
+    keys = _IN_FOLDERS[sequence]
+    rows = db.tuples(f"SELECT folder_key, {keys} FROM image WHERE id = ?", [image_id])
+    if not rows:
+        return None, None
+    folder, *place = rows[0]
+
+    def nearest(sign: str, way: str) -> int | None:
+        [found] = db.tuples(
+            f"""SELECT id, folder_key FROM image INDEXED BY image_by_{sequence}
+            WHERE {_CAN_BE_SHOWN} AND ({keys}) {sign} ({_marks(keys)})
+            ORDER BY {keys.replace(",", f" {way},")} {way} LIMIT 1""",
+            place,
+        ) or [(None, folder)]
+        return found[0] if found[1] == folder else None
+
+    return nearest("<", "DESC"), nearest(">", "ASC")
+
+
+def reached(db: Database, annotator: str, sequence: str) -> int:
+    """The last image of a sequence that this person has left; 0: none yet."""
+    statement = "SELECT image_id FROM reached WHERE annotator = ? AND sequence = ?"
+    return db.value(statement, [annotator, sequence]) or 0
+
+
+def set_reached(db: Database, annotator: str, sequence: str, image_id: int) -> None:
+    """Keep how far this person has come. An unknown image changes nothing."""
+    if reached(db, annotator, sequence) == image_id:
+        return
+    with db.writing(durable=False, right=Right.ANSWER) as sql:
+        if image_id == 0:
+            sql.execute("DELETE FROM reached WHERE annotator = ? AND sequence = ?", [annotator, sequence])
+        else:
+            sql.execute(
+                """INSERT INTO reached SELECT ?, ?, id FROM image WHERE id = ?
+                ON CONFLICT (annotator, sequence) DO UPDATE SET image_id = excluded.image_id""",
+                [annotator, sequence, image_id],
+            )
+
+
+def _walk(sql: sqlite_utils.Database, sequence: str, after: int) -> Iterator[int]:
+    keys = _KEYS[sequence]
+    start = sql.execute(f"SELECT {keys} FROM image WHERE id = ?", [after]).fetchone()
+    ranges = [f"({keys}) {sign} ({_marks(keys)})" for sign in (">", "<=")] if start else ["true"]
+    for range_ in ranges:
+        rows = sql.execute(
+            # Skipped with answers on them: their last decision is the skip. They come after all others, too.
+            f"""SELECT id FROM image INDEXED BY image_open_by_{sequence} WHERE {_OPEN} AND {range_}
+            AND NOT EXISTS (SELECT 1 FROM decision d WHERE d.id = stage_decision AND action = 'skip')
+            ORDER BY {keys}""",
+            start or (),
+        )
+        yield from (image_id for (image_id,) in rows)
+
+
+def _marks(keys: str) -> str:
+    return ", ".join("?" for _ in keys.split(","))

@@ -1,0 +1,1 @@
+"""imports: to be described."""

@@ -1,0 +1,134 @@
+"""What an import will store, worked out before the project is locked: a row for each decision to come, in their order.
+
+Counting and comparing millions of cells takes longer than storing them, and nobody can decide while the project is
+locked. So it is done before, from the labels as they are then; once the project is locked, only images that were
+decided on meanwhile are looked at again.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import sqlite_utils
+
+from annotator.records import ABSENT
+from annotator.store.database.database import Database, newest_decision
+from annotator.store.database.versions import class_version
+from annotator.store.imports.staged_cells import CELLS, IMPLIED_HELD, covers_all
+from annotator.store.labels.archived import COUNT_ACTIVE
+
+ALL = "1"
+TOUCHED = "image_id IN (SELECT image_id FROM staged.touched)"
+# With the classes that the import adds or brings back.
+_CLASSES = f"""({COUNT_ACTIVE}) + (SELECT count(*) FROM staged.target
+    WHERE class_id IS NULL OR class_id IN (SELECT id FROM class WHERE archived = 1))"""
+
+
+@dataclass
+class Changes:
+    """The rows of staged.change, in sums.
+
+    Attributes:
+        over: Which labels d are replaced, as SQL.
+        version: class_version that they belong to.
+        newest: The newest decision that they know.
+        is_whole: The source names every class: "nothing else here" says what it says of an image.
+        answers, replaced, completed: How many decide a cell, how many of these replace an answer, how many are "nothing
+            else here".
+        labels: (target, state) -> labels more, but for what "nothing else here" gives.
+    """
+
+    over: str
+    version: int
+    newest: int
+    is_whole: bool
+    answers: int = 0
+    replaced: int = 0
+    completed: int = 0
+    labels: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
+
+
+def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | None = None) -> Changes:
+    """Work out all rows; names are resolved and cells built before.
+
+    Args:
+        over: Which labels d are replaced, as SQL.
+        version: class_version when names were resolved; None: as it is.
+    """
+    version = class_version(db) if version is None else version
+    changes = Changes(over, version, newest_decision(sql), covers_all(sql))
+    sql.execute("DELETE FROM staged.change")
+    if not changes.is_whole:  # some class is not the source's: absent is said of those that are
+        sql.execute(
+            f"""INSERT INTO staged.cell SELECT z.image_id, t.id, {ABSENT}, NULL, 0, 0, 0, 1
+            FROM staged.closed z CROSS JOIN staged.target t WHERE true ON CONFLICT DO NOTHING"""
+        )
+    _find(sql, changes, ALL)
+    _count(sql, changes, ALL, 1)
+    return changes
+
+
+def renew(sql: sqlite_utils.Database, changes: Changes) -> None:
+    """Work out anew the rows of images that were decided on since; to be called while nobody else can write."""
+    sql.execute("DELETE FROM staged.touched")
+    touched = sql.execute(
+        "INSERT INTO staged.touched SELECT DISTINCT image_id FROM decision WHERE id > ? AND image_id NOT NULL",
+        [changes.newest],
+    ).rowcount
+    changes.newest = newest_decision(sql)
+    if touched:
+        _count(sql, changes, TOUCHED, -1)
+        sql.execute(f"DELETE FROM staged.change WHERE {TOUCHED}")
+        _find(sql, changes, TOUCHED)
+        _count(sql, changes, TOUCHED, 1)
+
+
+def _find(sql: sqlite_utils.Database, changes: Changes, only: str) -> None:
+    """Append the rows of some images: explicit answers, then what "nothing else here" replaces, then itself."""
+    over = changes.over
+    add = "INSERT INTO staged.change (image_id, target, state, held, given)"
+    sql.execute(
+        f"""{add} SELECT x.image_id, x.target, x.state, l.state, x.given
+        {CELLS} LEFT JOIN label l ON l.image_id = x.image_id AND l.class_id = t.class_id
+            LEFT JOIN decision d ON d.id = l.decision_id
+        WHERE NOT x.is_filled AND x.image_id > 0 AND (l.state IS NULL OR (l.state != x.state AND ({over})))
+            AND {only.replace("image_id", "x.image_id", 1)} ORDER BY x.image_id, x.target"""
+    )
+    if not changes.is_whole:
+        return
+    of_closed = only.replace("image_id", "z.image_id", 1)
+    sql.execute(
+        f"""{add} SELECT z.image_id, t.id, {ABSENT}, l.state, NULL
+        {IMPLIED_HELD} AND l.state != {ABSENT} AND ({over}) AND {of_closed} ORDER BY z.image_id, t.id"""
+    )
+    # Cells that were filled in are nobody's answer: of such images each class is answered by itself.
+    sql.execute(
+        f"""{add} SELECT z.image_id, t.id, {ABSENT}, NULL, NULL
+        FROM (SELECT DISTINCT z.image_id FROM staged.closed z JOIN staged.cell f ON f.image_id = z.image_id
+            WHERE f.is_filled AND {of_closed}) z CROSS JOIN staged.target t
+        WHERE NOT EXISTS (SELECT 1 FROM staged.cell x WHERE x.image_id = z.image_id AND x.target = t.id)
+            AND NOT EXISTS (SELECT 1 FROM label l WHERE l.image_id = z.image_id AND l.class_id = t.class_id)
+        ORDER BY z.image_id, t.id"""
+    )
+    sql.execute(
+        f"""{add} SELECT z.image_id, NULL, NULL, NULL, NULL FROM staged.closed z WHERE z.image_id > 0 AND {of_closed}
+        AND NOT EXISTS (SELECT 1 FROM staged.cell f WHERE f.image_id = z.image_id AND f.is_filled)
+        AND (SELECT count(*) FROM label l WHERE l.image_id = z.image_id)
+            + (SELECT count(*) FROM staged.cell x JOIN staged.target t ON t.id = x.target WHERE x.image_id = z.image_id
+                AND NOT EXISTS (SELECT 1 FROM label l WHERE l.image_id = z.image_id AND l.class_id = t.class_id))
+            < {_CLASSES} ORDER BY z.image_id"""
+    )
+
+
+def _count(sql: sqlite_utils.Database, changes: Changes, only: str, sign: int) -> None:
+    rows = sql.execute(
+        f"SELECT target, state, held, count(*) FROM staged.change WHERE {only} GROUP BY target, state, held"
+    ).fetchall()
+    for target, state, held, many in rows:
+        if target is None:
+            changes.completed += sign * many
+            continue
+        changes.answers += sign * many
+        changes.labels[target, state] += sign * many
+        if held is not None:
+            changes.replaced += sign * many
+            changes.labels[target, held] -= sign * many

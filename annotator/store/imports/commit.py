@@ -1,0 +1,356 @@
+"""Storing what was staged: one transaction of set-based statements, so that nothing is ever half imported.
+
+It gives what decisions.decide gives row by row: explicit answers image by image and class by class, then one "nothing
+else here" for each image of which the source names all that is present. The triggers that keep tallies are dropped for
+the transaction, and the tallies are changed by counts: a trigger a row takes three times as long as the row. Nobody
+else can write meanwhile, and readers see what was before; so what is stored is worked out first (import_changes.py),
+and the transaction copies rows in the order of their keys.
+"""
+
+import json
+import secrets
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+from annotator.records import ABSENT
+from annotator.settings import IMPORTER
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.classes import facts as class_facts
+from annotator.store.database.database import Database, new_id
+from annotator.store.database.versions import class_version
+from annotator.store.images.attributes import import_attributes
+from annotator.store.imports import changes as import_changes
+from annotator.store.imports.changes import Changes
+from annotator.store.imports.staged_cells import OTHERS, REMARK_KNOWN
+from annotator.store.imports.staging import Staging
+from annotator.store.labels.archived import COUNT_ACTIVE
+from annotator.store.labels.derivation import COMPLETE, LABELED
+
+NUMBERS = 10_000_000_000
+# Of the connection while it imports: pages that do not fit are written several times. Sorting takes as much once more.
+CACHE_KB = 64_000
+TRIGGERS = (
+    *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
+    "accepted_answered",
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an import comes from, and who asked for it: the columns of `import`. uuid: a name for this import."""
+
+    path: str
+    format: str
+    annotator: str
+    sha256: str = ""
+    uuid: str = field(default_factory=lambda: secrets.token_hex(16))
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import stored. images: that it added to the project; completed: "nothing else here" that it stored."""
+
+    id: int
+    images: int
+    classes: Sequence[str]
+    answers: int
+    replaced: int
+    completed: int
+    attributes: int
+    remarks: int
+
+
+def commit(
+    staging: Staging,
+    db: Database,
+    source: Source,
+    *,
+    replace: bool = False,
+    replace_imports: bool | None = None,
+    new_images: Sequence[int] = (),
+    version: int | None = None,
+) -> Imported:
+    """Store everything that is staged, in one transaction; names are resolved and cells built before.
+
+    Args:
+        replace: Answers of people that differ are replaced; otherwise they stay.
+        replace_imports: The same of answers that an earlier import gave; None: as `replace`.
+        new_images: Ids of the images that were registered for this import.
+        version: class_version when names were resolved; None: as it is.
+
+    Raises:
+        AnnotatorError: Classes were changed since: the import is to be prepared again.
+    """
+    conditions = [OTHERS] if replace else []
+    conditions += [f"NOT {OTHERS}"] if (replace if replace_imports is None else replace_imports) else []
+    over = " OR ".join(conditions) or "0"
+    with _prepared(staging, db) as sql:
+        changes = import_changes.prepare(sql, db, over, version)
+        return _store(sql, db, staging, source, changes, replace, new_images)
+
+
+def _store(
+    sql: sqlite_utils.Database,
+    db: Database,
+    staging: Staging,
+    source: Source,
+    changes: Changes,
+    replace: bool,
+    new_images: Sequence[int],
+) -> Imported:
+    """The one transaction."""
+    with db.writing():
+        if class_version(db) != changes.version:
+            raise AnnotatorError("Classes were changed while the import was prepared. Nothing was stored; try again.")
+        added, change, came = _add_classes(sql, db, source.annotator, staging)
+        if len(came) > len(added):  # a class that is brought back may bring labels
+            changes = import_changes.prepare(sql, db, changes.over)
+        else:
+            import_changes.renew(sql, changes)
+        first = _newest(sql)
+        import_id = new_id(
+            sql.execute(
+                """INSERT INTO import (uuid, source, sha256, format, annotator, imported_at, counts, class_change)
+                VALUES (?, ?, ?, ?, ?, ?, '{}', ?)""",
+                [source.uuid, source.path, source.sha256, source.format, source.annotator, time.time(), change],
+            )
+        )
+        with without_triggers(sql, changes.answers + changes.completed * _count_active(sql)):
+            _append(sql, first, f"import-{import_id}-{secrets.token_hex(3)}")
+            _follow(sql, first, changes)
+        attributes = import_attributes(sql, import_id, replace)
+        remarks = _remark(sql, f"import-{import_id}-{secrets.token_hex(3)}", replace)
+        sql.conn.executemany(
+            "INSERT INTO import_image (import_id, image_id) VALUES (?, ?)", [(import_id, one) for one in new_images]
+        )
+        last = _newest(sql)
+        answers = changes.answers, changes.replaced, changes.completed
+        done = Imported(import_id, len(new_images), added, *answers, attributes, remarks)
+        counts = {name: value for name, value in done.__dict__.items() if name not in ("id", "classes")}
+        sql.execute(
+            "UPDATE import SET counts = ?, first_decision = ?, last_decision = ? WHERE id = ?",
+            [
+                json.dumps(counts | {"classes": len(added), "class_ids": came}),
+                *((first + 1, last) if last > first else (None, None)),
+                import_id,
+            ],
+        )
+    return done
+
+
+@contextmanager
+def _prepared(staging: Staging, db: Database) -> Generator[sqlite_utils.Database]:
+    with staging.attached(db) as sql, large_transaction(sql):
+        yield sql
+
+
+@contextmanager
+def large_transaction(sql: sqlite_utils.Database) -> Generator[None]:
+    """A larger cache, and no check of foreign keys, which the joins below cannot break."""
+    (cache,) = sql.execute("PRAGMA cache_size").fetchone()
+    sql.conn.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+    sql.conn.execute("PRAGMA foreign_keys = OFF")
+    try:
+        yield
+    finally:
+        sql.conn.execute("PRAGMA foreign_keys = ON")
+        sql.conn.execute(f"PRAGMA cache_size = {cache}")
+
+
+@contextmanager
+def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
+    """Inside a transaction: no trigger runs for a row of decisions and labels. If it fails, they are there again
+    because the transaction is rolled back.
+
+    Args:
+        cells: How many labels change, about: when they are most of all labels, their index is made anew at the end,
+            which takes half as long as keeping it up to date.
+    """
+    labels = sql.execute("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'label'").fetchone()[0]
+    names = [*TRIGGERS, *(["label_class"] if cells > max(labels / 2, 10_000) else [])]
+    marks = ",".join("?" * len(names))
+    rows = sql.execute(f"SELECT type, name, sql FROM sqlite_master WHERE name IN ({marks})", names)
+    dropped: list[tuple[str, str, str]] = rows.fetchall()
+    for kind, name, _ in dropped:
+        sql.execute(f"DROP {kind} {name}")
+    yield
+    for _, _, statement in dropped:
+        sql.execute(statement)
+
+
+def _count_active(sql: sqlite_utils.Database) -> int:
+    return sql.execute(COUNT_ACTIVE).fetchone()[0]
+
+
+def _newest(sql: sqlite_utils.Database) -> int:
+    return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+
+
+def _add_classes(
+    sql: sqlite_utils.Database, db: Database, by: str, staging: Staging
+) -> tuple[list[str], int | None, list[int]]:
+    """Add the classes that the project does not have, in the order of the source's list, others by name; bring back
+    those that were archived when an import was taken back.
+
+    Returns:
+        The names that were added, the change in the history of classes, and the ids of both kinds.
+    """
+    back = "SELECT class_id FROM staged.target WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
+    ids: list[int] = [row[0] for row in sql.execute(back).fetchall()]
+    if ids:
+        class_changes.restore(db, by, ids)
+    rows: list[tuple[str, str]] = sql.execute(
+        """SELECT t.name, coalesce(max(CASE WHEN c.name = t.name THEN c.description END), '') FROM staged.target t
+        JOIN staged.class c ON c.target = t.id WHERE t.class_id IS NULL
+        GROUP BY t.id ORDER BY max(c.is_listed) DESC, min(CASE WHEN c.is_listed THEN c.id END), t.name"""
+    ).fetchall()
+    if not rows:
+        return [], None, ids
+    added = classes.add_classes(db, rows, by)
+    sql.execute(
+        "UPDATE staged.target SET class_id = (SELECT id FROM class c WHERE c.name = target.name) WHERE class_id IS NULL"
+    )
+    change, after = sql.execute("SELECT id, after FROM class_change ORDER BY id DESC LIMIT 1").fetchone()
+    new = [*map(int, json.loads(after))]
+    name_of = classes.names(db)
+    facts = {one: staging.class_facts[name_of[one]] for one in new if name_of[one] in staging.class_facts}
+    if facts:
+        class_facts.give(db, by, facts)
+    return added, change, [*ids, *new]
+
+
+def _append(sql: sqlite_utils.Database, first: int, name: str) -> None:
+    """Append the decisions of staged.change, after `first`, with their origins.
+
+    Args:
+        name: Of each of them, before its number: numbers of one length, so that the index of names only grows at its
+            end.
+    """
+    sql.execute(
+        """INSERT INTO decision (id, uuid, action, image_id, class_id, state, source, annotator, decided_at)
+        SELECT :first + x.id, :name || (:numbers + x.id), iif(x.target IS NULL, 'done', 'label'), x.image_id,
+            t.class_id, x.state, 'import', :by, :at
+        FROM staged.change x LEFT JOIN staged.target t ON t.id = x.target ORDER BY x.id""",
+        {"first": first, "name": f"{name}:", "numbers": NUMBERS, "by": IMPORTER, "at": time.time()},
+    )
+    sql.execute(
+        """INSERT INTO origin (decision_id, source, annotator, decided_at)
+        SELECT ? + x.id, coalesce(w.source, ''), coalesce(w.annotator, ''), g.at
+        FROM staged.change x JOIN staged.given g ON g.id = x.given LEFT JOIN staged.who w ON w.id = g.who
+        WHERE g.who OR g.at NOT NULL ORDER BY x.id""",
+        [first],
+    )
+
+
+def _follow(sql: sqlite_utils.Database, first: int, changes: Changes) -> None:
+    """Labels, stages, auto-accepted cells and tallies after the decisions since `first`, as history.py has them."""
+    class_of: dict[int, int] = dict(sql.execute("SELECT id, class_id FROM staged.target").fetchall())
+    labels: Counter[tuple[int, int]] = Counter()
+    for (target, state), cells in changes.labels.items():
+        labels[class_of[target], state] += cells
+    sql.execute(
+        """INSERT INTO label (image_id, class_id, state, decision_id)
+        SELECT x.image_id, t.class_id, x.state, ? + x.id FROM staged.change x JOIN staged.target t ON t.id = x.target
+        WHERE true ORDER BY x.id
+        ON CONFLICT (image_id, class_id) DO UPDATE SET state = excluded.state, decision_id = excluded.decision_id""",
+        [first],
+    )
+    if changes.completed:
+        _complete(sql, first, changes, labels)
+    add_to_tallies(sql, (("label", class_id, state, cells) for (class_id, state), cells in labels.items()))
+    sql.execute(
+        """DELETE FROM accepted WHERE EXISTS (SELECT 1 FROM label l WHERE l.image_id = accepted.image_id
+        AND l.class_id = accepted.class_id AND l.decision_id > ?)""",
+        [first],
+    )
+    _set_stages(sql, first)
+    decided = changes.answers + changes.completed
+    add_to_tallies(sql, [("annotator", IMPORTER, "", decided), ("source", "import", "", decided)])
+
+
+def _complete(sql: sqlite_utils.Database, first: int, changes: Changes, labels: Counter[tuple[int, int]]) -> None:
+    """The labels of "nothing else here", which are counted in `labels`."""
+    done = "staged.change x WHERE x.target IS NULL"
+    for (class_id,) in sql.execute("SELECT id FROM class WHERE archived = 0").fetchall():
+        labels[class_id, ABSENT] += changes.completed
+    held = done.replace("WHERE", "JOIN label l ON l.image_id = x.image_id WHERE")
+    for class_id, cells in sql.execute(f"SELECT l.class_id, count(*) FROM {held} GROUP BY 1").fetchall():
+        labels[class_id, ABSENT] -= cells
+    sql.execute(
+        f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT x.image_id, c.id, {ABSENT}, ? + x.id
+        FROM {done.replace("WHERE", "CROSS JOIN class c WHERE")} AND c.archived = 0 ORDER BY x.id
+        ON CONFLICT DO NOTHING""",
+        [first],
+    )
+
+
+def _set_stages(sql: sqlite_utils.Database, first: int) -> None:
+    sql.execute(
+        f"""CREATE TEMP TABLE staged_stage AS SELECT d.image_id, max(d.id) AS newest, i.stage AS before, CASE
+            WHEN (SELECT count(*) FROM label l WHERE l.image_id = d.image_id) >= ({COUNT_ACTIVE})
+            THEN {COMPLETE} ELSE {LABELED} END AS stage
+        FROM decision d JOIN image i ON i.id = d.image_id WHERE d.id > ? GROUP BY d.image_id""",
+        [first],
+    )
+    write_stages(sql)
+
+
+def write_stages(sql: sqlite_utils.Database) -> None:
+    """Write the stages of temp.staged_stage (image_id, newest, before, stage) and count them; drops the table."""
+    sql.execute(
+        """UPDATE image SET stage = s.stage, stage_decision = s.newest FROM temp.staged_stage s
+        WHERE s.image_id = image.id"""
+    )
+    moved = sql.execute("SELECT before, stage, count(*) FROM temp.staged_stage GROUP BY 1, 2").fetchall()
+    add_to_tallies(sql, (("stage", before, "", -images) for before, _, images in moved))
+    add_to_tallies(sql, (("stage", stage, "", images) for _, stage, images in moved))
+    sql.execute("DROP TABLE temp.staged_stage")
+
+
+def count_decisions(sql: sqlite_utils.Database, low: int, high: int, sign: int) -> None:
+    """Count decisions low .. high of imports in the tallies, or take them out of them, as the triggers do: the view
+    `counted`, a row at a time, takes half as long as storing them."""
+    query = "SELECT action, source, annotator, count(*) FROM decision WHERE id BETWEEN ? AND ? GROUP BY 1, 2, 3"
+    for action, source, annotator, many in sql.execute(query, [low, high]).fetchall():
+        is_answer = action in ("label", "done")
+        changes = [("annotator", annotator, "", sign * many)] if is_answer else []
+        add_to_tallies(sql, [*changes, ("source", source if is_answer else action, "", sign * many)])
+
+
+def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, object, object, int]]) -> None:
+    """Change tallies: kind, one, two and by how much."""
+    sql.conn.executemany(
+        "INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT (kind, one, two) DO UPDATE SET n = n + excluded.n",
+        [change for change in changes if change[3]],
+    )
+
+
+def _remark(sql: sqlite_utils.Database, name: str, replace: bool) -> int:
+    """Append flags and comments that the images do not have yet, with who wrote them; an image has one flag."""
+    first = _newest(sql)
+    flagged = """r.kind = 'flag' AND '' != coalesce((SELECT d.note FROM decision d WHERE d.image_id = i.image_id
+        AND d.action = 'flag' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        ORDER BY d.id DESC LIMIT 1), '')"""
+    sql.execute(
+        f"""INSERT INTO decision (uuid, action, image_id, note, source, annotator, decided_at)
+        SELECT ? || ':note-' || r.id, r.kind, i.image_id, r.text, 'import', ?, ?
+        FROM staged.remark r JOIN staged.item i ON i.id = r.item WHERE i.image_id > 0 AND NOT {REMARK_KNOWN}
+        {"" if replace else f"AND NOT ({flagged})"} GROUP BY i.image_id, r.kind, r.text HAVING r.id = min(r.id)
+        ORDER BY r.id""",
+        [name, IMPORTER, time.time()],
+    )
+    sql.execute(
+        """INSERT INTO origin (decision_id, source, annotator, decided_at)
+        SELECT d.id, '', r.annotator, r.at FROM decision d
+        JOIN staged.remark r ON r.id = CAST(substr(d.uuid, instr(d.uuid, ':note-') + 6) AS INTEGER)
+        WHERE d.id > ? AND (r.annotator != '' OR r.at NOT NULL)""",
+        [first],
+    )
+    return _newest(sql) - first

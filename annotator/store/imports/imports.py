@@ -1,0 +1,279 @@
+"""What was imported, and taking an import back as one.
+
+An undo appends a decision for each that it takes back, like every undo, and works out the labels of their images anew:
+most in a few statements, those with a "nothing else here" or a cleared cell of others one by one (history.py).
+"""
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+from annotator.store.classes import changes as class_changes
+from annotator.store.database.database import Database
+from annotator.store.images.attributes import take_back_attributes
+from annotator.store.imports.commit import (
+    add_to_tallies,
+    count_decisions,
+    large_transaction,
+    without_triggers,
+    write_stages,
+)
+from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE
+from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
+from annotator.store.pictures.files import escaped
+
+TAKEN_BACK = "taken back with import"  # the kind of problem of an image that came with an import
+
+_HOLDS = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import. counts: images, classes, answers, replaced, completed, attributes, remarks that it brought."""
+
+    id: int
+    source: str
+    format: str
+    annotator: str
+    imported_at: float
+    counts: dict[str, Any]
+    undone_at: float | None
+    undone_by: str
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What taking an import back did. kept: classes that it added and that others use; images: nobody is asked about
+    them any more."""
+
+    id: int
+    decisions: int
+    images: int
+    images_kept: int
+    archived: Sequence[str]
+    kept: Sequence[str]
+    attributes: int
+
+
+def imports(db: Database) -> list[Import]:
+    """All imports, the newest first."""
+    rows = db.rows(
+        """SELECT id, source, format, annotator, imported_at, counts, undone_at, undone_by FROM import
+        ORDER BY id DESC"""
+    )
+    return [Import(**(row | {"counts": json.loads(row["counts"])})) for row in rows]
+
+
+def taken_back_files(db: Database, folder: Path) -> set[str]:
+    """The files of a folder whose image was taken back with an import: registering them again brings it back."""
+    rows = db.tuples(
+        """SELECT f.path FROM image i JOIN file f ON f.image_id = i.id JOIN folder d ON d.id = f.folder_id
+        WHERE d.path = ? AND i.problem LIKE ? || '%'""",
+        [escaped(str(folder.resolve())), TAKEN_BACK],
+    )
+    return {row[0] for row in rows}
+
+
+class _OnlyPreviewError(Exception):
+    """Rolls an undo back; holds what it would have done."""
+
+    def __init__(self, undone: Undone):
+        super().__init__()
+        self.undone = undone
+
+
+def preview_undo(db: Database, import_id: int) -> Undone:
+    """What `undo` would do: it does it, and rolls it back. People's answers wait meanwhile. Raises as `undo` does."""
+    try:
+        return undo(db, import_id, "", only_preview=True)
+    except _OnlyPreviewError as preview:
+        return preview.undone
+
+
+def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -> Undone:
+    """Take an import back as a whole: its answers, facts, flags and comments, the classes that it added and nobody else
+    uses, and the images that it added and nobody else answered. Importing the same again brings them back.
+
+    Args:
+        by: Who takes it back.
+
+    Raises:
+        AnnotatorError: There is no such import, where it was taken back, and where classes were merged since.
+    """
+    with large_transaction(db.sql), db.writing() as sql:
+        row = sql.execute(
+            "SELECT first_decision, last_decision, undone_by, undone_at, counts FROM import WHERE id = ?",
+            [import_id],
+        ).fetchone()
+        if row is None:
+            raise AnnotatorError(f"There is no import {import_id}. See: annotator imports {db.paths.project}")
+        low, high, undone_by, undone_at, counts = row
+        if undone_at is not None:
+            raise AnnotatorError(f"Import {import_id} was taken back already, by {undone_by}.")
+        low, high = low or 0, high or -1
+        _refuse_merged(sql, import_id, low, high)
+        first = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
+        with without_triggers(sql, high - low):
+            # Before the undos are there: those that were taken back one by one are out of the tallies already.
+            _uncount(sql, low, high)
+            _append(sql, by, low, high, f"import-{import_id}-undo-{secrets.token_hex(3)}")
+            one_by_one = _follow(sql, first, low, high)
+        for image_id, newest in one_by_one:
+            rebuild(sql, image_id, newest)
+        facts = take_back_attributes(sql, import_id)
+        images, images_kept = _take_images(sql, import_id)
+        archived, kept = _take_classes(sql, db, by, json.loads(counts).get("class_ids", []))
+        names: dict[int, str] = dict(sql.execute("SELECT id, name FROM class").fetchall())
+        sql.execute(
+            "UPDATE import SET undone_at = ?, undone_by = ?, counts = ? WHERE id = ?",
+            [time.time(), by, json.dumps(json.loads(counts) | {"archived": archived}), import_id],
+        )
+        decisions = sql.execute("SELECT count(*) FROM decision WHERE id > ?", [first]).fetchone()[0]
+        taken, left = [names[one] for one in archived], [names[one] for one in kept]
+        undone = Undone(import_id, decisions, images, images_kept, taken, left, facts)
+        if only_preview:
+            raise _OnlyPreviewError(undone)
+    return undone
+
+
+def _refuse_merged(sql: sqlite_utils.Database, import_id: int, low: int, high: int) -> None:
+    rows = sql.execute(
+        """SELECT name FROM class WHERE archived = 1 AND merged_into NOT NULL AND archived_since >= ?
+        AND EXISTS (SELECT 1 FROM decision d WHERE d.id BETWEEN ? AND ? AND d.class_id = class.id)""",
+        [high, low, high],
+    ).fetchall()
+    if rows:
+        listed = ", ".join(repr(name) for (name,) in rows)
+        raise AnnotatorError(
+            f"Import {import_id} cannot be taken back: {listed} was merged into another class since, which has its "
+            "answers now. Take the merging back first (annotator classes undo)."
+        )
+
+
+def _uncount(sql: sqlite_utils.Database, low: int, high: int) -> None:
+    count_decisions(sql, low, high, -1)
+    alone = f"SELECT d.id FROM decision d WHERE d.id BETWEEN ? AND ? AND d.action != 'undo' AND NOT ({_HOLDS})"
+    for (decision_id,) in sql.execute(alone, [low, high]).fetchall():
+        count_decisions(sql, decision_id, decision_id, 1)
+
+
+def _append(sql: sqlite_utils.Database, by: str, low: int, high: int, name: str) -> None:
+    sql.execute(
+        f"""INSERT INTO decision (uuid, action, image_id, undoes, source, annotator, decided_at)
+        SELECT ? || ':' || d.id, 'undo', d.image_id, d.id, 'import', ?, ? FROM decision d
+        WHERE d.id BETWEEN ? AND ? AND d.action != 'undo' AND {_HOLDS} ORDER BY d.id""",
+        [name, by, time.time(), low, high],
+    )
+
+
+def _follow(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list[tuple[int, int]]:
+    """Labels, stages and tallies after undos newer than `first` of decisions low .. high; returns the images that are
+    to be rebuilt one by one, with the newest undo of each."""
+    sql.execute(
+        """CREATE TEMP TABLE touched AS SELECT d.image_id, max(u.id) AS newest, EXISTS (
+            SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.id NOT BETWEEN :low AND :high
+            AND (o.action IN ('clear', 'done') OR o.class_id IN (SELECT id FROM class WHERE merged_into NOT NULL))
+        ) AS is_alone FROM decision u JOIN decision d ON d.id = u.undoes
+        WHERE u.id > :first AND d.action IN ('label', 'done') GROUP BY d.image_id""",
+        {"low": low, "high": high, "first": first},
+    )
+    labels: dict[tuple[int, int], int] = {}
+    for sign in (-1, 1):
+        rows = sql.execute(
+            """SELECT l.class_id, l.state, count(*) FROM temp.touched t JOIN label l ON l.image_id = t.image_id
+            WHERE NOT t.is_alone GROUP BY 1, 2"""
+        ).fetchall()
+        for class_id, state, cells in rows:
+            labels[class_id, state] = labels.get((class_id, state), 0) + sign * cells
+        if sign < 0:
+            _derive_labels(sql, low, high)
+    add_to_tallies(sql, (("label", class_id, state, cells) for (class_id, state), cells in labels.items()))
+    skipped = f"EXISTS (SELECT 1 FROM decision d WHERE d.image_id = t.image_id AND d.action = 'skip' AND {_HOLDS})"
+    sql.execute(
+        f"""CREATE TEMP TABLE staged_stage AS
+        SELECT image_id, iif(stage = {UNTOUCHED}, 0, newest) AS newest, before, stage FROM (
+            SELECT t.image_id, t.newest, i.stage AS before, CASE
+            WHEN answered >= ({COUNT_ACTIVE}) THEN {COMPLETE} WHEN answered THEN {LABELED}
+            WHEN {skipped} THEN {SKIPPED} ELSE {UNTOUCHED} END AS stage
+        FROM (SELECT image_id, newest, (SELECT count(*) FROM label l WHERE l.image_id = z.image_id) AS answered
+            FROM temp.touched z WHERE NOT is_alone) t JOIN image i ON i.id = t.image_id)"""
+    )
+    write_stages(sql)
+    alone = sql.execute("SELECT image_id, newest FROM temp.touched WHERE is_alone").fetchall()
+    sql.execute("DROP TABLE temp.touched")
+    return alone
+
+
+def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
+    """Of images on which only answers to single cells remain: the newest of each cell."""
+    sql.execute(
+        """DELETE FROM label WHERE decision_id BETWEEN ? AND ?
+        AND image_id IN (SELECT image_id FROM temp.touched WHERE NOT is_alone)""",
+        [low, high],
+    )
+    sql.execute(
+        f"""INSERT INTO label (image_id, class_id, state, decision_id)
+        SELECT d.image_id, d.class_id, d.state, max(d.id) FROM temp.touched t JOIN decision d ON d.image_id = t.image_id
+        WHERE NOT t.is_alone AND d.action = 'label' AND d.id NOT BETWEEN ? AND ? AND {_HOLDS}
+        AND d.class_id IN (SELECT id FROM class WHERE {ACTIVE})
+        GROUP BY d.image_id, d.class_id ON CONFLICT DO NOTHING""",
+        [low, high],
+    )
+
+
+def _take_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
+    """Ask nobody about the images that came with an import and that nobody has decided anything about."""
+    came = "id IN (SELECT image_id FROM import_image WHERE import_id = ?)"
+    count = sql.execute(f"SELECT count(*) FROM image WHERE {came}", [import_id]).fetchone()[0]
+    taken = sql.execute(
+        f"""UPDATE image SET problem = ? WHERE {came} AND problem = '' AND NOT EXISTS (
+            SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo' AND {_HOLDS})""",
+        [f"{TAKEN_BACK} {import_id}", import_id],
+    ).rowcount
+    # Others go with the next import that decided something about them, if that is taken back, too.
+    sql.execute(
+        f"""INSERT OR IGNORE INTO import_image (import_id, image_id) SELECT DISTINCT i.id, d.image_id
+        FROM import_image c JOIN decision d ON d.image_id = c.image_id AND d.source = 'import' AND {_HOLDS}
+        JOIN import i ON i.undone_at IS NULL AND i.id != c.import_id
+            AND d.id BETWEEN i.first_decision AND i.last_decision
+        WHERE c.import_id = ?""",
+        [import_id],
+    )
+    return taken, count - taken
+
+
+def _take_classes(
+    sql: sqlite_utils.Database, db: Database, by: str, added: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Archive the classes that an import has added and nobody else uses; returns them, and the others."""
+    archived = {row[0] for row in sql.execute("SELECT id FROM class WHERE archived = 1")}
+    used = {
+        class_id
+        for class_id in added
+        if sql.execute("SELECT 1 FROM label WHERE class_id = ? LIMIT 1", [class_id]).fetchone()
+        or sql.execute(
+            f"SELECT 1 FROM decision d WHERE d.class_id = ? AND d.action IN ('label', 'clear') AND {_HOLDS} LIMIT 1",
+            [class_id],
+        ).fetchone()
+    }
+    unused = [class_id for class_id in added if class_id not in used | archived]
+    for class_id in used:  # it goes with the next import that uses it, if that is taken back, too
+        users = sql.execute(
+            f"""SELECT DISTINCT i.id, i.counts FROM import i JOIN decision d ON d.class_id = ? AND {_HOLDS}
+            AND d.id BETWEEN i.first_decision AND i.last_decision WHERE i.undone_at IS NULL""",
+            [class_id],
+        ).fetchall()
+        for user, counts in users:
+            known = json.loads(counts)
+            known["class_ids"] = sorted({*known.get("class_ids", ()), class_id})
+            sql.execute("UPDATE import SET counts = ? WHERE id = ?", [json.dumps(known), user])
+    if unused:
+        class_changes.archive(db, by, unused)
+    return unused, sorted(used)

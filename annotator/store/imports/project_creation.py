@@ -1,0 +1,112 @@
+"""Making a project completely or not at all.
+
+The database is called project.db.unfinished until it is complete, and is then renamed. Until then there is no project,
+and making it can be tried again. Files that were registered before a kill are not read again; nothing else of an
+earlier attempt is kept, since it may have had other classes or labels.
+"""
+
+import contextlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.settings import IMPORTED, UNFINISHED, Paths
+from annotator.store.database.database import Database
+from annotator.store.database.project_identity import HOME
+from annotator.store.disk.durable import sync_folder
+from annotator.store.imports.staging import is_staging
+from annotator.store.locations.staged_listing import is_listing
+from annotator.store.pictures.files import escaped
+
+LOCK = f"{UNFINISHED}.lock"
+FILES = (UNFINISHED, f"{UNFINISHED}-wal", f"{UNFINISHED}-shm", f"{UNFINISHED}-journal", LOCK)
+
+
+def holds_other_things(project: Path) -> bool:
+    """Whether a folder without a project holds anything but an attempt to make one."""
+    ours = (*FILES, IMPORTED)
+    names = [entry.name for entry in project.iterdir()]
+    return any(name not in ours and not is_staging(name) and not is_listing(name) for name in names)
+
+
+@contextmanager
+def making(project: Path, folder: Path | str) -> Generator[Database]:
+    """The database of a new project; it is project.db when the block has ended without an exception.
+
+    Args:
+        folder: Of the images, or their address: an earlier attempt is resumed if it had the same one.
+
+    Raises:
+        AlreadyRunning: While another process makes this project, AnnotatorError when its folder cannot be written.
+    """
+    place = Paths(project.resolve())
+    made_folder = not place.project.exists()
+    try:
+        place.project.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = FileLock(place.project / LOCK)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise AlreadyRunning(f"Another process is making {project} right now. Wait until it has ended.") from error
+    except OSError as error:
+        raise AnnotatorError(f"The project folder {project} cannot be written: {error}.") from error
+    try:
+        if place.database.exists():
+            raise AnnotatorError(f"{project} was made by another process just now. Run the command again to add to it.")
+        db = None
+        try:
+            db = _opened(place.project, folder)
+            yield db
+            _close(db)
+        except BaseException as error:
+            begun = db is not None and db.value("SELECT count(*) FROM file")
+            if db:
+                _close(db)
+            # After Ctrl+C the next attempt goes on; so it does with an address, whose files take long to read.
+            if (isinstance(error, Exception) and not isinstance(folder, str)) or not begun:
+                _remove(place.project, FILES[:-1])
+            raise
+        _rename(db.paths.database, place.database)
+    finally:
+        with contextlib.suppress(OSError):  # the folder is not empty: the project, or an attempt to resume
+            _remove(place.project, [LOCK])
+            lock.release()
+            if made_folder:
+                place.project.rmdir()
+
+
+def _opened(project: Path, folder: Path | str) -> Database:
+    """The database of an earlier attempt if it holds nothing but files of this folder, else a new one."""
+    try:
+        db = Database(project, create=True, file=UNFINISHED)
+        named = folder if isinstance(folder, str) else escaped(str(folder.resolve()))
+        others = db.value("SELECT count(*) FROM folder WHERE path != ?", [named])
+        others += db.value("SELECT (SELECT count(*) FROM class) + (SELECT count(*) FROM decision)")
+        others += db.value("SELECT count(*) FROM setting WHERE key NOT IN ('registrations', ?)", [HOME])
+        if not others:
+            return db
+        _close(db)
+    except AnnotatorError:  # damaged, or of another version
+        pass
+    _remove(project, FILES[:-1])
+    return Database(project, create=True, file=UNFINISHED)
+
+
+def _close(db: Database) -> None:
+    """Close the last connection, so that SQLite moves everything into the one file."""
+    db.sql.conn.close()
+
+
+def _rename(unfinished: Path, database: Path) -> None:
+    log = unfinished.with_name(f"{unfinished.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise AnnotatorError(f"{unfinished} is still open in another program, so the project was not made. Try again.")
+    unfinished.replace(database)
+    sync_folder(database.parent)
+
+
+def _remove(project: Path, names: tuple[str, ...] | list[str]) -> None:
+    for name in names:
+        (project / name).unlink(missing_ok=True)

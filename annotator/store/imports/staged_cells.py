@@ -1,0 +1,329 @@
+"""What a staged source would change: its answers against those of the project, cell by cell, counted beforehand.
+
+Nothing of the project is changed here. staged_names.py has resolved the names before.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import sqlite_utils
+
+from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
+from annotator.shares import counted
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.imports.staged_names import NEW, RESTORED, SKIPPED
+from annotator.store.imports.staging import Staging
+from annotator.store.labels.archived import ACTIVE
+
+EXAMPLES = 5
+
+CELLS = "FROM staged.cell x JOIN staged.target t ON t.id = x.target"
+HELD = f"""{CELLS} LEFT JOIN label l ON l.image_id = x.image_id AND l.class_id = t.class_id
+    LEFT JOIN decision d ON d.id = l.decision_id WHERE NOT x.is_filled"""
+"""Every answer of the source with the label that the cell has: l.state NULL where it has none."""
+IMPLIED_HELD = """FROM staged.closed z JOIN label l ON l.image_id = z.image_id
+    JOIN staged.target t ON t.class_id = l.class_id JOIN decision d ON d.id = l.decision_id
+    LEFT JOIN staged.cell x ON x.image_id = l.image_id AND x.target = t.id WHERE x.image_id IS NULL"""
+"""Labels of cells that the source calls absent by naming all that is present."""
+OTHERS = "d.source NOT IN ('import')"
+"""Of a label that a person gave."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many, and the first five in words with their places."""
+
+    count: int = 0
+    examples: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class StagedClass:
+    """A class of the source. target: the class of the project, "" where it is left out; how: as in staged_names.py;
+    answers: how many cells of the project the source states; of one that is left out, of its own images."""
+
+    name: str
+    target: str
+    how: str
+    answers: int
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What an import would do.
+
+    images_*            images that the project has, that come with the source, and that the source names but nobody has
+    copies              files that come with the source and have the content of an image of the project: not added
+    answers_*           new; already so in the project; otherwise answered in the project by people or by an import
+    completed           images on which the source names all that is present
+    left_out            answers on images or of classes that are left out
+    filled              cells that a model or an assumption filled in: no answers, and left out
+    attributes_*, remarks_*    facts of images, flags and comments: new, known, and facts with another value
+    warnings            about names of new classes and the class map
+    unclear             names of classes that have to be mapped first, as they could be several classes, or as no class
+                        can have them; name -> why. Until then their answers are left out
+    """
+
+    items: int
+    images_known: int
+    images_new: Tally
+    images_unknown: Tally
+    images_skipped: Tally
+    copies: int
+    classes: Sequence[StagedClass]
+    answers_new: int
+    answers_known: int
+    conflicts_with_people: Tally
+    conflicts_with_imports: Tally
+    completed: int
+    left_out: int
+    filled: int
+    scores: int
+    attributes_new: int
+    attributes_known: int
+    attributes_other: Tally
+    remarks_new: int
+    remarks_known: int
+    warnings: Sequence[str] = ()
+    unclear: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything would change, or may, once it is said what unclear names are."""
+        new = (len(self.unclear), self.images_new.count, self.answers_new, self.attributes_new, self.remarks_new)
+        conflicts = (self.conflicts_with_people, self.conflicts_with_imports, self.attributes_other)
+        added = any(class_.how in (NEW, RESTORED) for class_ in self.classes)
+        return added or any(new) or any(conflict.count for conflict in conflicts)
+
+
+def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
+    """Work out what the source says of each cell of the project.
+
+    Args:
+        note: Is given a sentence for every cell of which the source says two things.
+    """
+    with staging.attached(db) as sql:
+        sql.execute("DELETE FROM staged.cell")
+        sql.execute("DELETE FROM staged.closed")
+        sql.execute(
+            """INSERT INTO staged.cell SELECT i.image_id, c.target, g.state, g.id, g.who, coalesce(w.is_filled, 0), 0,
+                i.answered FROM staged.given g JOIN staged.item i ON i.id = g.item JOIN staged.class c ON c.id = g.class
+            LEFT JOIN staged.who w ON w.id = g.who WHERE i.image_id NOT NULL AND c.target NOT NULL
+            ORDER BY i.image_id, c.target, g.id
+            ON CONFLICT (image_id, target) DO UPDATE SET
+                given = iif(who = 0, excluded.given, given), who = iif(who = 0, excluded.who, who),
+                is_said = is_said OR excluded.is_said,
+                is_filled = is_filled OR excluded.is_filled, is_clash = is_clash OR state != excluded.state"""
+        )
+        sql.execute(
+            """INSERT INTO staged.closed SELECT DISTINCT image_id FROM staged.item
+            WHERE (exhaustive OR (answered AND ?)) AND image_id NOT NULL ORDER BY image_id""",
+            [staging.names_all],
+        )
+        changed = _overrule(sql)
+        for cell in _clashes(sql):  # the updates change no column that it selects by
+            winner = _winner(cell)
+            changed += winner is not None and any(not row["answered"] for row in cell)
+            if winner is None:
+                note(_clash_in_words(staging, cell))
+            else:
+                sql.execute(
+                    "UPDATE staged.cell SET state = ?, given = ?, who = ? WHERE image_id = ? AND target = ?",
+                    [winner["state"], winner["id"], winner["who"], winner["image_id"], winner["target"]],
+                )
+        if changed:
+            differ = f"{counted(changed, 'answer differs', 'answers differ')} from what the file of their origin says"
+            staging.warnings.append(f"{differ}: that of the source counts.")
+
+
+def _overrule(sql: sqlite_utils.Database) -> int:
+    """A file beside the source says present of a cell, but the source names all that is present, and not this one:
+    somebody has changed it since. Returns how many."""
+    return sql.execute(
+        f"""UPDATE staged.cell SET state = {ABSENT}, given = NULL, who = 0 WHERE state = {PRESENT} AND NOT is_said
+        AND NOT is_filled AND image_id IN (SELECT image_id FROM staged.item WHERE exhaustive AND answered)"""
+    ).rowcount
+
+
+def _clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
+    """Cells of which the source says two things: all that it says of each."""
+    rows = sql.query(
+        """SELECT g.id, g.state, g.who, g.at, g.class, k.name AS class_name, i.place, i.name, i.answered, x.image_id,
+            x.target
+        FROM staged.cell x JOIN staged.item i ON i.image_id = x.image_id JOIN staged.given g ON g.item = i.id
+        JOIN staged.class k ON k.id = g.class AND k.target = x.target
+        WHERE x.is_clash AND NOT x.is_filled ORDER BY x.image_id, x.target, g.id"""
+    )
+    for _, cell in groupby(rows, lambda row: (row["image_id"], row["target"])):
+        yield list(cell)
+
+
+def _winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The answer that holds: that of the source itself, where a file beside it says another; the newest, where all
+    have a time; of different classes mapped to one, present, then unsure. None: nothing says which."""
+    said = [row for row in cell if row["answered"]]
+    if 0 < len(said) < len(cell) and len({row["state"] for row in said}) == 1:
+        return said[0]
+    times = [row["at"] for row in cell]
+    by_class = {row["class"]: row["state"] for row in cell}
+    if None not in times and len(set(times)) == len(times):
+        return max(cell, key=lambda row: row["at"])
+    if all(row["state"] == by_class[row["class"]] for row in cell):
+        return next(row for state in (PRESENT, UNSURE) for row in cell if row["state"] == state)
+    return None
+
+
+def _clash_in_words(staging: Staging, cell: list[dict[str, Any]]) -> str:
+    first = cell[0]
+    other = next(row for row in cell if row["state"] != first["state"])
+    same = "" if other["name"] == first["name"] else ", which is the same picture"
+    return (
+        f"{staging.place(other['place'])}: {other['class_name']!r} is {STATE_NAMES[other['state']]} on "
+        f"{other['name']!r}, but {STATE_NAMES[first['state']]} on {first['name']!r} "
+        f"({staging.place(first['place'])}){same}"
+    )
+
+
+def preview(staging: Staging, db: Database) -> Preview:
+    """What the import would do now; `build` comes first."""
+    with staging.attached(db) as sql, db.reading():
+        values = sql.execute(
+            f"""SELECT coalesce(sum(l.state IS NULL), 0), coalesce(sum(l.state = x.state), 0),
+            coalesce(sum(l.state != x.state AND {OTHERS}), 0), coalesce(sum(l.state != x.state AND NOT {OTHERS}), 0)
+            {HELD}"""
+        ).fetchone()
+        implied = sql.execute(
+            f"""SELECT count(*), coalesce(sum(l.state = -1), 0), coalesce(sum(l.state != -1 AND {OTHERS}), 0),
+            coalesce(sum(l.state != -1 AND NOT {OTHERS}), 0) {IMPLIED_HELD}"""
+        ).fetchone()
+        closed, open_cells = sql.execute(
+            """SELECT count(*), count(*) * (SELECT count(*) FROM staged.target)
+                - (SELECT count(*) FROM staged.cell WHERE image_id IN (SELECT image_id FROM staged.closed))
+            FROM staged.closed"""
+        ).fetchone()
+        people, imports = (
+            Tally(
+                values[2 + place] + implied[2 + place],
+                _conflicts(staging, sql, OTHERS if place == 0 else f"NOT {OTHERS}"),
+            )
+            for place in range(2)
+        )
+        staged = _staged_classes(sql)
+        new = [class_.name for class_ in staged if class_.how == NEW]
+        facts = _attributes(staging, sql)
+        remarks, known_remarks = sql.execute(
+            f"""SELECT count(*), coalesce(sum(is_known), 0) FROM (SELECT {REMARK_KNOWN} AS is_known FROM staged.remark r
+            JOIN staged.item i ON i.id = r.item WHERE i.image_id NOT NULL GROUP BY i.image_id, r.kind, r.text)"""
+        ).fetchone()
+        return Preview(
+            staging.items,
+            sql.execute("SELECT count(DISTINCT image_id) FROM staged.item WHERE image_id > 0").fetchone()[0],
+            Tally(*_coming(sql)),
+            _images(staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED)}) != '{SKIPPED}'"),
+            _images(staging, sql, f"image_id IS NULL AND substr(reason, 1, {len(SKIPPED)}) = '{SKIPPED}'"),
+            sql.execute("SELECT count(*) FROM staged.coming WHERE number > 0").fetchone()[0],
+            staged,
+            values[0] + open_cells - implied[0],
+            values[1] + implied[1],
+            people,
+            imports,
+            closed,
+            sql.execute(
+                """SELECT count(*) FROM (SELECT DISTINCT coalesce(i.image_id, i.name), g.class FROM staged.given g
+                JOIN staged.item i ON i.id = g.item JOIN staged.class c ON c.id = g.class
+                WHERE i.image_id IS NULL OR c.target IS NULL)"""
+            ).fetchone()[0],
+            sql.execute("SELECT count(*) FROM staged.cell WHERE is_filled").fetchone()[0],
+            sql.execute("SELECT count(*) FROM staged.score").fetchone()[0],
+            *facts,
+            remarks - known_remarks,
+            known_remarks,
+            [*staging.warnings, *classes.name_warnings(new, classes.by_name(db))],
+            dict(staging.unclear),
+        )
+
+
+REMARK_KNOWN = """EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.image_id AND d.action = r.kind
+    AND d.note = r.text AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))"""
+"""Of remarks r of items i: whether the image has one with the same text."""
+
+
+def _images(staging: Staging, sql: sqlite_utils.Database, where: str) -> Tally:
+    count = sql.execute(f"SELECT count(DISTINCT name) FROM staged.item WHERE {where}").fetchone()[0]
+    rows = sql.execute(
+        f"""SELECT min(place), name, reason FROM staged.item WHERE {where} GROUP BY name
+        ORDER BY min(id) LIMIT {EXAMPLES}"""
+    ).fetchall()
+    said = [f"{staging.place(place)}: {name!r}{f': {reason}' if reason else ''}" for place, name, reason in rows]
+    return Tally(count, said)
+
+
+def _coming(sql: sqlite_utils.Database) -> tuple[int, list[str]]:
+    count = sql.execute("SELECT count(*) FROM staged.coming WHERE number < 0").fetchone()[0]
+    rows = sql.execute(
+        "SELECT path FROM staged.coming WHERE number < 0 ORDER BY number DESC LIMIT ?", [EXAMPLES]
+    ).fetchall()
+    return count, [repr(path) for (path,) in rows]
+
+
+def _staged_classes(sql: sqlite_utils.Database) -> list[StagedClass]:
+    rows = sql.execute(
+        """SELECT c.name, coalesce(t.name, ''), c.how, coalesce(CASE WHEN t.id IS NULL
+            THEN (SELECT count(*) FROM (SELECT DISTINCT coalesce(i.image_id, i.name) FROM staged.given g
+                JOIN staged.item i ON i.id = g.item WHERE g.class = c.id))
+            ELSE n END, 0) FROM staged.class c
+        LEFT JOIN staged.target t ON t.id = c.target
+        LEFT JOIN (SELECT target, count(*) AS n FROM staged.cell WHERE NOT is_filled GROUP BY target) x
+            ON x.target = t.id ORDER BY c.id"""
+    ).fetchall()
+    return [StagedClass(*row) for row in rows]
+
+
+def _conflicts(staging: Staging, sql: sqlite_utils.Database, whose: str) -> list[str]:
+    explicit = sql.execute(
+        f"""SELECT (SELECT i.place FROM staged.given g JOIN staged.item i ON i.id = g.item WHERE g.id = x.given),
+            m.name, t.name, x.state, l.state, d.annotator
+        {HELD.replace("WHERE", "JOIN image m ON m.id = x.image_id WHERE")}
+        AND l.state != x.state AND {whose} LIMIT {EXAMPLES}"""
+    ).fetchall()
+    implied = sql.execute(
+        f"""SELECT (SELECT i.place FROM staged.item i WHERE i.image_id = z.image_id
+            AND (i.exhaustive OR i.answered) ORDER BY i.exhaustive DESC LIMIT 1),
+            m.name, t.name, -1, l.state, d.annotator
+        {IMPLIED_HELD.replace("WHERE", "JOIN image m ON m.id = z.image_id WHERE")}
+        AND l.state != -1 AND {whose} LIMIT {EXAMPLES}"""
+    ).fetchall()
+    return [
+        f"{staging.place(place)}: {class_!r} is {STATE_NAMES[state]} on {image!r}, but {annotator} says "
+        f"{STATE_NAMES[held]}"
+        for place, image, class_, state, held, annotator in [*explicit, *implied][:EXAMPLES]
+    ]
+
+
+def _attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[int, int, Tally]:
+    """Facts that are new, known, and other than those of the project."""
+    joined = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item
+        LEFT JOIN attribute h ON h.image_id = i.image_id AND h.name = a.name WHERE i.image_id NOT NULL"""
+    new, known, other = sql.execute(
+        f"""SELECT coalesce(sum(h.value IS NULL), 0), coalesce(sum(h.value = a.value), 0),
+        coalesce(sum(h.value != a.value), 0) {joined}"""
+    ).fetchone()
+    rows = sql.execute(
+        f"SELECT i.place, i.name, a.name, a.value, h.value {joined} AND h.value != a.value LIMIT {EXAMPLES}"
+    ).fetchall()
+    said = [
+        f"{staging.place(place)}: {name} of {image!r} is {value[:60]!r}, but {held[:60]!r} here"
+        for place, image, name, value, held in rows
+    ]
+    return new, known, Tally(other, said)
+
+
+def covers_all(sql: sqlite_utils.Database) -> bool:
+    """Whether the source knows every class of the project, so that "nothing else here" says what it says."""
+    query = (
+        f"SELECT 1 FROM class WHERE {ACTIVE} AND id NOT IN (SELECT class_id FROM staged.target WHERE class_id NOT NULL)"
+    )
+    return sql.execute(f"{query} LIMIT 1").fetchone() is None

@@ -1,0 +1,231 @@
+"""Scores of a model from elsewhere while they are read: names in a staging file, scores in a file without a name.
+
+Nothing of the project is changed before `store`, and memory does not grow with the source. Images and classes are found
+as for imports (staged_names.py); an image may be named by the sha256 of its file instead.
+"""
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from annotator.indexing import positions
+from annotator.store.database.database import Database
+from annotator.store.imports.staged_cells import EXAMPLES, Tally
+from annotator.store.imports.staged_names import NEW, UNCLEAR, Rules, resolve
+from annotator.store.imports.staging import Staging
+from annotator.store.runs import prediction_sources
+from annotator.store.runs.prediction_sources import PROBABILITY, Block, Source
+
+HASH = re.compile(r"[0-9A-Fa-f]{64}")
+NOTED = 50  # bad cells of one block that are put into words
+
+
+class IncomingScores(Protocol):
+    """Scores of some images: exchange.predictions.score_tables.ScoreBlock."""
+
+    @property
+    def images(self) -> Sequence[str]: ...
+    @property
+    def places(self) -> Sequence[int | str]: ...
+    @property
+    def classes(self) -> Sequence[str]: ...
+    @property
+    def scores(self) -> np.ndarray: ...
+
+
+@dataclass(slots=True)
+class _Named:
+    """An image as Staging takes it."""
+
+    image: str
+    place: int | str
+    sha256: str = ""
+    labels: Sequence[tuple[str, int, str, float | None, str]] = ()
+    exhaustive: bool = False
+    answered: bool = False
+    scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    file: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict[str, str])
+    remarks: Sequence[tuple[str, str, str, float | None]] = ()
+    written: str = ""
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Where the scores of some items lie: items first .. first + rows - 1, classes by name."""
+
+    first: int
+    rows: int
+    classes: Sequence[str]
+    start: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the names of a source stand for.
+
+    Attributes:
+        images: Images of the project that it names.
+        unknown_images: Images that nobody has: left out.
+        classes: Name in the source -> class of the project, where they differ in writing.
+        unknown_classes: Names that no class has, or that could be several classes.
+        unclear: Of these, why a name cannot be used as it is.
+        scored_again: Scores of cells that the source has scored before; the highest counts.
+    """
+
+    images: int
+    unknown_images: Tally
+    classes: Mapping[str, str]
+    unknown_classes: Sequence[str]
+    unclear: Mapping[str, str] = field(default_factory=dict[str, str])
+    scored_again: Tally = field(default_factory=Tally)
+
+
+class StagedScores:
+    """The staged scores of one source; a context manager."""
+
+    def __init__(self, db: Database, scale: str, note: Callable[[str], None], place_word: str):
+        """scale: as of prediction_sources.Source; note: is given a sentence for everything that is wrong."""
+        self._db, self._scale, self._note = db, scale, note
+        self._staging = Staging(db.paths.project, note, place_word)
+        self._file = tempfile.TemporaryFile(dir=db.paths.project)  # noqa: SIM115  (closed by close)
+        self._stored: list[_Stored] = []
+        self._names: set[str] = set()
+        self._image_ids = np.zeros(0, np.int64)
+        self._class_ids: dict[str, int] = {}
+
+    def __enter__(self) -> "StagedScores":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+        self._staging.close()
+
+    def add(self, block: IncomingScores) -> None:
+        """Keep a block; what is wrong with it is noted."""
+        scores = np.asarray(block.scores)
+        self._check(block, scores)
+        new = [name for name in block.classes if name not in self._names]
+        self._names.update(new)
+        self._staging.add_classes([(name, "") for name in new])
+        first = self._staging.items + 1
+        self._staging.add(
+            _Named(name, place, name if HASH.fullmatch(name) else "")
+            for name, place in zip(block.images, block.places, strict=True)
+        )
+        self._stored.append(_Stored(first, len(scores), list(block.classes), self._file.tell()))
+        self._file.write(np.ascontiguousarray(scores, np.float32).tobytes())
+
+    def _check(self, block: IncomingScores, scores: np.ndarray) -> None:
+        """Note what is no number, and what is no probability."""
+        if self._scale == PROBABILITY:
+            with np.errstate(invalid="ignore"):
+                bad, why = (
+                    (scores < 0) | (scores > 1),
+                    "is no probability in [0, 1]; other numbers are scores (--scale score)",
+                )
+        else:
+            bad, why = np.isinf(scores), "is not finite"
+        cells: list[tuple[int, int]] = np.argwhere(bad)[:NOTED].tolist()
+        for row, column in cells:
+            place = self._staging.place(block.places[row])
+            score = float(scores[row, column])
+            self._note(f"{place}: {score:g} of {block.images[row]!r} and {block.classes[column]!r} {why}")
+        for _ in range(int(bad.sum()) - NOTED):
+            self._note("")
+
+    def resolve(self, class_map: Mapping[str, str]) -> Found:
+        """Find out which images and classes the names stand for."""
+        resolve(self._staging, self._db, Rules(class_map), self._note)
+        with self._staging.attached(self._db) as sql:
+            rows: list[tuple[int, int]] = sql.execute(
+                "SELECT id, image_id FROM staged.item WHERE image_id NOT NULL"
+            ).fetchall()
+            count = sql.execute("SELECT count(DISTINCT name) FROM staged.item WHERE image_id IS NULL").fetchone()[0]
+            unknown: list[tuple[int | str, str]] = sql.execute(
+                f"""SELECT min(place), name FROM staged.item WHERE image_id IS NULL GROUP BY name
+                ORDER BY min(id) LIMIT {EXAMPLES}"""
+            ).fetchall()
+            names: list[tuple[str, str, str, int | None]] = sql.execute(
+                """SELECT c.name, coalesce(t.name, ''), c.how, t.class_id FROM staged.class c
+                LEFT JOIN staged.target t ON t.id = c.target ORDER BY c.id"""
+            ).fetchall()
+        self._image_ids = np.full(self._staging.items + 1, -1, np.int64)
+        if rows:
+            numbers, ids = np.array(rows, np.int64).T
+            self._image_ids[numbers] = ids
+        self._class_ids = {name: class_id for name, _, _, class_id in names if class_id is not None}
+        return Found(
+            len(np.unique(self._image_ids[self._image_ids > 0])),
+            Tally(count, [f"{self._staging.place(place)}: {name!r}" for place, name in unknown]),
+            {name: target for name, target, _, class_id in names if class_id is not None and name != target},
+            [name for name, target, how, class_id in names if class_id is None and (how in (NEW, UNCLEAR) or target)],
+            dict(self._staging.unclear),
+            self._scored_again(),
+        )
+
+    def _scored_again(self) -> Tally:
+        """Scores of cells that were scored before, of images that several items name. Memory: a byte a cell of them."""
+        image_ids, items = np.unique(self._image_ids[self._image_ids > 0], return_counts=True)
+        several = image_ids[items > 1]
+        if not len(several):
+            return Tally()
+        class_ids = np.array(sorted(set(self._class_ids.values())), np.int64)
+        scored = np.zeros(len(several) * len(class_ids), bool)
+        count, examples = 0, list[str]()
+        for numbers, ids, columns, scores in self._read():
+            at, repeats = positions(ids, several)
+            rows, places = np.nonzero(~np.isnan(scores) & repeats[:, None])
+            cells = at[rows] * len(class_ids) + np.searchsorted(class_ids, columns[places])
+            again = np.ones(len(cells), bool)
+            again[np.unique(cells, return_index=True)[1]] = False
+            again |= scored[cells]
+            scored[cells] = True
+            count += int(again.sum())
+            for k in np.flatnonzero(again)[: EXAMPLES - len(examples)].tolist():
+                examples.append(self._in_words(int(numbers[rows[k]]), int(columns[places[k]])))
+        return Tally(count, examples)
+
+    def _in_words(self, item: int, class_id: int) -> str:
+        name = next(name for name, known in self._class_ids.items() if known == class_id)
+        with self._staging.attached(self._db) as sql:
+            place, image = sql.execute("SELECT place, name FROM staged.item WHERE id = ?", [item]).fetchone()
+        return f"{self._staging.place(place)}: {name!r} on {image!r}"
+
+    def store(
+        self, name: str, by: str, *, replace: bool = False, progress: Callable[[int], None] = lambda done: None
+    ) -> Source:
+        """Add the scores of known images and classes to the source of this name. Raises as prediction_sources.add."""
+        ids = np.unique(self._image_ids[self._image_ids > 0])
+        class_ids = sorted(set(self._class_ids.values()))
+        return prediction_sources.add(
+            self._db, name, self._scale, by, ids, class_ids, self._blocks, replace=replace, progress=progress
+        )
+
+    def _blocks(self) -> Iterator[Block]:
+        for _, image_ids, class_ids, scores in self._read():
+            yield image_ids, class_ids, scores
+
+    def _read(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """The blocks of known images and classes, with the numbers of their items."""
+        for stored in self._stored:
+            self._file.seek(stored.start)
+            size = 4 * stored.rows * len(stored.classes)
+            scores = np.frombuffer(self._file.read(size), np.float32).reshape(stored.rows, len(stored.classes))
+            items = np.arange(stored.first, stored.first + stored.rows)
+            image_ids = self._image_ids[items]
+            known = image_ids > 0
+            columns: dict[int, list[int]] = {}
+            for column, class_name in enumerate(stored.classes):
+                if class_name in self._class_ids:
+                    columns.setdefault(self._class_ids[class_name], []).append(column)
+            if not columns or not known.any():
+                continue
+            kept = scores[known]
+            # Of names that mean one class the highest.
+            joined = [np.fmax.reduce(kept[:, several], axis=1) for several in columns.values()]
+            yield items[known], image_ids[known], np.array(list(columns), np.int64), np.stack(joined, 1)

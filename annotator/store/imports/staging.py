@@ -1,0 +1,322 @@
+"""A source while it is read: its items in a temporary SQLite file, so that memory does not grow with the source.
+
+The file lies in the project's folder, only its owner may read it, and it is removed after use; one that a killed import
+has left is removed by the next import. staged_names.py finds out which images and classes the items name,
+staged_cells.py what they would change, import_commit.py stores it.
+"""
+
+import math
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain, islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+import sqlite_utils
+from filelock import FileLock, Timeout
+
+from annotator.records import ABSENT, FILLED, PRESENT, UNSURE
+from annotator.store.classes.facts import ClassFacts
+from annotator.store.database.database import Database
+from annotator.store.database.statement_progress import watched
+from annotator.store.labels.refusals import LONGEST_NOTE, is_text
+
+AT_ONCE = 2000  # items in one transaction
+CACHE_KB = 64_000
+LONGEST_NAME = 4096  # letters of an image's name
+LONGEST_ATTRIBUTE = 200, 2000  # letters of its name, of its value
+TIMES = -62_135_596_800, 253_402_300_799  # unix seconds of the years 1 to 9999: those that can be written as a date
+PREFIX, SUFFIX, LOCK = "import-", ".staging", ".staging.lock"
+
+_STATES = (PRESENT, ABSENT, UNSURE)
+
+
+class Incoming(Protocol):
+    """What a source says of one image: exchange.formats.contents.Item."""
+
+    @property
+    def image(self) -> str: ...
+    @property
+    def place(self) -> int | str: ...
+    @property
+    def labels(self) -> Sequence[tuple[str, int, str, float | None, str]]: ...
+    @property
+    def exhaustive(self) -> bool: ...
+    @property
+    def answered(self) -> bool: ...
+    @property
+    def scores(self) -> Mapping[str, float]: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def attributes(self) -> Mapping[str, str]: ...
+    @property
+    def written(self) -> str: ...
+    @property
+    def remarks(self) -> Sequence[tuple[str, str, str, float | None]]: ...
+
+
+_TABLES = """
+CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, place, exhaustive INTEGER NOT NULL,
+    answered INTEGER NOT NULL, file TEXT NOT NULL, sha256 TEXT NOT NULL,
+    -- what an export calls the image's file
+    written TEXT NOT NULL,
+    -- negative: an image that is not registered yet
+    image_id INTEGER,
+    -- why it names no image, or by which part of a path it names one
+    reason TEXT NOT NULL DEFAULT '', is_part INTEGER NOT NULL DEFAULT 0);
+-- files that will be registered; number: negative, what stands for the image until then; or the image that has their
+-- content already
+CREATE TABLE coming (path TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE class (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, description TEXT NOT NULL DEFAULT '',
+    is_listed INTEGER NOT NULL DEFAULT 0,
+    -- the class of the project, NULL where its answers are left out, and how it was found
+    target INTEGER, how TEXT NOT NULL DEFAULT '');
+CREATE TABLE target (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, class_id INTEGER UNIQUE);
+-- "who" 0: the source does not say
+CREATE TABLE who (id INTEGER PRIMARY KEY, source TEXT NOT NULL, annotator TEXT NOT NULL, is_filled INTEGER NOT NULL);
+CREATE TABLE given (id INTEGER PRIMARY KEY, item INTEGER NOT NULL, class INTEGER NOT NULL, state INTEGER NOT NULL,
+    who INTEGER NOT NULL, at REAL);
+CREATE TABLE score (item INTEGER NOT NULL, class INTEGER NOT NULL, score REAL NOT NULL);
+CREATE TABLE attribute (item INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL);
+CREATE TABLE remark (id INTEGER PRIMARY KEY, item INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
+    annotator TEXT NOT NULL, at REAL);
+-- what the source says of a cell of the project; given NULL: absent, because the source names all that is present
+CREATE TABLE cell (image_id INTEGER NOT NULL, target INTEGER NOT NULL, state INTEGER NOT NULL, given INTEGER,
+    who INTEGER NOT NULL, is_filled INTEGER NOT NULL, is_clash INTEGER NOT NULL,
+    -- 0: only a file beside the source says it
+    is_said INTEGER NOT NULL, PRIMARY KEY (image_id, target))
+    WITHOUT ROWID;
+-- images of which the source names all that is present
+CREATE TABLE closed (image_id INTEGER PRIMARY KEY);
+-- what becomes a decision (import_changes.py); target NULL: "nothing else here"; held: the state that the cell has
+CREATE TABLE change (id INTEGER PRIMARY KEY, image_id INTEGER NOT NULL, target INTEGER, state INTEGER, held INTEGER,
+    given INTEGER);
+-- images that were decided on while the changes were worked out
+CREATE TABLE touched (image_id INTEGER PRIMARY KEY);
+"""
+
+
+class Staging:
+    """The staged items of one source.
+
+    Attributes:
+        place_word: What a place is: "line", "annotation".
+        note: Is given a sentence for everything that is wrong with an item.
+        names_all: The items name all that is present wherever somebody has answered, whatever the source says of that.
+        beat: Called again and again while statements about the staged items run; what it raises ends them.
+        class_facts: What the source says of its classes besides names and descriptions, by name.
+        unclear: Names of classes that need a choice: they could be several, are archived, or no class can have them;
+            name -> why.
+        warnings: About the class map, in sentences; both as resolved.
+
+    Use it as a context manager: the file is removed at the end.
+    """
+
+    def __init__(self, folder: Path, note: Callable[[str], None], place_word: str = "line"):
+        sweep(folder)
+        self.place_word, self.note, self.names_all = place_word, note, False
+        self.beat: Callable[[], None] = lambda: None
+        self.path = folder / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
+        self._lock = FileLock(self.path.with_suffix(LOCK))
+        self._lock.acquire(timeout=0)
+        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        self._file = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
+            self._file.execute(f"PRAGMA {pragma}")
+        self._file.executescript(_TABLES)
+        self._classes: dict[str, int] = {}
+        self._who: dict[tuple[str, str], int] = {("", ""): 0}
+        self.items = 0
+        self.class_facts: Mapping[str, ClassFacts] = {}
+        self.unclear: dict[str, str] = {}
+        self.warnings: list[str] = []
+
+    def __enter__(self) -> "Staging":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+        self._lock.release()
+        with suppress(OSError):
+            Path(self._lock.lock_file).unlink(missing_ok=True)
+
+    def place(self, place: object) -> str:
+        """A place in words: "line 3"."""
+        return f"{self.place_word} {place}" if isinstance(place, int) else str(place)
+
+    def add_classes(self, listed: Iterable[tuple[str, str]]) -> None:
+        """The classes (name, description) that the source lists."""
+        for name, description in listed:
+            class_id = self._class(name)
+            self._file.execute("UPDATE class SET description = ?, is_listed = 1 WHERE id = ?", [description, class_id])
+
+    def expect(self, paths: Iterable[str], held: Mapping[str, int] = MappingProxyType({})) -> None:
+        """The files that will be registered, in place of those that were expected before.
+
+        Args:
+            held: Files that will not, because they have the content of an image: path -> its id.
+        """
+        self._file.execute("BEGIN")
+        self._file.execute("DELETE FROM coming")
+        self._file.executemany(
+            "INSERT INTO coming (path, number) VALUES (?, ?)",
+            chain(((path, -number) for number, path in enumerate(paths, start=1)), held.items()),
+        )
+        self._file.execute("COMMIT")
+
+    def add(self, items: Iterable[Incoming], progress: Callable[[int], None] | None = None) -> None:
+        """Read all items into the file; what cannot be stored of them is noted.
+
+        Args:
+            progress: Called with how many were read; what it raises ends the reading.
+        """
+        rest = iter(items)
+        while batch := list(islice(rest, AT_ONCE)):
+            self._file.execute("BEGIN")
+            self._add(batch)
+            self._file.execute("COMMIT")
+            if progress:
+                progress(self.items)
+
+    def _add(self, batch: Sequence[Incoming]) -> None:
+        rows: list[tuple[object, ...]] = []
+        given: list[tuple[object, ...]] = []
+        others: dict[str, list[tuple[object, ...]]] = {"score": [], "attribute": [], "remark": []}
+        classes, who = self._classes, self._who
+        for item in batch:
+            if problem := _problem(item):
+                self.note(f"{self.place(item.place)}: {problem}")
+                continue
+            self.items += 1
+            number = self.items
+            facts = (item.image, item.place, item.exhaustive, item.answered, item.file, item.sha256.lower())
+            rows.append((number, *facts, item.written))
+            for name, state, annotator, at, source in item.labels:
+                class_id = classes.get(name) or self._class(name, item)
+                by = who.get((source, annotator))
+                given.append((number, class_id, state, self._by(source, annotator) if by is None else by, at))
+            for name, score in item.scores.items():
+                others["score"].append((number, classes.get(name) or self._class(name, item), score))
+            others["attribute"] += [(number, name, str(value)) for name, value in item.attributes.items()]
+            others["remark"] += [(number, *remark) for remark in item.remarks]
+        add = self._file.executemany
+        columns = "id, name, place, exhaustive, answered, file, sha256, written"
+        add(f"INSERT INTO item ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        add("INSERT INTO given (item, class, state, who, at) VALUES (?, ?, ?, ?, ?)", given)
+        add("INSERT INTO score (item, class, score) VALUES (?, ?, ?)", others["score"])
+        add("INSERT INTO attribute (item, name, value) VALUES (?, ?, ?)", others["attribute"])
+        add("INSERT INTO remark (item, kind, text, annotator, at) VALUES (?, ?, ?, ?, ?)", others["remark"])
+
+    def _class(self, name: str, item: Incoming | None = None) -> int:
+        if name not in self._classes:
+            if not is_text(name):
+                self.note(f"{self.place(item.place) if item else 'the classes'}: {name!a} cannot be stored as text")
+                name = name.encode("utf-8", "replace").decode()
+            row = self._file.execute("INSERT OR IGNORE INTO class (name) VALUES (?) RETURNING id", [name]).fetchone()
+            row = row or self._file.execute("SELECT id FROM class WHERE name = ?", [name]).fetchone()
+            self._classes[name] = row[0]
+        return self._classes[name]
+
+    def _by(self, source: str, annotator: str) -> int:
+        number = self._who[source, annotator] = len(self._who)
+        row = [number, source, annotator, source in FILLED]
+        self._file.execute("INSERT INTO who (id, source, annotator, is_filled) VALUES (?, ?, ?, ?)", row)
+        return number
+
+    @contextmanager
+    def attached(self, db: Database) -> Generator[sqlite_utils.Database]:
+        """The project's connection of this thread, with this file attached to it as `staged`."""
+        sql = db.sql
+        self._file.execute("PRAGMA shrink_memory")  # the pages of the reading: those of the file are cached once more
+        sql.conn.execute("ATTACH ? AS staged", [str(self.path)])
+        try:
+            for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
+                sql.conn.execute(f"PRAGMA staged.{pragma}")
+            with watched(sql, self.beat):
+                yield sql
+        finally:
+            sql.conn.execute("DETACH staged")
+
+
+def is_staging(name: str) -> bool:
+    """Whether a file of a project's folder belongs to an import that runs or was killed."""
+    return name.startswith(PREFIX) and name.endswith((SUFFIX, LOCK, f"{SUFFIX}-journal"))
+
+
+def sweep(folder: Path) -> bool:
+    """Remove what killed imports have left in a project's folder; returns whether one is running."""
+    is_running = False
+    for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
+        lock = FileLock(path.with_suffix(LOCK))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            is_running = True
+        except OSError:
+            continue
+        else:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+                lock.release()
+                Path(lock.lock_file).unlink(missing_ok=True)
+    return is_running
+
+
+def _problem(item: Incoming) -> str | None:
+    """Why an item cannot be stored, None when it can."""
+    if not item.image.isascii() and not is_text(item.image):
+        return f"the image name {item.image!a} cannot be stored as text"
+    if not 0 < len(item.image) <= LONGEST_NAME:
+        return f"an image name of {len(item.image):,} letters; it must have 1 to {LONGEST_NAME:,}"
+    if item.file and not _is_below(item.file):
+        return f"the file {item.file!a} lies outside the folder of the source"
+    for name, state, annotator, at, source in item.labels:
+        if state not in _STATES:
+            return f"{name!r} has the state {state!r}; it must be 1, -1 or 0"
+        if at is not None and not _is_time(at):
+            return f"{name!r} was decided at {at!r}, which is no time (seconds since 1970)"
+        if (annotator or source) and not (is_text(annotator) and is_text(source)):
+            return f"who gave {name!r} ({annotator!a}, {source!a}) cannot be stored as text"
+    for name, score in item.scores.items():
+        if not math.isfinite(score):
+            return f"the score {score!r} of {name!r} is not a number"
+    for name, value in item.attributes.items():
+        if not is_text(name) or not is_text(str(value)):
+            return f"the attribute {name!a} cannot be stored as text"
+        if not 0 < len(name) <= LONGEST_ATTRIBUTE[0] or len(str(value)) > LONGEST_ATTRIBUTE[1]:
+            return (
+                f"the attribute {name[:40]!r} has {len(name):,} letters and its value {len(str(value)):,}; at most "
+                f"{LONGEST_ATTRIBUTE[0]:,} and {LONGEST_ATTRIBUTE[1]:,} are kept"
+            )
+    for kind, text, annotator, at in item.remarks:
+        if kind not in ("flag", "comment"):
+            return f"{kind!r} is neither a flag nor a comment"
+        if not is_text(text) or not is_text(annotator) or not 0 < len(text) <= LONGEST_NOTE:
+            return f"a {kind} of {len(text):,} letters; text of 1 to {LONGEST_NOTE:,} letters is kept"
+        if at is not None and not _is_time(at):
+            return f"a {kind} was written at {at!r}, which is no time (seconds since 1970)"
+    return None
+
+
+def _is_time(at: float) -> bool:
+    return TIMES[0] <= at <= TIMES[1]  # false for what is not a number
+
+
+def _is_below(file: str) -> bool:
+    return is_text(file) and not file.startswith(("/", "\\")) and ":" not in file[:3] and ".." not in _parts(file)
+
+
+def _parts(path: str) -> list[str]:
+    return path.replace("\\", "/").split("/")

@@ -1,0 +1,1 @@
+"""labels: to be described."""

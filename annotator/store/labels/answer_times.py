@@ -1,0 +1,126 @@
+"""Times of answers and how answers turned out: the measurements behind the time model."""
+
+from dataclasses import dataclass, field
+
+from annotator.records import SOURCES
+from annotator.store.database.database import Database
+from annotator.store.labels.sources import in_sql
+
+LOOKED_AT = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
+LONGEST = 600_000  # milliseconds; after a longer time the person was away
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One timed answer, of one cell or of many at once.
+
+    Attributes:
+        kind: Grid, image (several classes at once), click: what its time measures.
+        cells: How many cells it decided.
+        changes: Presses besides the one that saved it, as far as they can be told from what was decided.
+        seconds: From being on screen to the answer.
+        at: When it was given, unix seconds.
+        class_id: The class that all its cells are of, None where they are of several.
+    """
+
+    kind: str
+    cells: int
+    changes: int
+    seconds: float
+    at: float = field(default=0.0, compare=False)
+    class_id: int | None = field(default=None, compare=False)
+
+
+# What a cell started as is known where the model's probability was logged: a grid starts as most of its tiles are
+# expected to be, likely classes of an image start as present, and a random sample and an audit as absent. A grid
+# without probabilities is taken to have started as most of its answers are. Unsure is one press more.
+_CHANGES = f"""sum(state = 0) + CASE
+    WHEN source IN {in_sql(timed="image", chosen_by="model")} OR source = 'exploration'
+    THEN sum((state = 1) != (coalesce(score, 0) >= 0.5))
+    WHEN source IN {in_sql(chosen_by="chance")} THEN sum(state = 1)
+    WHEN avg(score) >= 0.5 THEN sum(state != 1)
+    WHEN avg(score) < 0.5 THEN sum(state != -1)
+    ELSE min(sum(state != 1), sum(state != -1)) END"""
+
+
+def newest_answers(db: Database, annotator: str, decisions: int, answers: int = -1) -> list[Answer]:
+    """The timed answers among the newest `decisions` decisions of a person, the newest first; without the speed test.
+
+    Args:
+        annotator: "" for everybody.
+        answers: How many at most; -1: all of them.
+    """
+    rows = db.tuples(
+        # Older versions stored any number; the largest of them are out of reach of a sum.
+        f"""SELECT source, count(*), {_CHANGES}, sum(milliseconds) AS taken, max(decided_at),
+            CASE WHEN min(class_id) = max(class_id) THEN max(class_id) END FROM (
+            SELECT id, source, batch, uuid, state, score, action, class_id, decided_at,
+                max(0, min(milliseconds, ?)) AS milliseconds
+            FROM decision WHERE {"annotator = ?" if annotator else "? = ''"} ORDER BY id DESC LIMIT ?)
+        WHERE action = 'label' AND milliseconds IS NOT NULL AND source NOT IN {in_sql(timed="")}
+            AND (batch IS NOT NULL OR source IN {in_sql(timed="click")}) -- a single suggestion of Review is neither
+        GROUP BY source, coalesce(batch, uuid) HAVING taken BETWEEN 1 AND ?
+        ORDER BY max(id) DESC LIMIT ?""",
+        [LONGEST + 1, annotator, decisions, LONGEST, answers],
+    )
+    return [
+        Answer(SOURCES[source].timed, cells, changes, taken / 1000, at, class_id)
+        for source, cells, changes, taken, at, class_id in rows
+    ]
+
+
+def newest_of(db: Database, annotator: str) -> int:
+    """The id of this person's newest decision, 0 for none; annotator "": of everybody's."""
+    newest = "SELECT coalesce(max(id), 0) FROM decision"
+    return db.value(f"{newest} WHERE annotator = ?", [annotator]) if annotator else db.value(newest)
+
+
+def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
+    """The newest images whose open classes were answered in one batch: (classes answered, any of them present).
+
+    Args:
+        decisions: How many of the newest such answers are read.
+    """
+    rows = db.tuples(
+        f"""SELECT count(*), max(state = 1) FROM (
+            SELECT batch, state FROM decision
+            WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ?
+            AND source IN {in_sql(timed="image")} AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
+        GROUP BY batch""",
+        [LOOKED_AT, decisions],
+    )
+    return [(classes, bool(present)) for classes, present in rows]
+
+
+def relabel_counts(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
+    """How often answered cells were answered again, and how often the answer changed.
+
+    Args:
+        decisions: How many of the newest answers in grids are read.
+
+    Returns:
+        The state before -> (answered again, changed).
+    """
+    rows = db.tuples(
+        f"""SELECT before, count(*), sum(state != before) FROM (
+            SELECT d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
+                AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) AS before
+            FROM decision d WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ?
+            AND d.action = 'label' AND d.source IN {in_sql(timed="grid")} AND d.batch IS NOT NULL
+            ORDER BY d.id DESC LIMIT ?)
+        WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
+        [LOOKED_AT, decisions],
+    )
+    return {state: (relabeled, changed) for state, relabeled, changed in rows}
+
+
+def answered_twice(db: Database, cells: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The cells (image id, class id) of `cells` that people have answered more than once."""
+    ids = list({image_id for image_id, _ in cells})
+    rows = db.tuples(
+        f"""SELECT image_id, class_id FROM decision
+        WHERE image_id IN ({",".join("?" * len(ids))}) AND action = 'label' AND source != 'import'
+        GROUP BY image_id, class_id HAVING count(*) > 1""",
+        ids,
+    )
+    return {(image_id, class_id) for image_id, class_id in rows} & set(cells)

@@ -1,0 +1,82 @@
+"""What a decision about an archived class counts for: nothing, or the class that it was merged into since.
+
+Decisions keep the class that they were made about. Pages that were open while classes were merged still send answers
+to the former class; those newer than the merging count for the class that it became.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import sqlite_utils
+
+from annotator.records import ABSENT, PRESENT
+
+COUNT_ACTIVE = "SELECT (SELECT count(*) FROM class) - (SELECT count(*) FROM class WHERE archived = 1)"
+ACTIVE = "id NOT IN (SELECT id FROM class WHERE archived = 1)"
+"""Condition of classes that are not archived; both sides are read from an index."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The class that a decision counts for.
+
+    Attributes:
+        is_other: It is not the class that the decision was made about.
+        same: Both are names of one thing, so absent means absent.
+    """
+
+    class_id: int
+    is_other: bool = False
+    same: bool = True
+
+    def effect(self, state: int | None, is_open: bool, is_merged: bool) -> tuple[bool, int | None]:
+        """Whether the decision changes the cell of this class, and its state then (None: cleared).
+
+        Args:
+            state: Of the decision; None: it clears.
+            is_open: The cell has no answer.
+            is_merged: Its answer came from a merged class.
+        """
+        if self.is_other and state == ABSENT and not self.same:
+            state = None  # "no sparrow" says nothing about birds
+        if not self.is_other or state == PRESENT:
+            return True, state
+        return (is_merged or (is_open and state is not None)), state
+
+
+class Archive:
+    """The archived classes at one moment: class id -> (archived since, merged into, same)."""
+
+    def __init__(self, sql: sqlite_utils.Database):
+        rows = sql.execute("SELECT id, archived_since, merged_into, merged_same FROM class WHERE archived = 1")
+        self._classes = {class_id: (since, into, bool(same)) for class_id, since, into, same in rows.fetchall()}
+
+    def __contains__(self, class_id: int) -> bool:
+        return class_id in self._classes
+
+    def target(self, class_id: int, decision_id: int) -> Target | None:
+        """The class that a decision about `class_id` counts for; None where it counts for none."""
+        target = Target(class_id)
+        for _ in range(len(self._classes) + 1):
+            if target.class_id not in self._classes:
+                return target
+            since, into, same = self._classes[target.class_id]
+            if into is None or decision_id <= since:
+                return None
+            target = Target(into, True, target.same and same)
+        return None
+
+    def sources(self, class_ids: Collection[int]) -> list[tuple[int, int]]:
+        """The merged classes whose decisions count, or would count, for another one because of one of these: each with
+        the decision after which they do."""
+        return [
+            (class_id, since)
+            for class_id, (since, into, _) in self._classes.items()
+            if into is not None and not set(class_ids).isdisjoint(self._chain(class_id))
+        ]
+
+    def _chain(self, class_id: int) -> list[int]:
+        chain = [class_id]
+        while (step := self._classes.get(chain[-1])) and step[1] is not None and step[1] not in chain:
+            chain.append(step[1])
+        return chain

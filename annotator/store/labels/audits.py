@@ -1,0 +1,285 @@
+"""Audits: random samples of cells, as rows, and arrays with the stratum of every cell of the population.
+
+The arrays are written first and the rows that point at them last, in one transaction, so an audit is stored whole or
+not at all.
+"""
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from annotator.indexing import CellIndex, positions
+from annotator.roles import Right
+from annotator.store.database.arrays import open_array, save_array, save_rows
+from annotator.store.database.database import Database, new_id, newest_decision
+from annotator.store.database.invalid_rows import STATES, SURE
+from models.rows import Rows
+
+KEPT = 5  # audits whose arrays are kept; answers of older ones count as labels only
+ABANDONED_AFTER = 3600.0  # seconds after which an audit that was never published is removed
+OPEN = 2  # in a matrix of labels: no answer
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One audit. run_id: whose probabilities it was sampled by, None without a run; cells: the size of its sample,
+    without archived classes; people: how many are to answer each cell, blind to each other."""
+
+    id: int
+    run_id: int | None
+    last_decision_id: int
+    drawn_at: float
+    cells: int
+    people: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class AuditCells:
+    """The cells of an audit and their answers since, (n,) each, in the random order of each class.
+
+    state    1, -1, 0 for unsure, OPEN for a cell without an answer that is newer than the audit
+    in_audit bool, answered in the audit grid, or settled after such answers had differed
+    shown    bool, its file can be read
+    """
+
+    class_id: np.ndarray
+    image_id: np.ndarray
+    stratum: np.ndarray
+    place: np.ndarray
+    state: np.ndarray
+    in_audit: np.ndarray
+    shown: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Population(CellIndex):
+    """What an audit was sampled from.
+
+    Attributes:
+        strata: (N, C) uint8.
+        scores: (N, C) float16, the probabilities of that time; nan without a model.
+    """
+
+    strata: np.ndarray
+    scores: np.ndarray
+
+
+def publish(
+    db: Database,
+    drawn_from: CellIndex,
+    strata: np.ndarray,
+    scores: Rows,
+    cells: Sequence[tuple[int, int, int, int]],
+    run_id: int | None,
+    newest: int,
+    people: int = 1,
+) -> int:
+    """Store an audit; returns its id. Raises DiskFull.
+
+    Args:
+        drawn_from, strata, scores: The Population; scores are read by rows.
+        cells: (class id, image id, stratum, place) of each.
+        newest: The newest decision that the population includes.
+        people: How many are to answer each cell.
+    """
+    with db.writing(right=Right.REVIEW) as sql:
+        statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at, people) VALUES (?, ?, ?, ?)"
+        audit_id = new_id(sql.execute(statement, [run_id, newest, time.time(), people]))
+    folder = _folder(db, audit_id)
+    save_array(folder / "image_ids.npy", drawn_from.image_ids)
+    save_array(folder / "class_ids.npy", drawn_from.class_ids)
+    save_array(folder / "strata.npy", strata)
+    save_rows(folder / "scores.npy", scores, np.float16)
+    with db.writing(right=Right.REVIEW) as sql:
+        sql.conn.executemany(
+            "INSERT INTO audit_cell (audit_id, class_id, image_id, stratum, place) VALUES (?, ?, ?, ?, ?)",
+            [(audit_id, *cell) for cell in cells],
+        )
+        sql.execute("UPDATE audit SET published = 1 WHERE id = ?", [audit_id])
+    _clear(db)
+    return audit_id
+
+
+def audits(db: Database, limit: int = KEPT) -> list[Audit]:
+    """The newest audits whose arrays are kept and can be read, newest first."""
+    return [audit for audit in _newest(db, limit) if _readable(db, audit.id)]
+
+
+def damaged(db: Database) -> list[str]:
+    """What is not used of the newest audits, one sentence each."""
+    sentences: list[str] = []
+    for audit in _newest(db, KEPT):
+        if not _readable(db, audit.id):
+            sentences.append(f"audit {audit.id}: its arrays are gone or damaged, so its answers count as labels only")
+        elif odd := audit.cells - len(cells_of(db, audit).class_id):
+            sentences.append(f"audit {audit.id}: {odd:,} of its {audit.cells:,} cells are none that it can have drawn")
+    return sentences
+
+
+def population(db: Database, audit_id: int) -> Population:
+    """The arrays of an audit, mapped from the disk. Raises FileNotFoundError when they are gone, ValueError when they
+    are damaged."""
+    return db.caches.get("populations", audit_id, lambda: _load(_folder(db, audit_id)), KEPT)
+
+
+def cells_of(db: Database, audit: Audit) -> AuditCells:
+    """All cells of an audit, by class and then in their random order; none that it cannot have drawn, and none of an
+    archived class."""
+    rows = db.tuples(
+        """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
+        coalesce(d.source = 'audit' OR (d.source = 'settlement' AND EXISTS (SELECT 1 FROM decision b
+            WHERE b.image_id = a.image_id AND b.class_id = a.class_id AND b.source = 'audit' AND b.id > ?)), 0),
+        i.problem = ''
+        FROM audit_cell a JOIN image i ON i.id = a.image_id
+        LEFT JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id AND l.decision_id > ?
+        LEFT JOIN decision d ON d.id = l.decision_id
+        WHERE a.audit_id = ? AND typeof(a.stratum) = 'integer' AND typeof(a.place) = 'integer'
+          AND coalesce(l.state, 0) IN (1, -1, 0) AND a.class_id NOT IN (SELECT id FROM class WHERE archived = 1)
+        ORDER BY a.class_id, a.place""",
+        [OPEN, audit.last_decision_id, audit.last_decision_id, audit.id],
+    )
+    where = population(db, audit.id)
+    columns = np.array(rows, np.int64).reshape(-1, 7).T
+    columns = columns[:, where.cells(columns[1], columns[0])[2]]
+    return AuditCells(*columns[:5], *(column.astype(bool) for column in columns[5:]))
+
+
+def answerers(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
+    """Who has answered which cell of an audit in the audit grid: (class id, image id) -> people."""
+    rows = db.tuples(
+        """SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
+        JOIN decision d ON d.image_id = a.image_id AND d.class_id = a.class_id
+        WHERE a.audit_id = ? AND d.source = 'audit' AND d.action = 'label' AND d.id > ?
+          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)""",
+        [audit.id, audit.last_decision_id],
+    )
+    people: dict[tuple[int, int], set[str]] = {}
+    for class_id, image_id, annotator in rows:
+        people.setdefault((class_id, image_id), set()).add(annotator)
+    return people
+
+
+def sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of these cells (image id, class id) that any audit has drawn."""
+    ids = list({image_id for image_id, _ in cells})
+    rows = db.tuples(
+        f"""SELECT image_id, class_id FROM audit_cell WHERE image_id IN ({",".join("?" * len(ids))})
+        AND audit_id IN (SELECT id FROM audit WHERE published = 1)""",
+        ids,
+    )
+    return set(rows) & set(cells)
+
+
+def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> tuple[np.ndarray, int]:
+    """The label of every cell, (N, C) int8 with OPEN where nobody has answered, and the newest decision in it.
+
+    Args:
+        image_ids: (N,) int64, ascending; other images and classes are left out.
+        class_ids: (C,) int64.
+    """
+    with db.reading() as sql:
+        newest = newest_decision(sql)
+        # One text per class and state: fetching a million rows would take many times as long.
+        rows = sql.execute(
+            f"SELECT class_id, state, group_concat(image_id) FROM label WHERE state {STATES} GROUP BY class_id, state"
+        ).fetchall()
+    return _matrix(rows, image_ids, class_ids), newest
+
+
+def class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """The labels of one class, a column of `label_matrix`: (N,) int8.
+
+    Who goes over all cells of a large project takes one class after the other, inside one `Database.reading()`, and
+    holds N bytes at a time instead of N x C.
+    """
+    rows = db.tuples(
+        f"""SELECT class_id, state, group_concat(image_id) FROM label WHERE class_id = ? AND state {STATES}
+        GROUP BY state""",
+        [class_id],
+    )
+    return _matrix(rows, image_ids, np.array([class_id]))[:, 0]
+
+
+def class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
+    """What was auto-accepted of one class: (N,) int8 as in `class_labels`, OPEN where it was not."""
+    rows = db.tuples(
+        f"""SELECT class_id, state, group_concat(image_id) FROM accepted WHERE class_id = ? AND state {SURE}
+        GROUP BY state""",
+        [class_id],
+    )
+    return _matrix(rows, image_ids, np.array([class_id]))[:, 0]
+
+
+def readable_images(db: Database) -> np.ndarray:
+    """The images that can be shown, (n,) int64, ascending."""
+    ids = db.value("SELECT group_concat(id) FROM image WHERE problem = ''")
+    return np.sort(np.fromstring(ids or "", np.int64, sep=","))
+
+
+def disagreement_counts(db: Database) -> dict[tuple[int, int], int]:
+    """How many cells annotators disagree on: (class id, state of the label) -> number."""
+    rows = db.tuples(
+        """SELECT c.class_id, l.state, count(*) FROM contradiction c
+        JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id GROUP BY c.class_id, l.state"""
+    )
+    return {(class_id, state): count for class_id, state, count in rows}
+
+
+def _matrix(rows: list[tuple[int, int, str]], image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
+    result = np.full((len(image_ids), len(class_ids)), OPEN, np.int8)
+    column_of = {class_id: column for column, class_id in enumerate(class_ids.tolist())}
+    for class_id, state, joined_ids in rows:
+        if class_id not in column_of:
+            continue
+        places, known = positions(np.fromstring(joined_ids, np.int64, sep=","), image_ids)
+        result[places[known], column_of[class_id]] = state
+    return result
+
+
+def _folder(db: Database, audit_id: int) -> Path:
+    return db.paths.audits / str(audit_id)
+
+
+def _load(folder: Path) -> Population:
+    arrays = (np.asarray(open_array(folder / f"{field.name}.npy")) for field in fields(Population))
+    population = Population(*arrays)
+    shape = (len(population.image_ids), len(population.class_ids))
+    strata, scores = population.strata.shape, population.scores.shape
+    if strata != shape or scores != shape:
+        raise ValueError(f"{folder}: strata {strata} and scores {scores} must be {shape}.")
+    return population
+
+
+def _newest(db: Database, limit: int) -> list[Audit]:
+    rows = db.rows(
+        """SELECT id, run_id, last_decision_id, drawn_at,
+        (SELECT count(*) FROM audit_cell WHERE audit_id = audit.id
+            AND class_id NOT IN (SELECT id FROM class WHERE archived = 1)) AS cells, people
+        FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?""",
+        [min(limit, KEPT)],
+    )
+    return [Audit(**row) for row in rows]
+
+
+def _readable(db: Database, audit_id: int) -> bool:
+    try:
+        population(db, audit_id)
+    except (OSError, ValueError, EOFError):
+        return False
+    return True
+
+
+def _clear(db: Database) -> None:
+    """Remove audits that were never published, and the arrays of old ones."""
+    with db.writing(right=Right.REVIEW) as sql:
+        sql.execute("DELETE FROM audit WHERE published = 0 AND drawn_at < ?", [time.time() - ABANDONED_AFTER])
+    newest = db.rows("SELECT id FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?", [KEPT])
+    unfinished = db.rows("SELECT id FROM audit WHERE published = 0")
+    keep = {str(row["id"]) for row in [*newest, *unfinished]}
+    for place in db.paths.audits.iterdir():
+        if place.name.isdigit() and place.name not in keep:
+            shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,178 @@
+"""Auto-accepted cells: filled by a model under a precision guarantee, in tables of their own, never among the labels.
+
+A person's answer takes the cell from the model in the same transaction, by a trigger. If the answer is taken back, the
+cell stays open until the guarantee is next checked.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sqlite_utils
+
+from annotator.records import ABSENT, PRESENT
+from annotator.roles import Right
+from annotator.store.database.database import Database
+from annotator.store.database.invalid_rows import SURE
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """Cells of one class that were accepted with one state because of one audit sample.
+
+    Attributes:
+        batch: Shared by the acceptances that were made together.
+        run_id: The run of the probabilities.
+        threshold: Cells with a probability of at least this (for absent: at most this) were accepted.
+        precision, confidence: The guarantee.
+        audited, wrong: The audit answers it rests on.
+        cells: Accepted now, without those that people have answered since; 0 once withdrawn.
+        withdrawn: The reason of the withdrawal, "" while it holds.
+    """
+
+    id: int
+    batch: str
+    class_id: int
+    state: int
+    run_id: int
+    threshold: float
+    precision: float
+    confidence: float
+    audited: int
+    wrong: int
+    made_at: float
+    cells: int = 0
+    withdrawn: str = ""
+    withdrawn_at: float | None = None
+
+
+FACTS = ("class_id", "state", "run_id", "threshold", "precision", "confidence", "audited", "wrong")
+
+
+@dataclass(frozen=True, eq=False)
+class NewAcceptance:
+    """An acceptance to be made: the facts of Acceptance, and image ids (n,) with their probabilities (n,)."""
+
+    class_id: int
+    state: int
+    run_id: int
+    threshold: float
+    precision: float
+    confidence: float
+    audited: int
+    wrong: int
+    image_ids: np.ndarray
+    scores: np.ndarray
+
+
+def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
+    """Replace the acceptance of a class and state by this one, in one transaction.
+
+    Args:
+        batch: Shared by the acceptances that are made together.
+
+    Returns:
+        False when the present one has the same cells and the same guarantee, or the class was archived meanwhile: then
+        nothing changes.
+
+    Cells that a person has answered meanwhile are left out.
+    """
+    moment = time.time()
+    with db.writing(right=Right.REVIEW) as sql:
+        if sql.execute("SELECT archived FROM class WHERE id = ?", [new.class_id]).fetchone() == (1,):
+            return False
+        held = _held(sql, new.class_id, new.state)
+        wanted = dict(zip(new.image_ids.tolist(), new.scores.tolist(), strict=True))
+        same_precision = "SELECT 1 FROM acceptance WHERE id = ? AND precision = ?"
+        if held and sql.execute(same_precision, [held[0], new.precision]).fetchone():
+            rows = sql.execute("SELECT image_id FROM accepted WHERE acceptance_id = ?", [held[0]]).fetchall()
+            if {row[0] for row in rows} == set(wanted):
+                return False
+        _withdraw(sql, held, f"replaced by batch {batch}", moment)
+        acceptance = sql.execute(
+            """INSERT INTO acceptance (class_id, state, run_id, threshold, precision, confidence, audited, wrong,
+            batch, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            [*(getattr(new, name) for name in FACTS), batch, moment],
+        ).lastrowid
+        sql.conn.executemany(
+            """INSERT INTO accepted (image_id, class_id, acceptance_id, state, score)
+            SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM label WHERE image_id = ?1 AND class_id = ?2)
+            ON CONFLICT (image_id, class_id) DO NOTHING""",
+            [(image_id, new.class_id, acceptance, new.state, score) for image_id, score in wanted.items()],
+        )
+    return True
+
+
+def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
+    """Withdraw the acceptance of a class and state; False when there is none."""
+    with db.writing(right=Right.REVIEW) as sql:
+        return withdraw(sql, class_id, state, reason, time.time())
+
+
+def withdraw(sql: sqlite_utils.Database, class_id: int, state: int, reason: str, moment: float) -> bool:
+    """The same, within a transaction."""
+    held = _held(sql, class_id, state)
+    _withdraw(sql, held, reason, moment)
+    return bool(held)
+
+
+def withdraw_batch(db: Database, batch: str, reason: str) -> int:
+    """Withdraw all acceptances of a batch; returns how many there were, 0 for one withdrawn before or unknown."""
+    with db.writing(right=Right.REVIEW) as sql:
+        rows = sql.execute("SELECT id FROM acceptance WHERE batch = ? AND withdrawn = ''", [batch]).fetchall()
+        _withdraw(sql, [row[0] for row in rows], reason, time.time())
+    return len(rows)
+
+
+def acceptances(db: Database) -> list[Acceptance]:
+    """All acceptances, also withdrawn ones, newest first."""
+    rows = db.rows(
+        """SELECT c.*, (SELECT count(*) FROM accepted WHERE acceptance_id = c.id) AS cells FROM acceptance c
+        ORDER BY c.id DESC"""
+    )
+    return [Acceptance(**row) for row in rows]
+
+
+def accepted_cells(db: Database) -> dict[tuple[int, int], tuple[int, int, float]]:
+    """(image id, class id) -> (state, acceptance id, probability) of every accepted cell."""
+    rows = db.tuples("SELECT image_id, class_id, state, acceptance_id, score FROM accepted")
+    return {(image_id, class_id): (state, made, score) for image_id, class_id, state, made, score in rows}
+
+
+def accepted_of(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarray]:
+    """The accepted cells of one class: image ids (n,) int64, states (n,) int8."""
+    rows = db.tuples(f"SELECT image_id, state FROM accepted WHERE class_id = ? AND state {SURE}", [class_id])
+    cells = np.array(rows, np.int64).reshape(-1, 2)
+    return cells[:, 0], cells[:, 1].astype(np.int8)
+
+
+def accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
+    """The accepted cells of these images: image id -> class ids."""
+    result: dict[int, set[int]] = {}
+    marks = ",".join("?" * len(image_ids))
+    for image_id, class_id in db.tuples(
+        f"SELECT image_id, class_id FROM accepted WHERE image_id IN ({marks})",
+        [int(image_id) for image_id in image_ids],
+    ):
+        result.setdefault(image_id, set()).add(class_id)
+    return result
+
+
+def counts(db: Database) -> dict[str, int]:
+    """How many cells are accepted as present and as absent."""
+    rows = dict(db.tuples("SELECT two, sum(n) FROM tally WHERE kind = 'accepted' GROUP BY two"))
+    return {"present": rows.get(PRESENT, 0), "absent": rows.get(ABSENT, 0)}
+
+
+def _held(sql: sqlite_utils.Database, class_id: int, state: int) -> list[int]:
+    rows = sql.execute(
+        "SELECT id FROM acceptance WHERE class_id = ? AND state = ? AND withdrawn = ''", [class_id, state]
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def _withdraw(sql: sqlite_utils.Database, ids: list[int], reason: str, moment: float) -> None:
+    for acceptance in ids:
+        sql.execute("DELETE FROM accepted WHERE acceptance_id = ?", [acceptance])
+        sql.execute("UPDATE acceptance SET withdrawn = ?, withdrawn_at = ? WHERE id = ?", [reason, moment, acceptance])

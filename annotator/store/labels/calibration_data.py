@@ -1,0 +1,55 @@
+"""Logged probabilities of cells that were answered later, with the answers: the data of calibration."""
+
+import json
+
+import numpy as np
+
+from annotator.store.database.database import Database
+from annotator.store.labels.sources import in_sql
+
+NEWEST = 20_000  # answers read at most
+LOOKED_AT = 200_000  # newest decisions searched for them
+NO_IMAGES = np.zeros(0, np.int64)
+
+
+def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGES) -> tuple[np.ndarray, int]:
+    """The newest answers, present or absent, that still hold and were given with a probability by a run of this method
+    and backbone: (n, 4) float64 with run id, class id, probability, and 1 present or -1 absent; and how many rows were
+    left out for an invalid class, score or state.
+
+    Args:
+        but: (m,) ids of images whose answers are not wanted.
+    """
+    rows = db.tuples(
+        f"""SELECT d.run_id, d.class_id, d.score, d.state, d.image_id FROM decision d JOIN run r ON r.id = d.run_id
+        WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ? AND d.action = 'label' AND d.score NOT NULL
+          AND d.source IN {in_sql(scored=True)} AND d.state != 0 AND r.method = ? AND r.backbone = ?
+          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        ORDER BY d.id DESC LIMIT ?""",
+        [LOOKED_AT, method, backbone, NEWEST],
+    )
+    known = {row[0] for row in db.tuples("SELECT id FROM class")}
+    sound = [row for row in rows if row[1] in known and _is_probability(row[2]) and row[3] in (1, -1)]
+    wanted = ~np.isin(np.array([row[4] for row in sound], np.int64), but)
+    return np.array([row[:4] for row in sound], np.float64).reshape(-1, 4)[wanted], len(rows) - len(sound)
+
+
+def calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, object]]:
+    """Run id -> class ids and calibration (None: uncalibrated), as stored; text that is not JSON stays text."""
+    marks = ",".join("?" * len(run_ids))
+    rows = db.tuples(f"SELECT id, class_ids, calibration FROM run WHERE id IN ({marks})", run_ids)
+    return {
+        run_id: (_parsed(class_ids), _parsed(calibration) if calibration else None)
+        for run_id, class_ids, calibration in rows
+    }
+
+
+def _is_probability(score: object) -> bool:
+    return isinstance(score, int | float) and 0 <= score <= 1
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError):
+        return text

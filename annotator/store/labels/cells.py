@@ -1,0 +1,199 @@
+"""Labels of some cells and images, for the queues.
+
+Every query goes through an index, for some images, one class, or the newest decisions, so none reads a million labels.
+Exceptions are `answers` and `untouched`, which the worker calls once a run, and the first `images_of` of a person.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from annotator.records import ABSENT, OF_A_CELL, PRESENT
+from annotator.store.database.database import Database, newest_decision
+from annotator.store.database.invalid_rows import STATES
+from annotator.store.images import images
+from annotator.store.labels.derivation import COMPLETE, UNTOUCHED
+
+AT_ONCE = 10_000  # ids in one SELECT
+
+
+def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of one class by decisions up to `newest` that still hold: image ids (n,) int64, states (n,) int8."""
+    labels = db.numbers(
+        f"SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ? AND state {STATES}",
+        [class_id, newest],
+    )
+    return labels[:, 0], labels[:, 1].astype(np.int8)
+
+
+def touched(db: Database, after: int) -> tuple[list[int], int]:
+    """Images whose labels may have changed since a decision, and the newest decision, as of one moment."""
+    with db.reading() as sql:
+        newest = newest_decision(sql)
+        if newest <= after:
+            return [], newest
+        # Without DISTINCT, for which SQLite would walk an index of all decisions instead of the newest ones.
+        rows = sql.execute(
+            """SELECT image_id FROM decision
+            WHERE id > ? AND action IN ('label', 'clear', 'done', 'undo') AND image_id NOT NULL""",
+            [after],
+        ).fetchall()
+    return list(dict.fromkeys(row[0] for row in rows)), newest
+
+
+def changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
+    """Classes of which labels may have changed since a decision, None for all of them, and the newest decision."""
+    with db.reading() as sql:
+        newest = newest_decision(sql)
+        rows = sql.execute(
+            """SELECT DISTINCT coalesce(u.action, d.action), coalesce(u.class_id, d.class_id)
+            FROM decision d LEFT JOIN decision u ON u.id = d.undoes WHERE d.id > ?""",
+            [after],
+        ).fetchall()
+    if any(action == "done" for action, _ in rows):
+        return None, newest
+    return {class_id for action, class_id in rows if action in OF_A_CELL}, newest
+
+
+def sure_between(db: Database, class_id: int, after: int, newest: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Present and absent cells of a class by decisions after one, up to another, at most `limit` of each: image ids
+    (n,) int64, states (n,) int8."""
+    rows = [
+        row
+        for state in (PRESENT, ABSENT)
+        for row in db.tuples(
+            """SELECT image_id, state FROM label WHERE class_id = ? AND state = ? AND decision_id > ?
+            AND decision_id <= ? ORDER BY decision_id DESC LIMIT ?""",
+            [class_id, state, after, newest, limit],
+        )
+    ]
+    labels = np.array(rows, np.int64).reshape(-1, 2)
+    return labels[:, 0], labels[:, 1].astype(np.int8)
+
+
+def answered(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, int]]:
+    """The answered cells of these images: image id -> class id -> the decision that holds."""
+    result: dict[int, dict[int, int]] = {}
+    for ids in _parts(image_ids):
+        for image_id, class_id, decision_id in db.tuples(
+            f"SELECT image_id, class_id, decision_id FROM label WHERE image_id IN ({_marks(ids)})", ids
+        ):
+            result.setdefault(image_id, {})[class_id] = decision_id
+    return result
+
+
+def states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, int]:
+    """The label of one class on these images: image id -> state; open cells are left out."""
+    result: dict[int, int] = {}
+    for ids in _parts(image_ids):
+        result |= db.tuples(
+            f"SELECT image_id, state FROM label WHERE class_id = ? AND image_id IN ({_marks(ids)})", [class_id, *ids]
+        )
+    return result
+
+
+def labels_with_annotators(db: Database, asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, str]]:
+    """The label of these cells (image id, class id) and who gave it: state and name. Open cells are left out."""
+    result: dict[tuple[int, int], tuple[int, str]] = {}
+    for start in range(0, len(asked), AT_ONCE):
+        some = asked[start : start + AT_ONCE]
+        for image_id, class_id, state, annotator in db.tuples(
+            f"""WITH asked (image_id, class_id) AS (VALUES {",".join(["(?, ?)"] * len(some))})
+            SELECT l.image_id, l.class_id, l.state, d.annotator FROM asked a
+            CROSS JOIN label l ON l.image_id = a.image_id AND l.class_id = a.class_id
+            JOIN decision d ON d.id = l.decision_id""",
+            [number for cell in some for number in cell],
+        ):
+            result[image_id, class_id] = (state, annotator)
+    return result
+
+
+def unreadable(db: Database, image_ids: Sequence[int]) -> set[int]:
+    """The images that cannot be shown: unknown ids, and images whose file cannot be read any more."""
+    readable: set[int] = set()
+    for ids in _parts(image_ids):
+        rows = db.tuples(f"SELECT id FROM image WHERE problem = '' AND id IN ({_marks(ids)})", ids)
+        readable |= {row[0] for row in rows}
+    return set(image_ids) - readable
+
+
+def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
+    """The images with the newest positives of this class, newest first."""
+    rows = db.rows(
+        "SELECT image_id FROM label WHERE class_id = ? AND state = 1 ORDER BY decision_id DESC LIMIT ?",
+        [class_id, limit],
+    )
+    return [row["image_id"] for row in rows]
+
+
+def open_images(db: Database, class_id: int, limit: int, least: int = UNTOUCHED) -> list[int]:
+    """Images on which this class is open, in working order: untouched, skipped, then labeled ones.
+
+    Args:
+        least: The lowest stage of an image that is looked at.
+    """
+    rows = db.tuples(
+        """SELECT id FROM image WHERE stage < ? AND stage >= ? AND problem = ''
+        AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)
+        ORDER BY stage, stage_decision, sha256 LIMIT ?""",
+        [COMPLETE, least, class_id, limit],
+    )
+    return [row[0] for row in rows]
+
+
+def open_among(db: Database, class_id: int, image_ids: Sequence[int]) -> list[int]:
+    """Those of these images on which this class is open, in their order."""
+    found: set[int] = set()
+    for ids in _parts(image_ids):
+        rows = db.tuples(
+            f"""SELECT id FROM image WHERE +stage < ? AND problem = '' AND id IN ({_marks(ids)})
+            AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)""",
+            [COMPLETE, *ids, class_id],
+        )
+        found.update(image_id for (image_id,) in rows)
+    return [image_id for image_id in image_ids if image_id in found]
+
+
+def untouched(db: Database) -> np.ndarray:
+    """Images that nobody has labeled or skipped and that can be shown: (n,) int64 ids. Reads all of them."""
+    return db.numbers("SELECT id FROM image WHERE stage = ? AND problem = ''", [UNTOUCHED])[:, 0]
+
+
+def unlabeled_images(db: Database, start: str, looked_at: int, limit: int) -> list[int]:
+    """Images without a positive, among the `looked_at` images from a random place (`start`) on; at most `limit`."""
+    return without_positive(db, images.from_place(db, start, looked_at), limit)
+
+
+def without_positive(db: Database, ids: Sequence[int], limit: int) -> list[int]:
+    """The first `limit` of these images that have no positive."""
+    unlabeled: list[int] = []
+    for some in _parts(ids):
+        positive = {
+            row[0]
+            for row in db.tuples(
+                f"SELECT DISTINCT image_id FROM label WHERE state = 1 AND image_id IN ({_marks(some)})", some
+            )
+        }
+        unlabeled += [image_id for image_id in some if image_id not in positive]
+        if len(unlabeled) >= limit:
+            break
+    return unlabeled[:limit]
+
+
+def images_of(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int]:
+    """The images of a person's decisions newer than `after`, (n,) int64, repeated ones too; and the newest decision."""
+    with db.reading() as sql:
+        newest = newest_decision(sql)
+        rows = sql.execute(
+            "SELECT image_id FROM decision WHERE annotator = ? AND id > ? AND image_id NOT NULL", [annotator, after]
+        ).fetchall()
+    return np.array(rows, np.int64).reshape(-1), newest
+
+
+def _parts(ids: Sequence[int]) -> Iterator[list[int]]:
+    for start in range(0, len(ids), AT_ONCE):
+        yield [int(image_id) for image_id in ids[start : start + AT_ONCE]]
+
+
+def _marks(ids: Sequence[int]) -> str:
+    return ",".join("?" * len(ids))

@@ -1,0 +1,40 @@
+"""Comments on images: several to an image, each of a person; they change no label. overview.py has the flags."""
+
+from typing import Any
+
+from annotator.store.database.database import Database
+
+_HOLDS = "action = 'comment' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+
+
+def comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
+    """Comments, the newest first: id (of the image), image (its name), note, annotator, at (unix seconds); of imported
+    ones who wrote them, and when, as far as the source says so.
+
+    Args:
+        limit: How many at most; None: all.
+    """
+    # With its index, which only comments are in: by id, SQLite would walk all decisions.
+    return db.rows(
+        f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, d.note,
+        coalesce(nullif(o.annotator, ''), d.annotator) AS annotator, coalesce(o.decided_at, d.decided_at) AS at
+        FROM decision d INDEXED BY decision_comment LEFT JOIN origin o ON o.decision_id = d.id
+        WHERE {_HOLDS} ORDER BY d.id DESC LIMIT ?""",
+        [-1 if limit is None else limit],
+    )
+
+
+def comment_counts(db: Database, image_ids: list[int]) -> dict[int, int]:
+    """Image id -> how many comments it has, for those of these images that have any."""
+    marks = ",".join("?" * len(image_ids))
+    rows = db.tuples(
+        f"""SELECT image_id, count(*) FROM decision d INDEXED BY decision_comment
+        WHERE {_HOLDS} AND image_id IN ({marks}) GROUP BY image_id""",
+        image_ids,
+    )
+    return dict(rows)
+
+
+def count_comments(db: Database) -> int:
+    """How many comments there are."""
+    return db.value(f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_HOLDS}")

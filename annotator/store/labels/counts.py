@@ -1,0 +1,147 @@
+"""Counts over the whole project, for `status`, the Progress page and empty states.
+
+All are read from the tallies that the schema's triggers maintain, so a million images cost no more than a thousand.
+"""
+
+from typing import Any
+
+from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
+from annotator.store.database.database import Database
+from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED
+
+SCORE_BINS = 20  # of scores, as in the schema's view `counted`
+NEWEST = 20_000  # decisions read one by one for a chart by the minute
+BY_THE_MINUTE = 4 * 3600  # seconds; longer spans are shown by the hour
+
+_ACTIVE = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+_KIND = "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END"
+# With its index: otherwise SQLite would walk all decisions from the newest on, because of the order.
+_FLAGGED = f"""FROM decision d INDEXED BY decision_flag
+    WHERE action = 'flag' AND note != '' AND {_ACTIVE} AND NOT EXISTS (
+    SELECT 1 FROM decision later WHERE later.action = 'flag' AND later.image_id = d.image_id AND later.id > d.id
+    AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = later.id))"""
+
+
+def image_counts(db: Database) -> dict[str, int]:
+    """images: in all, without_decision, skipped, incomplete (an answer and an open class), complete."""
+    stages = {row["stage"]: row["n"] for row in db.rows("SELECT one AS stage, n FROM tally WHERE kind = 'stage'")}
+    return {
+        "all": sum(stages.values()),
+        "without_decision": stages.get(UNTOUCHED, 0) + stages.get(SKIPPED, 0),
+        "skipped": stages.get(SKIPPED, 0),
+        "incomplete": stages.get(LABELED, 0),
+        "complete": stages.get(COMPLETE, 0),
+    }
+
+
+def decisions_by_source(db: Database) -> dict[str, int]:
+    """Decisions that still hold, by source (undos and what they took back are not counted; skips count as skip, flags
+    as flag)."""
+    rows = db.rows("SELECT one AS source, n FROM tally WHERE kind = 'source' AND n > 0 ORDER BY one")
+    return {row["source"]: row["n"] for row in rows}
+
+
+def labels_by_state(db: Database) -> dict[str, int]:
+    """How many cells are present, absent, unsure."""
+    rows = db.rows("SELECT two AS state, sum(n) AS n FROM tally WHERE kind = 'label' GROUP BY two")
+    counts = {row["state"]: row["n"] for row in rows}
+    return {name: counts.get(state, 0) for state, name in STATE_NAMES.items()}
+
+
+def labels_by_class(db: Database) -> list[dict[str, Any]]:
+    """Per class: class, present, absent, unsure, in the order of the classes."""
+    counts = class_counts(db)
+    names = db.rows("SELECT id, name FROM class WHERE archived = 0 ORDER BY id")
+    return [{"class": row["name"], **dict(zip(STATE_NAMES.values(), counts[row["id"]], strict=True))} for row in names]
+
+
+def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
+    """Class id -> how many images are labeled present, absent and unsure."""
+    counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
+    ids = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
+    return {
+        class_id: tuple(counts.get((class_id, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for class_id in ids
+    }
+
+
+def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
+    """Decisions that still hold, per `seconds` of time and source: at (unix seconds), source, decisions.
+
+    Args:
+        seconds: Whole hours: of all decisions; less: of the newest NEWEST decisions.
+
+    Skips count as skip, flags as flag; imports, which took nobody any time, are left out.
+    """
+    if seconds % 3600 == 0:
+        return db.rows(
+            """SELECT one * 3600 / ? * ? AS at, two AS source, sum(n) AS decisions FROM tally
+            WHERE kind = 'hour' AND n > 0 GROUP BY 1, 2 ORDER BY 1""",
+            [seconds, seconds],
+        )
+    return db.rows(
+        f"""SELECT CAST(decided_at / ? AS INTEGER) * ? AS at, {_KIND} AS source, count(*) AS decisions FROM decision d
+        WHERE id > (SELECT max(id) FROM decision) - ? AND action != 'undo' AND source != 'import' AND {_ACTIVE}
+        GROUP BY 1, 2 ORDER BY 1""",
+        [seconds, seconds, NEWEST],
+    )
+
+
+def time_step(db: Database) -> int:
+    """The time step, in seconds, of a chart of this project: a minute for a single session, an hour for more."""
+    first, last = db.tuples("SELECT min(one), max(one) FROM tally WHERE kind = 'hour' AND n > 0")[0]
+    return 60 if first is None or (last - first) * 3600 < BY_THE_MINUTE else 3600
+
+
+def answers_by_score(db: Database) -> list[dict[str, Any]]:
+    """How suggestions were answered, by the probability shown; per bin: low, high, present, absent, unsure."""
+    rows = db.rows("SELECT one, two, n FROM tally WHERE kind = 'score'")
+    counts = {(row["one"], row["two"]): row["n"] for row in rows}
+    return [
+        {"low": step / SCORE_BINS, "high": (step + 1) / SCORE_BINS}
+        | {name: counts.get((step, state), 0) for state, name in STATE_NAMES.items()}
+        for step in range(SCORE_BINS)
+    ]
+
+
+def decisions_newer_than(db: Database, decision_id: int) -> int:
+    """How many decisions came after this one."""
+    # Decisions are never deleted and a rolled back one leaves no gap: their ids count them.
+    return max(0, db.value("SELECT coalesce(max(id), 0) FROM decision") - decision_id)
+
+
+def annotators(db: Database) -> list[str]:
+    """The names of all people with a decision that holds, sorted."""
+    return list(decisions_by_person(db))
+
+
+def decisions_by_person(db: Database) -> dict[str, int]:
+    """How many decisions of each person hold, sorted by name; of imports, too."""
+    return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one"))
+
+
+def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
+    """The images with a flag, newest first: id, image (its name), note, annotator, at (unix seconds); of
+    imported ones who wrote them, and when, as far as the source says so.
+
+    Args:
+        limit: How many at most; None: all.
+    """
+    return db.rows(
+        f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, note,
+        coalesce((SELECT nullif(o.annotator, '') FROM origin o WHERE o.decision_id = d.id), annotator) AS annotator,
+        coalesce((SELECT o.decided_at FROM origin o WHERE o.decision_id = d.id), decided_at) AS at {_FLAGGED}
+        ORDER BY d.id DESC LIMIT ?""",
+        [-1 if limit is None else limit],
+    )
+
+
+def count_flagged(db: Database) -> int:
+    """How many images have a flag."""
+    return db.value(f"SELECT count(*) {_FLAGGED}")
+
+
+def notes(db: Database, image_ids: list[int]) -> dict[int, str]:
+    """Image id -> note, for the flagged ones of these images."""
+    marks = ",".join("?" * len(image_ids))
+    rows = db.rows(f"SELECT image_id, note {_FLAGGED} AND d.image_id IN ({marks})", image_ids)
+    return {row["image_id"]: row["note"] for row in rows}

@@ -1,0 +1,369 @@
+"""What people decided: appended, never edited; the newest active one is the label of its cell.
+
+The uuid is made where the person acts, so a browser may send a decision again until it is acknowledged. An undo is a
+decision too. history.py derives the labels.
+"""
+
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+from annotator.records import OF_A_CELL, SOURCES, UNSURE, Batch, Decision, Label, Saved
+from annotator.roles import Right
+from annotator.store.database import authorization as acting
+from annotator.store.database import database
+from annotator.store.database.database import Database, new_id
+from annotator.store.database.invalid_rows import STATES
+from annotator.store.labels import overlap as readings
+from annotator.store.labels import refusals
+from annotator.store.labels.archived import Archive
+from annotator.store.labels.derivation import (
+    COMPLETE,
+    clear_label,
+    close,
+    is_vote,
+    rebuild,
+    set_disagreements,
+    set_label,
+    set_stage,
+)
+from annotator.store.labels.sources import in_sql
+from annotator.store.runs import prediction_sources
+
+_ACTIVE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
+    d.run_id, d.score, d.milliseconds FROM decision d
+    WHERE d.action != 'undo' AND d.source NOT IN ('import', 'merge')
+      AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"""
+_ACTIVE_OF_ONE = f"{_ACTIVE} AND d.annotator = ? ORDER BY d.id DESC"
+# What a merging of classes has stored is taken back with the merging only (class_history.py).
+_UNDONE_ALONE = "AND action != 'undo' AND source != 'merge'"
+
+
+def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
+    """Append decisions in their order, in one transaction, and bring the labels up to date.
+
+    A uuid that is stored already with the same content counts as saved and changes nothing. A decision that cannot be
+    stored (unknown image or class, a value out of bounds, a uuid in use by other content: refusals.py) is refused with
+    a reason; the others are stored, so one bad decision in a browser's queue never blocks those behind it. One bad cell
+    refuses its whole batch. A time out of bounds is stored as unknown.
+    """
+    saved: list[str] = []
+    refused: dict[str, str] = {}
+    with db.writing(right=Right.ANSWER) as sql:
+        answered: list[tuple[int, int, int]] = []
+        read: list[Decision] = []
+        before = database.newest_decision(sql)
+        for decision in decisions:
+            parts = _parts(decision) if isinstance(decision, Batch) else [decision]
+            known, problem = refusals.stored(sql, decision.uuid, parts)
+            if problem := problem or (None if known else _problem_of(sql, parts)):
+                refused[decision.uuid] = problem
+                continue
+            if not known:
+                answered += [cell for part in parts if (cell := _append(sql, part))]
+                read += [part for part in parts if part.source == readings.SOURCE]
+            saved.append(decision.uuid)
+        for image_id in {part.image_id for part in read if part.image_id is not None}:
+            readings.count(sql, image_id)
+        prediction_sources.log(sql, db, answered)
+        opinions = sql.execute(
+            """SELECT uuid FROM opinion o JOIN decision d ON d.id = o.decision_id
+            JOIN contradiction c ON c.image_id = d.image_id AND c.class_id = d.class_id WHERE o.decision_id > ?""",
+            [before],
+        ).fetchall()
+    return Saved([uuid for uuid in saved if uuid not in refused], refused, _given(opinions))
+
+
+def _given(rows: Sequence[tuple[str]]) -> list[str]:
+    """The uuids under which decisions were given, a batch as one; only the uuids of its parts have a colon."""
+    return list(dict.fromkeys(uuid_.partition(":")[0] for (uuid_,) in rows))
+
+
+def _problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
+    """Why new decisions cannot be stored: what is wrong with them, or with who gives them."""
+    return refusals.problem_of(sql, parts) or acting.problem(sql, SOURCES[parts[0].source].right)
+
+
+def undo(db: Database, annotator: str | None = None, by: str | None = None) -> list[dict[str, Any]]:
+    """Take back the newest decision that still holds (a whole batch as one).
+
+    Args:
+        annotator: Only this person's; None: the newest of anybody. Imports are not undone.
+        by: Who takes it back; None: the person whose decision it was.
+
+    Returns:
+        One dict per decision taken back: image, class, state, action, annotator.
+
+    Raises:
+        AnnotatorError: There is nothing to undo.
+    """
+    with db.writing(right=Right.ANSWER) as sql:
+        target = _newest_active(sql, annotator)
+        if target is None:
+            whose, other = f" by {annotator}" if annotator else "", _newest_active(sql, None)
+            message = f"There is no decision{whose} left to undo."
+            if other is not None:
+                message += f"\n    The newest is by {_annotator_of(sql, other)}; take it back with --anyone."
+            raise AnnotatorError(message)
+        by = by or _annotator_of(sql, target)
+        undone = _append_undo(sql, Decision(str(uuid.uuid4()), "undo", by, "click"), target)
+        marks = ",".join("?" * len(undone))
+        return list(
+            sql.query(
+                f"""SELECT i.name AS image, c.name AS class, d.state, d.action, d.annotator FROM decision d
+                JOIN image i ON i.id = d.image_id LEFT JOIN class c ON c.id = d.class_id
+                WHERE d.id IN ({marks}) ORDER BY d.id""",
+                undone,
+            )
+        )
+
+
+def newest_decision(db: Database) -> int:
+    """The id of the newest decision, 0 when there is none; a run's `last_decision_id` is compared with it."""
+    return db.value("SELECT coalesce(max(id), 0) FROM decision")
+
+
+def labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
+    """The labels of these images with where each came from."""
+    ids = list(image_ids)
+    rows = db.tuples(
+        f"""SELECT l.image_id, l.class_id, l.state, d.source, d.annotator, d.decided_at
+        FROM label l JOIN decision d ON d.id = l.decision_id
+        WHERE l.image_id IN ({",".join("?" * len(ids))}) ORDER BY l.image_id, l.decision_id, l.class_id""",
+        ids,
+    )
+    return list(map(Label._make, rows))
+
+
+def all_labels(db: Database) -> list[Label]:
+    """Every label with where it came from."""
+    return [
+        Label(**row)
+        for row in db.rows(
+            """SELECT l.image_id, l.class_id, l.state, d.source, d.annotator, d.decided_at
+            FROM label l JOIN decision d ON d.id = l.decision_id"""
+        )
+    ]
+
+
+def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
+    """Every label as (image_id, class_id, state), and the newest decision they include, read as of one moment."""
+    with db.reading() as sql:
+        newest = database.newest_decision(sql)
+        return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
+
+
+def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
+    """Every label as a training reads it, (n, 4) int64 of image_id, class_id, state and unbiased, without odd rows
+    (odd_rows.py); how many rows are odd; and the newest decision among them, read as of one moment.
+
+    state       UNSURE also where people differ and nobody has settled it: in simulations that taught better than
+                taking the label for right (docs/team.md); what is probable there, quality/differing.py says
+    unbiased    1 where the choice of the cell did not depend on its answer: the unbiased sources of records.SOURCES,
+                and every cell of an image that somebody has called complete
+    """
+    with db.reading() as sql:
+        newest = database.newest_decision(sql)
+        cells = db.numbers(
+            f"""SELECT l.image_id, l.class_id, l.state, d.source NOT IN {in_sql(unbiased=False)} OR i.stage = ?
+            FROM label l JOIN decision d ON d.id = l.decision_id JOIN image i ON i.id = l.image_id
+            WHERE l.state {STATES} AND l.class_id IN (SELECT id FROM class)""",
+            [COMPLETE],
+        )
+        odd = sql.execute("SELECT count(*) FROM label").fetchone()[0] - len(cells)
+        differ = db.numbers("SELECT image_id, class_id FROM contradiction")
+    if len(differ):  # looked up here: they are few, and a join would look up every label
+        wide = 1 + max(int(cells[:, 1].max(initial=0)), int(differ[:, 1].max()))
+        cells[np.isin(cells[:, 0] * wide + cells[:, 1], differ[:, 0] * wide + differ[:, 1]), 2] = UNSURE
+    return cells, odd, newest
+
+
+def recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:
+    """This person's newest decisions that still hold, newest last."""
+    return db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, limit])[::-1]
+
+
+def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
+    """The decisions this person can take back, newest last: at most `limit` steps of at most `cells` cells together;
+    the newest step is given whole, however large it is."""
+    newest = [Decision(**row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
+    steps: dict[str, list[Decision]] = {}
+    for decision in newest[:cells]:
+        key = decision.batch if decision.action in OF_A_CELL and decision.batch else decision.uuid
+        steps.setdefault(key, []).append(decision)
+    if len(newest) > cells and (cut_off := newest[cells].batch):
+        steps.pop(cut_off, None)  # not all of its cells were read
+        if not steps:
+            whole = db.rows(f"{_ACTIVE} AND d.batch = ? AND +d.annotator = ? ORDER BY d.id DESC", [cut_off, annotator])
+            steps = {cut_off: [Decision(**row) for row in whole]}
+    return [_step(key, step[::-1]) for key, step in list(steps.items())[:limit]][::-1]
+
+
+def _step(key: str, parts: list[Decision]) -> Decision | Batch:
+    first = parts[0]
+    if first.uuid == key:
+        return first
+    return Batch(
+        uuid=key,
+        annotator=first.annotator,
+        source=first.source,
+        cells=[_cell(part) for part in parts],
+        run_id=first.run_id,
+        milliseconds=sum(part.milliseconds or 0 for part in parts),
+    )
+
+
+def _cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
+    """Image id, class id, state (None: cleared) and probability of a decision about one cell."""
+    assert decision.image_id is not None and decision.class_id is not None
+    return decision.image_id, decision.class_id, decision.state, decision.score
+
+
+def _parts(batch: Batch) -> list[Decision]:
+    """One decision per cell of the batch; the milliseconds are divided so that their sum stays the same."""
+    count, taken = len(batch.cells), refusals.time_within(batch.milliseconds)
+    return [
+        Decision(
+            uuid=f"{batch.uuid}:{number}",
+            action="clear" if state is None else "label",
+            annotator=batch.annotator,
+            source=batch.source,
+            image_id=image_id,
+            class_id=class_id,
+            state=state,
+            batch=batch.uuid,
+            run_id=batch.run_id,
+            score=score,
+            milliseconds=None if taken is None else taken * (number + 1) // count - taken * number // count,
+        )
+        for number, (image_id, class_id, state, score) in enumerate(batch.cells)
+    ]
+
+
+def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, int] | None:
+    """Returns the decision and the cell that it answers: (decision, image, class); None where it answers none."""
+    if decision.action == "undo":
+        _append_undo(sql, decision, _undo_target(sql, decision))
+        return None
+    decision_id = _insert(sql, decision, image_id=decision.image_id)
+    if decision.action in ("flag", "comment") or decision.image_id is None:
+        return None
+    answered = None
+    if decision.action in OF_A_CELL:
+        image_id, class_id, state, _ = _cell(decision)
+        archive = Archive(sql)
+        answered = None if state is None else (decision_id, image_id, class_id)
+        target = archive.target(class_id, decision_id)
+        is_opinion = target is not None and _is_opinion(sql, decision, decision_id, target.class_id)
+        if class_id in archive:  # a page still shows a class that was archived or merged meanwhile
+            if target:
+                rebuild(sql, image_id, decision_id)
+            return answered
+        if (is_opinion or is_vote(decision.source)) and _is_of_another(sql, decision, imported=is_opinion):
+            before = True
+        elif state is None:
+            before = clear_label(sql, image_id, class_id)
+        else:
+            before = set_label(sql, image_id, class_id, state, decision_id)
+        if before and decision.source != "import":
+            set_disagreements(sql, image_id)
+    elif decision.action == "done":
+        close(sql, decision.image_id, decision_id)
+    set_stage(sql, decision.image_id, decision_id)
+    return answered
+
+
+def _is_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:
+    """Whether this answer is one more opinion: people differ on the cell, and whoever gives it sees that and may not
+    settle it. It is noted, since the labels are derived from what is stored."""
+    differ = "SELECT 1 FROM contradiction WHERE image_id = ? AND class_id = ?"
+    if SOURCES[decision.source].blind or not sql.execute(differ, [decision.image_id, class_id]).fetchone():
+        return False
+    if acting.problem(sql, Right.REVIEW) is None:
+        return False
+    sql.execute("INSERT INTO opinion (decision_id) VALUES (?)", [decision_id])
+    return True
+
+
+def _is_of_another(sql: sqlite_utils.Database, decision: Decision, *, imported: bool) -> bool:
+    """Whether the cell has a label that another person gave; what was imported nobody did, and counts if `imported`."""
+    statement = f"""SELECT CASE WHEN source = 'import' THEN {imported:d} ELSE annotator != ? END
+        FROM label l JOIN decision d ON d.id = l.decision_id WHERE l.image_id = ? AND l.class_id = ?"""
+    row = sql.execute(statement, [decision.annotator, decision.image_id, decision.class_id]).fetchone()
+    return bool(row and row[0])
+
+
+def _insert(sql: sqlite_utils.Database, decision: Decision, **values: object) -> int:
+    row = {
+        "uuid": decision.uuid,
+        **refusals.content(decision),
+        "run_id": decision.run_id,
+        "score": decision.score,
+        "milliseconds": refusals.time_within(decision.milliseconds),
+        "decided_at": time.time(),
+    } | values
+    names = ", ".join(row)
+    return new_id(
+        sql.execute(f"INSERT INTO decision ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
+    )
+
+
+def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
+    if decision.undoes is None:
+        return _newest_active(sql, decision.annotator)
+    row = sql.execute(f"SELECT id FROM decision WHERE uuid = ? {_UNDONE_ALONE}", [decision.undoes]).fetchone()
+    if row is None:
+        # Decisions that only share a batch have uuids of their own: "<batch>:0" means any of them.
+        named = decision.undoes.removesuffix(":0")
+        row = sql.execute(f"SELECT id FROM decision WHERE batch = ? {_UNDONE_ALONE}", [named]).fetchone()
+    return row[0] if row else None
+
+
+def _annotator_of(sql: sqlite_utils.Database, decision_id: int) -> str:
+    return sql.execute("SELECT annotator FROM decision WHERE id = ?", [decision_id]).fetchone()[0]
+
+
+def _newest_active(sql: sqlite_utils.Database, annotator: str | None) -> int | None:
+    row = sql.execute(
+        f"""SELECT id FROM decision d WHERE {"annotator = ? AND" if annotator else ""} action != 'undo'
+          AND source NOT IN ('import', 'merge') AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        ORDER BY id DESC LIMIT 1""",
+        [annotator] if annotator else [],
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | None) -> list[int]:
+    """Store the undo (of a whole batch as one) and rebuild its images.
+
+    Without a target it is stored as a no-op, so that a repeat from the browser is recognised.
+
+    Returns:
+        The ids of the decisions taken back.
+    """
+    if target is None:
+        _insert(sql, decision, image_id=None)
+        return []
+    rows = sql.execute(
+        """SELECT d.id, d.image_id, d.action FROM decision d, decision t WHERE t.id = ?
+          AND (d.id = t.id OR (d.batch = t.batch AND d.annotator = t.annotator AND d.action != 'undo'))
+          AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) ORDER BY d.id""",
+        [target],
+    ).fetchall()
+    if not rows:  # taken back already, by another tab perhaps
+        _insert(sql, decision, image_id=None)
+        return []
+    newest_of_image: dict[int, int] = {}
+    for number, (decision_id, image_id, action) in enumerate(rows):
+        name = decision.uuid if number == 0 else f"{decision.uuid}:{number}"
+        newest = _insert(sql, decision, uuid=name, image_id=image_id, undoes=decision_id, batch=None)
+        if action not in ("flag", "comment"):
+            newest_of_image[image_id] = newest
+    for image_id, newest in newest_of_image.items():
+        rebuild(sql, image_id, newest)
+    return [row[0] for row in rows]

@@ -1,0 +1,269 @@
+"""Deriving an image's labels, stage and annotator disagreements from its decisions.
+
+The tables `label` and `contradiction` and the column `image.stage` hold no information of their own: they follow from
+the decisions that are not taken back, and from which classes are archived (archived.py). Archived classes have no
+labels.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import sqlite_utils
+
+from annotator.records import ABSENT, OF_A_CELL, SOURCES, UNSURE
+from annotator.store.labels import overlap as readings
+from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE, Archive, Target
+
+UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
+
+
+def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> bool:
+    """Make this decision's answer the label of the cell. Returns whether the cell had one before."""
+    before = sql.execute("SELECT 1 FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id]).fetchone()
+    sql.execute(
+        """INSERT INTO label (image_id, class_id, state, decision_id) VALUES (?, ?, ?, ?)
+        ON CONFLICT (image_id, class_id) DO UPDATE SET state = excluded.state, decision_id = excluded.decision_id""",
+        [image_id, class_id, state, decision_id],
+    )
+    return before is not None
+
+
+def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> bool:
+    """Take the label of a cell away, whoever gave it. Returns whether there was one."""
+    deleted = sql.execute("DELETE FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id])
+    return deleted.rowcount > 0
+
+
+def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
+    """ "Nothing else here": every class without an answer becomes absent."""
+    sql.execute(
+        f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class WHERE {ACTIVE}
+        ON CONFLICT (image_id, class_id) DO NOTHING""",
+        [image_id, ABSENT, decision_id],
+    )
+
+
+def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
+    """Set the image's stage from its labels; without any, by whether it was skipped."""
+    answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
+    if answered:
+        classes = sql.execute(COUNT_ACTIVE).fetchone()[0]
+        stage = COMPLETE if answered >= classes else LABELED
+    else:
+        active = (row for row in _history(sql, image_id) if row["undone_by"] is None)
+        stage = SKIPPED if any(row["action"] == "skip" for row in active) else UNTOUCHED
+    # An untouched image returns to its place in the order, a skipped one queues behind those skipped earlier.
+    since = 0 if stage == UNTOUCHED else decision_id
+    sql.execute("UPDATE image SET stage = ?, stage_decision = ? WHERE id = ?", [stage, since, image_id])
+
+
+def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
+    """Rebuild the image's labels, stage and disagreements without the decisions that were taken back."""
+    wanted = _cells(sql, image_id)
+    rows = sql.execute("SELECT class_id, state, decision_id FROM label WHERE image_id = ?", [image_id]).fetchall()
+    present = {class_id: (state, source) for class_id, state, source in rows}
+    sql.conn.executemany(
+        "DELETE FROM label WHERE image_id = ? AND class_id = ?",
+        [(image_id, class_id) for class_id in present.keys() - wanted.keys()],
+    )
+    for class_id, answer in wanted.items():
+        if present.get(class_id) != answer:
+            set_label(sql, image_id, class_id, *answer)
+    set_stage(sql, image_id, decision_id)
+    set_disagreements(sql, image_id)
+    readings.count(sql, image_id)
+
+
+def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
+    """Store on which cells of the image annotators disagree."""
+    sql.execute("DELETE FROM contradiction WHERE image_id = ?", [image_id])
+    sql.conn.executemany(
+        "INSERT INTO contradiction (image_id, class_id, decision_id) VALUES (?, ?, ?)",
+        [(image_id, class_id, newest) for class_id, (newest, _) in disagreements(sql, image_id).items()],
+    )
+
+
+def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, tuple[int, int]]]]:
+    """The open disagreements of an image: class id -> the decision that caused it, and person -> their answer, present
+    or absent, and the decision that gave it.
+
+    A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
+    person's. The next answer of somebody who could see it settles it, whatever it is: only that answer and later ones
+    count from then on. A blind answer settles nothing, nor does an opinion (decisions.py: given by a member who may not
+    settle); it is one more answer. Unsure disagrees with nobody, after a cell was cleared its former answers do not
+    count, and imported labels are nobody's answers.
+    """
+    standing: dict[int, dict[str, tuple[int, int]]] = {}
+    caused_by: dict[int, int] = {}
+    (blind_since,) = sql.execute("SELECT decision_id FROM blind_since").fetchone()
+    for answer in answers_of_people(sql, image_id):
+        if answer.source == "known":  # it tells about the person, not about the image
+            continue
+        class_id = answer.class_id
+        is_blind = answer.decision_id > blind_since and answer.source in SOURCES and SOURCES[answer.source].blind
+        if caused_by.pop(class_id, None) is not None and not (is_blind or answer.is_vote):
+            standing[class_id] = {}
+        states = standing.setdefault(class_id, {})
+        states.pop(answer.annotator, None)
+        if answer.state is None and not answer.is_vote:
+            states.clear()
+        elif answer.state not in (None, UNSURE):
+            states[answer.annotator] = answer.state, answer.decision_id
+        if len({state for state, _ in states.values()}) > 1:
+            caused_by[class_id] = answer.decision_id
+    return {class_id: (newest, standing[class_id]) for class_id, newest in caused_by.items()}
+
+
+class Answer(NamedTuple):
+    """What a decision says of one class of an image; state None: cleared; is_vote: it leaves a label alone that another
+    person gave."""
+
+    decision_id: int
+    class_id: int
+    state: int | None
+    annotator: str
+    source: str
+    is_vote: bool
+
+
+def answers_of_people(sql: sqlite_utils.Database, image_id: int) -> Iterator[Answer]:
+    """Answers that hold, of an image that several people decided about, oldest first; a "done" answers several classes.
+    Imported labels are nobody's answers."""
+    history = _history(sql, image_id)
+    if len({row["annotator"] for row in history}) < 2:
+        return
+    for row, class_id, state in _Replay(sql, history).answers():
+        if row["source"] != "import":
+            yield Answer(row["id"], class_id, state, row["annotator"], row["source"], _is_vote(row))
+
+
+def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
+    """The image's labels by its decisions: class id -> state and the decision that gave it."""
+    replay = _Replay(sql, _history(sql, image_id))
+    for _ in replay.answers():
+        pass
+    return {class_id: (cell.state, cell.decision_id) for class_id, cell in replay.cells.items()}
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """giver: the person, "" for an import; is_merged: the answer was given to another class that was merged into this
+    one."""
+
+    state: int
+    decision_id: int
+    giver: str
+    is_merged: bool = False
+
+
+@dataclass(frozen=True)
+class _Coverage:
+    """Which "nothing else here" covers a class: those after `since` that do not lie in one of the intervals `away`."""
+
+    class_id: int
+    since: int
+    away: list[tuple[int, int]] = field(default_factory=list)
+
+    def covers(self, decision_id: int) -> bool:
+        return self.since < decision_id and not any(start < decision_id <= end for start, end in self.away)
+
+
+class _Replay:
+    """Goes through an image's decisions once more; `cells` are its labels up to there."""
+
+    def __init__(self, sql: sqlite_utils.Database, history: Sequence[dict[str, Any]]):
+        self.cells: dict[int, _Cell] = {}
+        self._history, self._archive = history, Archive(sql)
+        has_done = any(row["action"] == "done" for row in history)
+        self._coverages = _coverages(sql) if has_done else []
+
+    def answers(self) -> Iterator[tuple[dict[str, Any], int, int | None]]:
+        """Decisions that hold, oldest first, with a class each and its state (None: cleared)."""
+        for row in self._history:
+            if row["undone_by"] is not None:
+                continue
+            if row["action"] in OF_A_CELL:
+                effect = _effect(self._archive, self.cells, row)
+                if effect:
+                    _apply(self.cells, row, *effect)
+                    yield row, effect[0].class_id, effect[1]
+            elif row["action"] == "done":
+                for class_id in self.covered(row):
+                    self.cells.setdefault(class_id, _Cell(ABSENT, row["id"], row["annotator"]))
+                    yield row, class_id, ABSENT
+
+    def covered(self, done: dict[str, Any]) -> list[int]:
+        """The classes that a "nothing else here" answers."""
+        # Those that were open at the time, even if an answer of that time was taken back since.
+        answered: dict[int, _Cell] = {}
+        for other in self._history:
+            if other["id"] >= done["id"]:
+                break
+            held = other["undone_by"] is None or other["undone_by"] > done["id"]
+            if held and other["action"] in OF_A_CELL and (effect := _effect(self._archive, answered, other)):
+                _apply(answered, other, *effect)
+        return [
+            coverage.class_id
+            for coverage in self._coverages
+            if coverage.covers(done["id"]) and coverage.class_id not in answered
+        ]
+
+
+def _effect(archive: Archive, cells: dict[int, _Cell], row: dict[str, Any]) -> tuple[Target, int | None] | None:
+    """The class that a decision about a cell counts for and its state there; None where it changes nothing."""
+    target = archive.target(row["class_id"], row["id"])
+    if target is None:
+        return None
+    cell = cells.get(target.class_id)
+    counts, state = target.effect(row["state"], cell is None, cell is not None and cell.is_merged)
+    return (target, state) if counts else None
+
+
+def _apply(cells: dict[int, _Cell], row: dict[str, Any], target: Target, state: int | None) -> None:
+    cell = cells.get(target.class_id)
+    if cell is not None and cell.giver != row["annotator"] and (row["is_opinion"] or (cell.giver and _is_vote(row))):
+        return
+    if state is None:
+        cells.pop(target.class_id, None)
+    else:
+        is_merged = target.is_other or row["source"] == "merge"
+        giver = "" if row["source"] == "import" else row["annotator"]
+        cells[target.class_id] = _Cell(state, row["id"], giver, is_merged)
+
+
+def _is_vote(row: dict[str, Any]) -> bool:
+    return is_vote(row["source"]) or bool(row["is_opinion"])
+
+
+def is_vote(source: str) -> bool:
+    """Whether decisions of this source leave a label alone that another person gave."""
+    return source in SOURCES and SOURCES[source].is_vote
+
+
+def _coverages(sql: sqlite_utils.Database) -> list[_Coverage]:
+    rows = sql.execute(f"SELECT id, since_decision FROM class WHERE {ACTIVE}").fetchall()
+    coverages = {class_id: _Coverage(class_id, since) for class_id, since in rows}
+    for class_id, start, end in sql.execute("SELECT class_id, since_decision, until_decision FROM class_away"):
+        if class_id in coverages:
+            coverages[class_id].away.append((start, end))
+    return list(coverages.values())
+
+
+def covered(sql: sqlite_utils.Database, image_id: int) -> dict[int, list[int]]:
+    """What each "nothing else here" of an image answered, also one that was taken back: its decision -> class ids."""
+    history = _history(sql, image_id)
+    replay = _Replay(sql, history)
+    return {row["id"]: replay.covered(row) for row in history if row["action"] == "done"}
+
+
+def _history(sql: sqlite_utils.Database, image_id: int) -> list[dict[str, Any]]:
+    return list(
+        sql.query(
+            """SELECT d.id, d.action, d.class_id, d.state, d.source, d.annotator, u.id AS undone_by,
+            o.decision_id IS NOT NULL AS is_opinion FROM decision d
+            LEFT JOIN decision u ON u.undoes = d.id LEFT JOIN opinion o ON o.decision_id = d.id
+            WHERE d.image_id = ? AND d.action IN ('label', 'clear', 'done', 'skip') ORDER BY d.id""",
+            [image_id],
+        )
+    )

@@ -1,0 +1,123 @@
+"""Cells that several people answered: those on which they contradict each other, as history.py keeps them, and what
+each of them said first."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from annotator.records import UNSURE, Voice
+from annotator.store.database.database import Database
+from annotator.store.labels.derivation import answers_of_people, disagreements
+from annotator.store.labels.sources import in_sql
+
+
+class FirstAnswer(NamedTuple):
+    """What a person first said of a cell, present or absent, and when (unix seconds)."""
+
+    state: int
+    at: float
+
+
+def count(db: Database) -> int:
+    """How many cells people disagree on."""
+    return db.value("SELECT count(*) FROM contradiction")
+
+
+def newest(db: Database, limit: int) -> np.ndarray:
+    """The cells that people came to disagree on most lately, newest first: (n, 2) int64, image id and class id."""
+    rows = db.tuples("SELECT image_id, class_id FROM contradiction ORDER BY decision_id DESC LIMIT ?", [limit])
+    return np.array(rows, np.int64).reshape(-1, 2)
+
+
+def of_many(db: Database, people: int) -> np.ndarray:
+    """The cells that people disagree on and nobody ever settled, of images about which at least so many people decided,
+    taken back or not: (n, 2) int64, image id and class id. Reads the decisions of images with a disagreement only."""
+    return db.numbers(
+        """SELECT image_id, class_id FROM contradiction c WHERE image_id IN (
+            SELECT image_id FROM decision WHERE image_id IN (SELECT image_id FROM contradiction)
+            AND action IN ('label', 'done') AND source != 'import'
+            GROUP BY image_id HAVING count(DISTINCT annotator) >= ?)
+        AND NOT EXISTS (SELECT 1 FROM decision s WHERE s.image_id = c.image_id AND s.class_id = c.class_id
+            AND s.source = 'settlement' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = s.id))""",
+        [people],
+    )
+
+
+def among(db: Database, image_ids: Sequence[int]) -> set[tuple[int, int]]:
+    """The cells (image id, class id) of these images that people disagree on."""
+    marks = ",".join("?" * len(image_ids))
+    return set(db.tuples(f"SELECT image_id, class_id FROM contradiction WHERE image_id IN ({marks})", list(image_ids)))
+
+
+def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[Voice]]]:
+    """Who says what where people disagree: image id -> class id -> their answers, the newest last."""
+    with db.reading() as sql:
+        by_image = {image_id: disagreements(sql, image_id) for image_id in image_ids}
+        ids = [id_ for of in by_image.values() for _, states in of.values() for _, id_ in states.values()]
+        # Several cells that were decided together ("nothing else here", too) were timed together.
+        statement = f"""SELECT id, decided_at, CASE WHEN batch IS NULL AND action = 'label' THEN milliseconds END
+            FROM decision WHERE id IN ({",".join("?" * len(ids))})"""
+        when = {id_: (at, milliseconds) for id_, at, milliseconds in sql.execute(statement, ids).fetchall()}
+    return {
+        image_id: {
+            class_id: [Voice(person, state, *when[id_]) for person, (state, id_) in states.items()]
+            for class_id, (_, states) in by_class.items()
+        }
+        for image_id, by_class in by_image.items()
+    }
+
+
+def images_of_several(db: Database, since: int = 0) -> list[int]:
+    """The images about which more than one person decided, whether or not they answered the same classes; only those
+    about which there is a decision after `since`, an undo included."""
+    newer = "AND image_id IN (SELECT image_id FROM decision WHERE id > :since)" if since else ""
+    rows = db.tuples(
+        f"""SELECT image_id FROM decision WHERE action IN ('label', 'done') AND source != 'import' {newer}
+        GROUP BY image_id HAVING min(annotator) != max(annotator)""",
+        {"since": since},
+    )
+    return [image_id for (image_id,) in rows]
+
+
+def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, FirstAnswer]]]:
+    """What each person first said of each cell of these images: for each image class id -> person -> their answer.
+
+    Later answers of the same person may know those of others. Unsure says nothing; an answer that was taken back never
+    was, and after a cell was cleared everybody's next answer is their first. Settlements are left out: whoever settles
+    sees what the others said.
+    """
+    for image_id in image_ids:
+        said: dict[int, dict[str, FirstAnswer]] = {}
+        with db.reading() as sql:
+            statement = "SELECT id, decided_at FROM decision WHERE image_id = ? AND source != 'settlement'"
+            when = dict(sql.execute(statement, [image_id]).fetchall())
+            for id_, class_id, state, person, _, is_vote in answers_of_people(sql, image_id):
+                if state is None and is_vote:
+                    said.get(class_id, {}).pop(person, None)
+                elif state is None:
+                    said.pop(class_id, None)
+                elif state != UNSURE and id_ in when:
+                    said.setdefault(class_id, {}).setdefault(person, FirstAnswer(state, when[id_]))
+        yield said
+
+
+def answers_that_hold(db: Database, image_id: int) -> dict[int, tuple[int, str, float]]:
+    """The labels of an image: class id -> the state, who gave it, and when (unix seconds; 0 for a blind answer, which
+    corrects nobody)."""
+    rows = db.tuples(
+        f"""SELECT label.class_id, label.state, annotator,
+            CASE WHEN source IN {in_sql(blind=True)} THEN 0 ELSE decided_at END
+        FROM label JOIN decision ON decision.id = label.decision_id WHERE label.image_id = ?""",
+        [image_id],
+    )
+    return {class_id: (state, person, at) for class_id, state, person, at in rows}
+
+
+def counts_by_person(db: Database) -> dict[str, int]:
+    """How many answering decisions each person made, also those taken back later; sorted by name."""
+    rows = db.tuples(
+        """SELECT annotator, count(*) FROM decision WHERE action IN ('label', 'done') AND source != 'import'
+        GROUP BY annotator ORDER BY annotator"""
+    )
+    return dict(rows)

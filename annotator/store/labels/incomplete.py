@@ -1,0 +1,71 @@
+"""Images with answers and open classes: those with the fewest answers first, skipped ones last.
+
+Answers are counted for a window of images only, so that no page counts a million.
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import islice
+
+import numpy as np
+import sqlite_utils
+
+from annotator.store.database.database import Database
+from annotator.store.labels.derivation import LABELED, SKIPPED
+
+WINDOW = 256  # images whose answers are counted, of the worker's order and of those longest without a decision
+AT_ONCE = 1000  # images of an order looked at in one SELECT
+
+# Without images whose last decision was a skip: they come last (skipped_again).
+_OPEN = """SELECT i.id, i.stage_decision FROM image i LEFT JOIN decision d ON d.id = i.stage_decision
+    WHERE {stage} = ? AND i.problem = '' AND d.action IS NOT 'skip'"""
+
+
+def incomplete(db: Database) -> np.ndarray:
+    """Images with an answer and an open class that can be shown: (n,) int64 ids. Reads all of them."""
+    return db.numbers("SELECT id FROM image WHERE stage = ? AND problem = ''", [LABELED])[:, 0]
+
+
+def fewest_answers(
+    sql: sqlite_utils.Database, ahead: Sequence[int] | np.ndarray, taken: Collection[int], want: int
+) -> list[int]:
+    """Up to `want` such images, those with the fewest answers first.
+
+    Args:
+        ahead: Ids with the fewest answers when the worker counted them; they are sorted by their answers now.
+        taken: Ids to leave out.
+
+    Exact for up to WINDOW such images; for more, exact among WINDOW of `ahead` and the WINDOW whose last decision is
+    oldest.
+    """
+    since_of: dict[int, int] = {}
+    for start in range(0, len(ahead), AT_ONCE):
+        some = [image_id for image_id in map(int, ahead[start : start + AT_ONCE]) if image_id not in taken]
+        # The plus keeps SQLite from walking the index of all such images.
+        query = f"{_OPEN.format(stage='+i.stage')} AND i.id IN ({_marks(some)})"
+        since = dict(sql.execute(query, [LABELED, *some]).fetchall())
+        since_of |= {image_id: since[image_id] for image_id in some if image_id in since}
+        if len(since_of) >= WINDOW:
+            since_of = dict(islice(since_of.items(), WINDOW))
+            break
+    query = f"{_OPEN.format(stage='i.stage')} ORDER BY i.stage_decision, i.sha256 LIMIT ?"
+    rows = sql.execute(query, [LABELED, WINDOW + len(taken)]).fetchall()
+    since_of |= {image_id: since for image_id, since in rows if image_id not in taken}
+    ids = list(since_of)
+    query = f"SELECT image_id, count(*) FROM label WHERE image_id IN ({_marks(ids)}) GROUP BY image_id"
+    answers = dict(sql.execute(query, ids).fetchall())
+    return sorted(since_of, key=lambda image_id: (answers.get(image_id, 0), since_of[image_id]))[:want]
+
+
+def skipped_again(sql: sqlite_utils.Database, taken: Collection[int], want: int) -> list[int]:
+    """Up to `want` images that were skipped with answers on them, or a second time without; longest ago first."""
+    rows = sql.execute(
+        """SELECT i.id FROM image i JOIN decision d ON d.id = i.stage_decision
+        WHERE i.stage IN (?, ?) AND i.problem = '' AND (i.stage = ? OR d.action = 'skip')
+        ORDER BY i.stage_decision LIMIT ?""",
+        [SKIPPED, LABELED, SKIPPED, want + len(taken)],
+    )
+    return [image_id for (image_id,) in rows.fetchall() if image_id not in taken][:want]
+
+
+def _marks(ids: Sequence[int]) -> str:
+    return ",".join("?" * len(ids))

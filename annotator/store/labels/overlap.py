@@ -1,0 +1,167 @@
+"""Overlap: images that several people answer in every class, blind to each other.
+
+Only images of which nobody has answered anything are chosen. While one waits for answers, no other queue gives it to
+anybody. A person never gets it twice, nor one of which they have answered anything otherwise (in the Gallery, say).
+What the second and later people say is stored as decisions like any other and never changes a label that somebody else
+gave: where they differ, the cell is a disagreement.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sqlite_utils
+
+from annotator.errors import AnnotatorError
+from annotator.store.database.database import Database
+
+SOURCE = "reading"  # of such decisions
+MOST_PEOPLE = 20
+_DIGITS = 16**8
+_IMAGES = 2000  # whose answers are read at once
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What the owner has chosen. people: how many answer each image; share: of all images, chosen at random."""
+
+    people: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Readings:
+    """How far it is. images: those chosen; waiting: those that somebody is still to answer; answers: by how many people
+    all of them were answered, added up."""
+
+    images: int
+    waiting: int
+    answers: int
+
+
+def overlap(db: Database) -> Overlap | None:
+    """What the owner has chosen; None where every image is answered once."""
+    rows = db.tuples("SELECT people, below FROM overlap")
+    return Overlap(rows[0][0], share_below(rows[0][1])) if rows else None
+
+
+def choose(db: Database, people: int, share: float) -> None:
+    """Have this share of the images without an answer, also of those that are added later, answered by so many people
+    each. An image that somebody has begun otherwise would wait for ever where all have.
+
+    Args:
+        share: 0 to 1; 0 or one person ends the overlap. Which images are chosen depends on their content alone, so a
+            larger share keeps those of a smaller one.
+
+    Raises:
+        AnnotatorError: For numbers out of bounds.
+    """
+    if not 1 <= people <= MOST_PEOPLE:
+        raise AnnotatorError(f"Images can be answered by 1 to {MOST_PEOPLE} people each, not {people}.")
+    if not 0 <= share <= 1:
+        raise AnnotatorError(f"The share of the images must lie between 0 and 1 (100 %), not at {share}.")
+    with db.writing() as sql:
+        sql.execute("DELETE FROM overlap")
+        sql.execute("DELETE FROM reading")
+        sql.execute("UPDATE reading_version SET n = n + 1")
+        if people < 2 or share == 0:
+            return
+        below = "g" if share == 1 else f"{round(share * _DIGITS):08x}"  # g is behind every digit
+        sql.execute("INSERT INTO overlap (one, people, below) VALUES (1, ?, ?)", [people, below])
+        sql.execute(
+            """INSERT INTO reading (image_id, had, due)
+            SELECT id, coalesce(n, 0), max(0, ? - coalesce(n, 0)) FROM image LEFT JOIN (
+                SELECT image_id, count(DISTINCT annotator) AS n FROM decision d WHERE source = ? AND action = 'label'
+                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) GROUP BY image_id
+            ) ON image_id = id WHERE substr(sha256, 9, 8) < ? AND (n > 0 OR NOT EXISTS (
+                SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action IN ('label', 'done')
+                AND d.source != 'import' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)))""",
+            [people, SOURCE, below],
+        )
+
+
+def share_below(below: str) -> float:
+    """The share that a limit of the table `overlap` stands for."""
+    return 1.0 if below == "g" else int(below, 16) / _DIGITS
+
+
+def count(sql: sqlite_utils.Database, image_id: int) -> None:
+    """Count again who has answered a chosen image; nothing for one that was not chosen."""
+    sql.execute(
+        """UPDATE reading SET had = n, due = max(0, people - n) FROM overlap, (
+            SELECT count(DISTINCT annotator) AS n FROM decision d WHERE image_id = ? AND source = ?
+            AND action = 'label' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        ) WHERE image_id = ?""",
+        [image_id, SOURCE, image_id],
+    )
+
+
+def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> list[int]:
+    """The chosen images that this person can answer, but for these; those that others have answered come first."""
+    rows = db.tuples(
+        """SELECT r.image_id FROM reading r CROSS JOIN image i ON i.id = r.image_id
+        WHERE r.due > 0 AND i.problem = '' AND NOT EXISTS (
+            SELECT 1 FROM decision d WHERE d.image_id = r.image_id AND d.annotator = ? AND d.action IN ('label', 'done')
+            AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))
+        ORDER BY r.had DESC, r.image_id DESC LIMIT ?""",
+        [annotator, limit + len(but)],
+    )
+    return [image_id for (image_id,) in rows if image_id not in but][:limit]
+
+
+def waiting(db: Database) -> np.ndarray:
+    """The images kept for such answers, (n,) int64, which no other queue gives to anybody. Reads all of them."""
+    return db.numbers("SELECT image_id FROM reading WHERE due > 0")[:, 0]
+
+
+def leaves_untouched(db: Database) -> bool:
+    """Whether some image without an answer does not wait. Looks at all of them where none is."""
+    statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
+        AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
+    return bool(db.value(statement))
+
+
+def waiting_among(db: Database, image_ids: Collection[int]) -> set[int]:
+    """Those of these images that wait."""
+    marks = ",".join("?" * len(image_ids))
+    rows = db.tuples(f"SELECT image_id FROM reading WHERE due > 0 AND image_id IN ({marks})", list(image_ids))
+    return {image_id for (image_id,) in rows}
+
+
+def chosen_among(db: Database, image_ids: Collection[int]) -> set[int]:
+    """Those of these images that are to be answered, or were, by several people."""
+    marks = ",".join("?" * len(image_ids))
+    return {row[0] for row in db.tuples(f"SELECT image_id FROM reading WHERE image_id IN ({marks})", list(image_ids))}
+
+
+def readings(db: Database) -> Readings:
+    """How far it is."""
+    rows = db.tuples("SELECT count(*), coalesce(sum(due > 0), 0), coalesce(sum(had), 0) FROM reading")
+    return Readings(*rows[0])
+
+
+def answers(db: Database, people: Sequence[str]) -> Iterator[np.ndarray]:
+    """What these people said, present or absent, of images chosen now or before: a few thousand images at a time.
+
+    Yields:
+        (n, 6) int64: image id, class id, place of the person in `people`, their first answer, the label as it is now
+        (0: none, or unsure), and whether people differ on the cell and nobody has settled it.
+    """
+    found = db.numbers("SELECT DISTINCT image_id FROM decision WHERE source = ? ORDER BY image_id", [SOURCE])[:, 0]
+    names = ", ".join(["(?, ?)"] * len(people))
+    numbered = [value for number, name in enumerate(people) for value in (name, number)]
+    for first in range(0, len(found) if people else 0, _IMAGES):
+        some = found[first : first + _IMAGES]
+        # Of rows with the same min(id), SQLite takes the other columns from that row.
+        yield db.numbers(
+            f"""WITH person (name, number) AS (VALUES {names})
+            SELECT d.image_id, d.class_id, p.number, d.state, coalesce(l.state, 0), c.image_id IS NOT NULL FROM (
+                SELECT image_id, class_id, annotator, state, min(id) FROM decision d
+                WHERE image_id BETWEEN ? AND ? AND source = ? AND action = 'label' AND state != 0
+                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+                GROUP BY image_id, class_id, annotator
+            ) d JOIN person p ON p.name = d.annotator
+            LEFT JOIN label l ON l.image_id = d.image_id AND l.class_id = d.class_id
+            LEFT JOIN contradiction c ON c.image_id = d.image_id AND c.class_id = d.class_id""",
+            [*numbered, int(some[0]), int(some[-1]), SOURCE],
+        )

@@ -1,0 +1,160 @@
+"""Why a decision cannot be stored: values out of bounds, unknown images and classes, a uuid in use.
+
+Each decision is judged alone, before anything of it is written, so that one bad decision never holds back the others.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TypeGuard
+
+import sqlite_utils
+
+from annotator.records import ACTIONS, OF_A_CELL, SOURCES, STATE_NAMES, Decision
+
+LONGEST_NOTE = 2000  # letters
+LONGEST_NAME = 1000  # letters of a uuid, a batch or an annotator
+LARGEST_ID = 2**53  # the largest whole number that a browser counts exactly
+LONGEST_TIME = 86_400_000  # milliseconds; a page that was open for longer measured no answer
+
+_CONTENT = "action, image_id, class_id, state, note, source, annotator, batch"
+
+
+def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
+    """Why these decisions, which are kept together or not at all, cannot be stored; None when they can."""
+    if not parts:
+        return "a batch without answers"
+    seen: set[tuple[int | None, int | None]] = set()
+    for number, part in enumerate(parts, start=1):
+        problem = _out_of_bounds(part) or _unknown(sql, part)
+        if not problem and part.action in OF_A_CELL and (part.image_id, part.class_id) in seen:
+            problem = f"it answers class {part.class_id} on image {part.image_id} twice"
+        if problem:
+            return problem if len(parts) == 1 else f"answer {number} of {len(parts)}: {problem}; none of them was saved"
+        seen.add((part.image_id, part.class_id))
+    return None
+
+
+def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> tuple[bool, str | None]:
+    """Whether a decision of this uuid is stored already; and why this one cannot be: its content differs, or a decision
+    may not have such a uuid.
+
+    Args:
+        uuid: Of a decision, or of a batch whose parts are named "<uuid>:0", "<uuid>:1", ...
+    """
+    if not is_text(uuid):
+        return False, f"its uuid {uuid!r} cannot be stored as text"
+    if ":" in uuid:
+        return False, f"its uuid {uuid!r} contains a colon, which is reserved for the parts of a batch"
+    rows = sql.execute(
+        """SELECT uuid, id FROM decision WHERE uuid = ?
+        UNION ALL SELECT uuid, id FROM decision WHERE uuid > ? AND uuid < ?""",
+        [uuid, f"{uuid}:", f"{uuid};"],  # the semicolon is the letter after the colon
+    ).fetchall()
+    if not rows:
+        return False, None
+    known = dict(rows)
+    if len(parts) == 1 and parts[0].action == "undo":
+        same = uuid in known and _same_undo(sql, known[uuid], parts[0])
+    else:
+        same = known.keys() == {part.uuid for part in parts} and all(_same(sql, part) for part in parts)
+    return True, None if same else "its uuid belongs to another decision; each needs its own"
+
+
+def is_text(value: object) -> bool:
+    """Whether it is text that UTF-8 can encode: a lone surrogate cannot be stored."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def time_within(milliseconds: object) -> int | None:
+    """The time of an answer, None when it is out of bounds: no decision is refused for its time."""
+    if not _is_number(milliseconds) or not 0 <= milliseconds <= LONGEST_TIME:
+        return None
+    return round(milliseconds)
+
+
+def _out_of_bounds(decision: Decision) -> str | None:
+    for what, value, most in (
+        ("uuid", decision.uuid, LONGEST_NAME),
+        ("annotator", decision.annotator, LONGEST_NAME),
+        ("batch", decision.batch, LONGEST_NAME),
+        ("uuid it undoes", decision.undoes, LONGEST_NAME),
+        ("note", decision.note, LONGEST_NOTE),
+    ):
+        if value is not None and not is_text(value):
+            return f"its {what} {value!r} cannot be stored as text"
+        if value is not None and len(value) > most:
+            return f"the {what} has {len(value):,} characters; the limit is {most:,}"
+    for what, value in (("an image", decision.image_id), ("a class", decision.class_id), ("a run", decision.run_id)):
+        if value is not None and not (_is_whole(value) and 1 <= value <= LARGEST_ID):
+            return f"{value!r} is not the id of {what}"
+    if decision.score is not None and not (_is_number(decision.score) and 0 <= decision.score <= 1):
+        return f"its score {decision.score!r} is not a probability: it must lie between 0 and 1"
+    return None
+
+
+def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
+    """Which of its action, source, image, state or class does not exist; None when all do."""
+    if decision.action not in ACTIONS:
+        return f"{decision.action!r} is not an action; there is: {', '.join(ACTIONS)}"
+    if decision.source not in SOURCES:
+        return f"{decision.source!r} is not a source; there is: {', '.join(SOURCES)}"
+    if decision.action == "undo":
+        return None
+    if not sql.execute("SELECT 1 FROM image WHERE id = ?", [decision.image_id]).fetchone():
+        return f"there is no image {decision.image_id} in this project"
+    if decision.action == "comment" and not decision.note.strip():
+        return "a comment without text"
+    if decision.action not in OF_A_CELL:
+        return None
+    if decision.action == "label" and (not _is_whole(decision.state) or decision.state not in STATE_NAMES):
+        return f"{decision.state!r} is not a state; there is: 1 (present), -1 (absent), 0 (unsure)"
+    if not sql.execute("SELECT 1 FROM class WHERE id = ?", [decision.class_id]).fetchone():
+        return f"there is no class {decision.class_id} in this project"
+    return None
+
+
+def _same(sql: sqlite_utils.Database, decision: Decision) -> bool:
+    """Whether the decision stored under this uuid has the same content; score, run and time may differ."""
+    row = sql.execute(f"SELECT {_CONTENT} FROM decision WHERE uuid = ?", [decision.uuid]).fetchone()
+    return row is not None and row == tuple(content(decision).values())
+
+
+def content(decision: Decision) -> dict[str, object]:
+    """The columns of its row that make up the content of a decision."""
+    label = decision.action == "label"
+    return {
+        "action": decision.action,
+        "image_id": decision.image_id,
+        "class_id": decision.class_id if decision.action in OF_A_CELL else None,
+        "state": decision.state if label else None,
+        "note": decision.note if decision.action in ("flag", "comment") else "",
+        "source": "done" if decision.action == "done" else decision.source,
+        "annotator": decision.annotator,
+        "batch": decision.batch,
+    }
+
+
+def _same_undo(sql: sqlite_utils.Database, decision_id: int, undo: Decision) -> bool:
+    """Whether the stored row is this undo: same person and target. An undo without effect has no target."""
+    action, annotator, target, batch = sql.execute(
+        """SELECT u.action, u.annotator, t.uuid, t.batch FROM decision u LEFT JOIN decision t ON t.id = u.undoes
+        WHERE u.id = ?""",
+        [decision_id],
+    ).fetchone()
+    named = undo.undoes is None or target is None or batch == undo.undoes.removesuffix(":0")
+    named = named or undo.undoes in (target, batch)
+    return action == "undo" and annotator == undo.annotator and named
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))

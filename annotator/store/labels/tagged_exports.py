@@ -1,0 +1,180 @@
+"""Exports that got a name: a row of each, and an array file with its cells, so that versions can be compared.
+
+The file is a safetensors file that is written block by block and read through a memory map: `image_ids` (N,) int64,
+`values` and `states` (N, C) int8 as a view has them, and in its header the ids and names of the classes.
+"""
+
+import json
+import time
+import uuid
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.records import Class
+from annotator.roles import Right
+from annotator.store.database.arrays import replacing, sweep
+from annotator.store.database.database import Database, new_id
+from annotator.store.database.project_identity import make_room
+from annotator.store.disk.durable import sync_folder
+
+LONGEST_NAME = 100
+ABANDONED_AFTER = 3600.0  # seconds
+_LENGTH = 8  # bytes of a safetensors file that say how long its header is
+
+
+@dataclass(frozen=True)
+class Tag:
+    """One tagged export. choices, card: as JSON values."""
+
+    id: int
+    name: str
+    annotator: str
+    tagged_at: float
+    last_decision: int
+    format: str
+    target: str
+    choices: dict[str, Any]
+    card: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class TaggedCells:
+    """The cells of a tagged export, mapped from the disk.
+
+    Attributes:
+        classes: (id, name) in the order of the columns.
+        image_ids: (N,) int64, ascending.
+        values, states: (N, C) int8.
+    """
+
+    classes: list[tuple[int, str]]
+    image_ids: np.ndarray
+    values: np.ndarray
+    states: np.ndarray
+
+
+class TagWriter:
+    """Writes the cells of one export block by block into an open file."""
+
+    def __init__(self, file: BinaryIO, image_ids: np.ndarray, classes: Sequence[Class]):
+        count, columns = len(image_ids), len(classes)
+        begin = 8 * count
+        cells = count * columns
+        tensors = {
+            "__metadata__": {"classes": json.dumps([[class_.id, class_.name] for class_ in classes])},
+            "image_ids": {"dtype": "I64", "shape": [count], "data_offsets": [0, begin]},
+            "values": {"dtype": "I8", "shape": [count, columns], "data_offsets": [begin, begin + cells]},
+            "states": {"dtype": "I8", "shape": [count, columns], "data_offsets": [begin + cells, begin + 2 * cells]},
+        }
+        header = json.dumps(tensors).encode()
+        header += b" " * (-len(header) % 8)
+        self._file, self._columns, self._row = file, columns, 0
+        file.write(len(header).to_bytes(_LENGTH, "little") + header + image_ids.astype("<i8").tobytes())
+        self._values = _LENGTH + len(header) + begin
+        self._states = self._values + cells
+
+    def add(self, values: np.ndarray, states: np.ndarray) -> None:
+        """The next rows, (n, C) int8 each."""
+        for place, cells in ((self._values, values), (self._states, states)):
+            self._file.seek(place + self._row * self._columns)
+            self._file.write(np.ascontiguousarray(cells, np.int8).tobytes())
+        self._row += len(values)
+
+
+def all_tags(db: Database) -> list[Tag]:
+    """All tags, the oldest first."""
+    rows = db.rows(
+        """SELECT id, name, annotator, tagged_at, last_decision, format, target, choices, card FROM export_tag
+        ORDER BY id"""
+    )
+    return [Tag(**row | {"choices": json.loads(row["choices"]), "card": json.loads(row["card"])}) for row in rows]
+
+
+def newest_tag(db: Database) -> int:
+    """The id of the newest tag, 0 without one: a tag never changes."""
+    return db.value("SELECT coalesce(max(id), 0) FROM export_tag")
+
+
+def find_tag(db: Database, name: str) -> Tag:
+    """The tag of that name. Raises AnnotatorError naming near ones."""
+    tags = {tag.name: tag for tag in all_tags(db)}
+    if name not in tags:
+        raise AnnotatorError(f"No export is tagged {name!r}. {did_you_mean(name, tags)}")
+    return tags[name]
+
+
+def name_problem(db: Database, name: str) -> str:
+    """Why an export cannot get this name, in a sentence; "" when it can."""
+    if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        return f"A tag has 1 to {LONGEST_NAME} letters, digits and marks, without blanks around: {name!r} has not."
+    if db.value("SELECT 1 FROM export_tag WHERE name = ?", [name]):
+        return f"An export is tagged {name!r} already. A tag never changes: give another name."
+    return ""
+
+
+@contextmanager
+def new_cells(db: Database, image_ids: np.ndarray, classes: Sequence[Class]) -> Generator[tuple[TagWriter, Path]]:
+    """A writer, and the file that it writes: `keep` gives it to a tag. Raises DiskFull."""
+    path = db.paths.tags / f".{uuid.uuid4().hex}.new.part"
+    make_room(path.parent)
+    sweep(path.parent, ABANDONED_AFTER, ".*")
+    with replacing(path, sync=False) as temporary, temporary.open("wb") as file:
+        yield TagWriter(file, image_ids, classes), path
+
+
+def keep(db: Database, new: Tag, cells: Path) -> Tag:
+    """Store a tag (its id is given here) with the file of its cells. Raises AnnotatorError when the name is taken."""
+    try:
+        with db.writing(right=Right.REVIEW) as sql:
+            if problem := name_problem(db, new.name):
+                raise AnnotatorError(problem)
+            tag_id = new_id(
+                sql.execute(
+                    """INSERT INTO export_tag (name, annotator, tagged_at, last_decision, format, target, choices, card)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+                    [
+                        *(new.name, new.annotator, time.time(), new.last_decision, new.format, new.target),
+                        *(json.dumps(new.choices), json.dumps(new.card)),
+                    ],
+                )
+            )
+            cells.replace(path_of(db, tag_id))  # before the row is committed: a row always has its file
+            sync_folder(db.paths.tags)
+    finally:
+        with suppress(OSError):
+            cells.unlink()
+    return find_tag(db, new.name)
+
+
+def path_of(db: Database, tag_id: int) -> Path:
+    """The file of a tag's cells."""
+    return db.paths.tags / f"{tag_id}.safetensors"
+
+
+def read_cells(path: Path) -> TaggedCells:
+    """The cells in such a file. Raises AnnotatorError when it is gone or damaged."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(_LENGTH), "little")
+            header: dict[str, Any] = json.loads(file.read(length))
+        arrays: dict[str, np.ndarray] = {}
+        for name, dtype in (("image_ids", "<i8"), ("values", "i1"), ("states", "i1")):
+            shape, begin = tuple(header[name]["shape"]), header[name]["data_offsets"][0]
+            arrays[name] = (
+                np.memmap(path, dtype, "r", _LENGTH + length + begin, shape)
+                if all(shape)
+                else np.zeros(shape, np.dtype(dtype))
+            )
+        classes = [(int(class_id), str(name)) for class_id, name in json.loads(header["__metadata__"]["classes"])]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AnnotatorError(
+            f"The cells of this tag cannot be read ({path}: {error}). Was the file moved or changed? The export itself "
+            "is where it was written."
+        ) from error
+    return TaggedCells(classes, **arrays)

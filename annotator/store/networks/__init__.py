@@ -1,0 +1,1 @@
+"""networks: to be described."""

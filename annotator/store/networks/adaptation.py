@@ -1,0 +1,117 @@
+"""Adapting the network of a project: who does it and how far that is, what people want, and how it ended.
+
+Three settings. `adapting` is the state of the process that is at work, with heartbeats; one at a time.
+`adapting_wanted` is what people want: the worker starts the process for "run" and "estimate", again after a kill, and
+the process ends for "pause". What is said at the end (`adapting_result`) stays until the next one begins.
+"""
+
+import json
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, cast
+
+from annotator.errors import AlreadyRunning
+from annotator.store.database.database import Database
+from annotator.store.database.heartbeat import exists
+
+KEY, WANTED, RESULT = "adapting", "adapting_wanted", "adapting_result"
+SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
+Wanted = Literal["run", "estimate", "pause", ""]
+
+
+@dataclass(frozen=True)
+class Adapting:
+    """How far it is.
+
+    Attributes:
+        on: As it was asked for: "local", "ray", "ray://...".
+        doing: What is done now, in words; done of `of`: 0 where that is not known.
+        seconds_left: Of all that is to be done; None while that is not known.
+    """
+
+    on: str
+    pid: int
+    host: str
+    started_at: float  # unix seconds
+    heartbeat_at: float
+    doing: str = "starting"
+    done: int = 0
+    of: int = 0
+    seconds_left: float | None = None
+
+
+def claim(db: Database, on: str) -> Adapting:
+    """Begin. Raises AlreadyRunning when another process adapts this project's network."""
+    seconds = time.time()
+    mine = Adapting(on, os.getpid(), socket.gethostname(), seconds, seconds)
+    with db.writing():
+        other = running(db)
+        if other is not None:
+            raise AlreadyRunning(
+                f"The network of {db.paths.project} is being adapted already, by process {other.pid} of {other.host} "
+                f"({other.doing}).\n    Wait for it, or end that process: the next one goes on from its last epoch."
+            )
+        db.set_setting(KEY, asdict(mine))
+    return mine
+
+
+def report(db: Database, state: Adapting) -> None:
+    """Write how far it is, as a heartbeat."""
+    with db.writing(durable=False) as sql:
+        sql.execute(
+            "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            [KEY, json.dumps(asdict(state))],
+        )
+
+
+def release(db: Database) -> None:
+    """End this process's claim; of another process it stays."""
+    with db.writing():
+        state = _read(db)
+        if state is not None and (state.pid, state.host) == (os.getpid(), socket.gethostname()):
+            db.set_setting(KEY, None)
+
+
+def running(db: Database) -> Adapting | None:
+    """What adapts the project's network now; None: nothing."""
+    state = _read(db)
+    if state is None:
+        return None
+    if state.host == socket.gethostname():
+        return state if exists(state.pid) else None
+    return state if time.time() - state.heartbeat_at < SILENT_SECONDS else None
+
+
+def wanted(db: Database) -> Wanted:
+    """What people want."""
+    value = db.setting(WANTED, "")
+    return cast(Wanted, value) if value in ("run", "estimate", "pause") else ""
+
+
+def want(db: Database, what: Wanted) -> None:
+    """Say what is wanted; "" when it is done."""
+    db.set_setting(WANTED, what)
+
+
+def result(db: Database) -> dict[str, Any]:
+    """What was said at the end: "estimate", "adapted" or "error" and what belongs to it; {} before."""
+    value = db.setting(RESULT, {})
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def note_result(db: Database, facts: dict[str, Any]) -> None:
+    """Keep what is said at the end, JSON values by name."""
+    db.set_setting(RESULT, facts)
+
+
+def _read(db: Database) -> Adapting | None:
+    value = db.setting(KEY)
+    if not isinstance(value, dict):
+        return None
+    facts = cast(dict[str, Any], value)
+    try:
+        return Adapting(**{field.name: facts[field.name] for field in fields(Adapting)})
+    except (KeyError, TypeError):  # of another version
+        return None

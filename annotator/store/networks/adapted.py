@@ -1,0 +1,146 @@
+"""The adapted networks of a project: folders in `adapted`, each with a network in timm's form, a model card, and facts.
+
+    adapted/NAME/config.json, model.safetensors     the network (models/backbones/local_dir.py)
+    adapted/NAME/README.md                          its model card
+    adapted/NAME/facts.json, seen.npy               Adapted, and the ids of the images that it was fitted to
+
+A network whose features are being computed while people go on with another is the setting `next_backbone`.
+"""
+
+import json
+import shutil
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.store.database.arrays import open_array
+from annotator.store.database.database import Database
+
+FACTS, SEEN = "facts.json", "seen.npy"
+NEXT = "next_backbone"
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """Where an adapted network comes from, and how it compares with its parent on held-out answers.
+
+    Attributes:
+        name: Of the backbone.
+        parent: The backbone whose last stages were trained.
+        what: Which stages, in words.
+        licence: Of the parent's weights, as far as timm says.
+        created_at: Unix seconds.
+        images, answers: That it was fitted to; newest_decision: the newest among them.
+        ap_before, ap_after, ap_low, ap_high: Mean average precision of a linear head on the features of parent and
+            child, on held-out answers; the 95 % interval of their difference.
+        log_loss_before, log_loss_after: Of the same.
+        held_out_images, held_out_answers, judged_classes: On which they were compared.
+        is_better: Whether the difference is beyond its interval.
+        known_answers: Of the project when it began, present and absent; 0: not noted.
+    """
+
+    name: str
+    parent: str
+    what: str
+    licence: str
+    created_at: float
+    epochs: int
+    seconds: float
+    images: int
+    answers: int
+    newest_decision: int
+    ap_before: float
+    ap_after: float
+    ap_low: float
+    ap_high: float
+    log_loss_before: float
+    log_loss_after: float
+    held_out_images: int
+    held_out_answers: int
+    judged_classes: int
+    classes: int
+    is_better: bool
+    known_answers: int = 0
+
+
+def folder(db: Database, name: str) -> Path | None:
+    """The folder of an adapted network; None when the project has none of that name."""
+    place = db.paths.adapted(name)
+    return place if (place / FACTS).is_file() else None
+
+
+def networks(db: Database) -> list[Adapted]:
+    """All adapted networks, the oldest first; those whose facts cannot be read are left out."""
+    found: list[Adapted] = []
+    for path in sorted(db.paths.adapted("").glob(f"*/{FACTS}")):
+        try:
+            facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            facts.setdefault("known_answers", 0)  # of a version that did not note it
+            found.append(Adapted(**{field.name: facts[field.name] for field in fields(Adapted)}))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return sorted(found, key=lambda network: network.created_at)
+
+
+def free_name(db: Database, parent: str) -> str:
+    """A name for the next adapted network of a parent: efficientnet_lite2.adapted1, then ...2."""
+    root = parent.rsplit("/", 1)[-1].rsplit(":", 1)[-1].split(".adapted")[0]
+    number = 1
+    while db.paths.adapted(f"{root}.adapted{number}").exists():
+        number += 1
+    return f"{root}.adapted{number}"
+
+
+def write_facts(place: Path, facts: Adapted) -> None:
+    """Write the facts into a folder that is not yet that of a network."""
+    (place / FACTS).write_text(json.dumps(asdict(facts), indent=1), encoding="utf-8")
+
+
+def seen(db: Database, name: str) -> np.ndarray:
+    """Ids of the images that a backbone was fitted to, and those that its parents were: (n,) int64; none for others."""
+    ids = [np.zeros(0, np.int64)]
+    known: set[str] = set()
+    by_name = {network.name: network for network in networks(db)}
+    while name in by_name and name not in known:
+        known.add(name)
+        with suppress(OSError, ValueError):
+            ids.append(np.asarray(open_array(db.paths.adapted(name) / SEEN), np.int64))
+        name = by_name[name].parent
+    return np.unique(np.concatenate(ids))
+
+
+def first_parent(db: Database, name: str) -> str:
+    """The network from which a backbone was adapted in the end; of one that was not, itself."""
+    by_name = {network.name: network.parent for network in networks(db)}
+    known: set[str] = set()
+    while name in by_name and name not in known:
+        known.add(name)
+        name = by_name[name]
+    return name
+
+
+def export(db: Database, name: str, target: Path) -> None:
+    """Copy a network with its model card to a new folder. Raises AnnotatorError for an unknown name, or a target that
+    exists."""
+    source = folder(db, name)
+    if source is None:
+        names = [network.name for network in networks(db)]
+        raise AnnotatorError(f"No adapted network is called {name!r}. {did_you_mean(name, names, shown=len(names))}")
+    if target.exists():
+        raise AnnotatorError(f"{target} exists already. Name a new folder.")
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(FACTS, SEEN))
+
+
+def next_backbone(db: Database) -> str:
+    """The backbone whose features are being computed, and which is used when all are there; "" for none."""
+    name = db.setting(NEXT, "")
+    return name if isinstance(name, str) else ""
+
+
+def prepare(db: Database, name: str) -> None:
+    """Compute the features of this backbone, and use it when all are there; "": do not, or no longer."""
+    db.set_setting(NEXT, name)

@@ -1,0 +1,71 @@
+"""Whether the network should be adapted again: once the project has twice the answers of the last time.
+
+That is said, and done by itself only where somebody has asked for it (setting `adapting_again`). What was started by
+itself is noted with the answers of that moment, so that one that fails is not started again at once.
+"""
+
+from dataclasses import dataclass
+
+from annotator.shares import counted
+from annotator.store.database.database import Database
+from annotator.store.labels import counts as overview
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import adapted
+
+AUTOMATIC, STARTED_AT = "adapting_again", "adapting_again_started_at"
+TIMES = 2  # the answers of the last time
+
+
+@dataclass(frozen=True)
+class Again:
+    """network: the newest adapted one; before: answers of the project when it was made; answers: now."""
+
+    network: str
+    before: int
+    answers: int
+
+    @property
+    def sentence(self) -> str:
+        """As a sentence."""
+        return (
+            f"There are {counted(self.answers, 'answer')} now, and {self.network} was made from {self.before:,}: the "
+            "network can be adapted again."
+        )
+
+
+def answers(db: Database) -> int:
+    """The answers of the project, present and absent."""
+    counts = overview.labels_by_state(db)
+    return counts["present"] + counts["absent"]
+
+
+def again(db: Database) -> Again | None:
+    """What speaks for adapting again; None: too little has come since, it was never done, or it is under way."""
+    networks = adapted.networks(db)
+    if not networks or adapting.running(db) or adapting.wanted(db) or adapted.next_backbone(db):
+        return None
+    newest, now = networks[-1], answers(db)
+    before = newest.known_answers or newest.answers
+    return Again(newest.name, before, now) if now >= TIMES * before else None
+
+
+def is_automatic(db: Database) -> bool:
+    """Whether somebody has asked for it to be done by itself."""
+    return db.setting(AUTOMATIC, False) is True
+
+
+def set_automatic(db: Database, wanted: bool) -> None:
+    """Whether the worker does it by itself from now on."""
+    db.set_setting(AUTOMATIC, wanted)
+
+
+def start_if_due(db: Database) -> None:
+    """Say that it is wanted, where it is due and done by itself."""
+    due = again(db) if is_automatic(db) and adapting.result(db).get("kind") != "paused" else None
+    if due is None:
+        return
+    started_at = db.setting(STARTED_AT, 0)
+    if isinstance(started_at, int) and due.answers < TIMES * started_at:
+        return
+    db.set_setting(STARTED_AT, due.answers)
+    adapting.want(db, "run")

@@ -1,0 +1,106 @@
+"""Who embeds the images of a project outside of its worker, and how far that is: one row, the setting `embedding`.
+
+`annotator embed` claims the project, so that two of them never do the same work; the worker, which embeds by itself,
+leaves the images alone meanwhile. A claim ends with its process: on this machine that is seen at once, of another
+machine its heartbeats say so.
+"""
+
+import json
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass, fields
+from typing import Any, cast
+
+import sqlite_utils
+
+from annotator.errors import AlreadyRunning
+from annotator.store.database.database import Database
+from annotator.store.database.heartbeat import exists
+
+KEY = "embedding"
+SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
+REUSED_SECONDS = 900.0  # of this machine: after so long another process may have got its number
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """How far `annotator embed` is."""
+
+    on: str  # as it was asked for: "local", "ray", "ray://..."
+    pid: int
+    host: str
+    started_at: float  # unix seconds
+    heartbeat_at: float
+    done: int = 0  # images with features now
+    of: int = 0
+    images_a_second: float = 0.0  # of late, all workers together
+    workers: int = 0
+    nodes: tuple[tuple[str, float], ...] = ()  # name of a machine, images a second
+    note: str = ""  # what holds it up, such as a machine that is left out
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None while the rate is not known."""
+        return (self.of - self.done) / self.images_a_second if self.images_a_second > 0 else None
+
+
+def claim(db: Database, on: str) -> Embedding:
+    """Begin to embed the project's images. Raises AlreadyRunning when another process does."""
+    seconds = time.time()
+    mine = Embedding(on, os.getpid(), socket.gethostname(), seconds, seconds)
+    with db.writing() as sql:
+        other = running(db)
+        if other is not None:
+            raise AlreadyRunning(
+                f"The images of {db.paths.project} are being embedded already: on {other.on}, by process "
+                f"{other.pid} of {other.host}, {other.done:,} of {other.of:,} so far.\n"
+                "    Wait for it, or end that process: what it has embedded is kept, and the next one goes on."
+            )
+        _write(sql, asdict(mine))
+    return mine
+
+
+def report(db: Database, state: Embedding) -> None:
+    """Write how far it is, as a heartbeat."""
+    with db.writing(durable=False) as sql:
+        _write(sql, asdict(state))
+
+
+def release(db: Database) -> None:
+    """End this process's claim; of another process it stays."""
+    with db.writing() as sql:
+        state = _read(db)
+        if state is not None and (state.pid, state.host) == (os.getpid(), socket.gethostname()):
+            _write(sql, None)
+
+
+def running(db: Database) -> Embedding | None:
+    """What is embedding the project's images now, besides its worker; None: nothing."""
+    state = _read(db)
+    if state is None:
+        return None
+    here = state.host == socket.gethostname()
+    if here and not exists(state.pid):
+        return None
+    return state if time.time() - state.heartbeat_at < (REUSED_SECONDS if here else SILENT_SECONDS) else None
+
+
+def _read(db: Database) -> Embedding | None:
+    value = db.setting(KEY)
+    if not isinstance(value, dict):
+        return None
+    facts = cast(dict[str, Any], value)
+    try:
+        known = {field.name: facts[field.name] for field in fields(Embedding)}
+        known["nodes"] = tuple((str(name), float(rate)) for name, rate in known["nodes"])
+        return Embedding(**known)
+    except (KeyError, TypeError, ValueError):  # of another version
+        return None
+
+
+def _write(sql: sqlite_utils.Database, value: dict[str, Any] | None) -> None:
+    sql.execute(
+        "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        [KEY, json.dumps(value)],
+    )

@@ -1,0 +1,1 @@
+"""people: to be described."""

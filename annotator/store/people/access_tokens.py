@@ -1,0 +1,89 @@
+"""Secrets by which programs may do one thing each. Only the sha256 of a secret is kept; the members' log says who made
+and revoked them.
+
+A secret has 256 random bits, so that a plain hash is enough: there is nothing to guess.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.store.database.database import Database
+from annotator.store.people import members
+
+PREDICTIONS, METRICS = "predictions", "metrics"
+RIGHTS = (PREDICTIONS, METRICS)
+LONGEST_NAME = 60
+USED_SECONDS = 60.0  # between two notes of when a token was used
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token without its secret. right_to: what it may do; times in unix seconds."""
+
+    name: str
+    right_to: str
+    annotator: str
+    made_at: float
+    used_at: float | None
+    revoked_at: float | None
+
+
+def tokens(db: Database) -> list[Token]:
+    """All tokens, revoked ones too, in the order in which they were made."""
+    rows = db.tuples("SELECT name, right_to, annotator, made_at, used_at, revoked_at FROM access_token ORDER BY id")
+    return [Token(*row) for row in rows]
+
+
+def make(db: Database, name: str, right_to: str, by: str) -> str:
+    """Make a token and return its secret, which nobody can read again. Raises AnnotatorError."""
+    if right_to not in RIGHTS:
+        raise AnnotatorError(f"A token cannot be for {right_to!r}. {did_you_mean(right_to, RIGHTS)}")
+    if not (name.isprintable() and name == name.strip() and 0 < len(name) <= LONGEST_NAME):
+        raise AnnotatorError(
+            f"A token's name has 1 to {LONGEST_NAME} letters and no blank at its ends, not {name[:80]!r}."
+        )
+    secret = f"annotator_{secrets.token_urlsafe(32)}"
+    with db.writing() as sql:
+        if sql.execute("SELECT 1 FROM access_token WHERE name = ?", [name]).fetchone():
+            raise AnnotatorError(f"There is a token called {name!r} already; names are not used twice.")
+        sql.execute(
+            "INSERT INTO access_token (name, secret_sha256, right_to, annotator, made_at) VALUES (?, ?, ?, ?, ?)",
+            [name, _digest(secret), right_to, by, time.time()],
+        )
+        members.note(sql, by, "token made", "", f"{name}, for {right_to}")
+    return secret
+
+
+def revoke(db: Database, name: str, by: str) -> None:
+    """Accept a token no more. Raises AnnotatorError for an unknown name."""
+    with db.writing() as sql:
+        names = [row[0] for row in sql.execute("SELECT name FROM access_token WHERE revoked_at IS NULL").fetchall()]
+        if name not in names:
+            raise AnnotatorError(f"No valid token is called {name!r}. {did_you_mean(name, names)}")
+        sql.execute("UPDATE access_token SET revoked_at = ? WHERE name = ?", [time.time(), name])
+        members.note(sql, by, "token revoked", "", name)
+
+
+def holder(db: Database, secret: str, right_to: str) -> str | None:
+    """The name of the token with this secret and right; None for a wrong or revoked one."""
+    digest, name = _digest(secret), None
+    rows = db.tuples(
+        "SELECT name, secret_sha256, coalesce(used_at, 0) FROM access_token WHERE right_to = ? AND revoked_at IS NULL",
+        [right_to],
+    )
+    used = 0.0
+    for one, stored, at in rows:  # all of them, whichever it is: how long this takes says nothing about a secret
+        if hmac.compare_digest(stored, digest):
+            name, used = one, at
+    if name is not None and time.time() - used > USED_SECONDS:
+        with db.writing(durable=False) as sql:
+            sql.execute("UPDATE access_token SET used_at = ? WHERE name = ?", [time.time(), name])
+    return name
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,69 @@
+"""Images that a person is still to answer blind: nothing that is known of them is shown to that person before.
+
+They wait for answers of several people (readings.py), or their answers are known (known_answers.py), and the person has
+answered nothing of them. That somebody has answered is hidden, too. Whom this concerns is up to whoever shows them:
+people with the right to review see all.
+"""
+
+from collections.abc import Sequence
+
+from annotator.errors import Forbidden
+from annotator.store.database.database import Database
+from annotator.store.labels.derivation import COMPLETE
+from annotator.store.people import known_answers
+
+AT_ONCE = 10_000  # ids in one SELECT
+
+
+def hidden_from(db: Database, annotator: str, image_ids: Sequence[int]) -> set[int]:
+    """Those of these images that this person is still to answer blind. Looks each of them up, and none where there are
+    no such images."""
+    if not _are_some(db):
+        return set()
+    hidden: set[int] = set()
+    for start in range(0, len(image_ids), AT_ONCE):
+        some = [int(image_id) for image_id in image_ids[start : start + AT_ONCE]]
+        hidden |= _hidden(db, annotator, ",".join("?" * len(some)), some)
+    return hidden
+
+
+def all_hidden_from(db: Database, annotator: str) -> set[int]:
+    """All images that this person is still to answer blind. Looks at every image that is chosen."""
+    if not _are_some(db):
+        return set()
+    chosen = "SELECT image_id FROM reading WHERE due > 0 UNION SELECT image_id FROM known_answer"
+    return _hidden(db, annotator, chosen, [])
+
+
+def refuse_hidden(db: Database, annotator: str, image_id: int) -> None:
+    """Raises Forbidden where this person is still to answer the image blind: for what shows predictions of one."""
+    if hidden_from(db, annotator, [image_id]):
+        raise Forbidden(
+            f"What the model thinks of image {image_id} is hidden from {annotator} until they have answered it blind. "
+            "Autopilot asks for it."
+        )
+
+
+def stamp(db: Database) -> tuple[int, int, float]:
+    """What says, besides decisions, whether other images are hidden now."""
+    ((version, count),) = db.tuples("SELECT n, (SELECT count(*) FROM known_answer) FROM reading_version")
+    return version, count, known_answers.share(db)
+
+
+def _are_some(db: Database) -> bool:
+    statement = "SELECT EXISTS (SELECT 1 FROM reading WHERE due > 0) OR EXISTS (SELECT 1 FROM known_answer)"
+    return bool(db.value(statement))
+
+
+def _hidden(db: Database, annotator: str, which: str, ids: list[int]) -> set[int]:
+    """which: ids of images, in SQL"""
+    rows = db.tuples(
+        f"""SELECT id FROM image WHERE id IN ({which}) AND (
+            EXISTS (SELECT 1 FROM reading WHERE image_id = image.id AND due > 0)
+            OR (? AND +stage = ? AND EXISTS (SELECT 1 FROM known_answer WHERE image_id = image.id))
+        ) AND NOT EXISTS (
+            SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.annotator = ? AND d.action IN ('label', 'done')
+            AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))""",
+        [*ids, known_answers.share(db) > 0, COMPLETE, annotator],
+    )
+    return {image_id for (image_id,) in rows}

@@ -1,0 +1,141 @@
+"""What a person has done today, for the line that says who is at work.
+
+The day begins at midnight of the server's clock. The first request of a person and day reads their decisions of today,
+through an index; later ones read only decisions that are newer than the last request.
+"""
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import sqlite_utils
+
+from annotator.store.database.database import Database, newest_decision
+from annotator.store.labels.answer_times import LONGEST
+from annotator.store.labels.sources import in_sql
+
+PEOPLE = 50  # that are kept in memory
+STEP = 20_000  # newer decisions; with more, the day is read anew
+AT_ONCE = 5000  # ids in one SELECT
+
+_OWN = f"d.annotator = ? AND d.action != 'undo' AND d.source IN {in_sql(claimable=True)}"
+# A batch has one time, divided among its cells.
+_TIME = f"""SELECT coalesce(sum(taken), 0) FROM (
+    SELECT sum(max(0, min(d.milliseconds, {LONGEST + 1}))) AS taken FROM decision d WHERE %s
+    GROUP BY coalesce(d.batch, d.uuid) HAVING taken <= {LONGEST})"""
+
+
+@dataclass(frozen=True)
+class Today:
+    """What a person has done today and not taken back.
+
+    Attributes:
+        milliseconds: The measured times of their decisions together; a longer one than LONGEST, after which the person
+            was away, is left out.
+        images: Images that they answered.
+        labels: Image-class pairs that are labeled as present by an answer of theirs of today.
+        newest: The newest decision when it was counted: of two counts of a day, the one with the larger number is
+            newer.
+        midnight: When the day began, in unix seconds.
+    """
+
+    milliseconds: int
+    images: int
+    labels: int
+    newest: int = field(default=0, compare=False)
+    midnight: float = field(default=0.0, compare=False)
+
+
+def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
+    """What this person has done since midnight.
+
+    Args:
+        midnight: Unix seconds; None: the last midnight of the server's clock.
+    """
+    if midnight is None:
+        midnight = _midnight(0)
+    classes = db.value("SELECT changes FROM class_version")  # labels of an archived class are gone without a decision
+    day = db.caches.get("today", (annotator, midnight, classes), lambda: _Day(annotator, midnight), PEOPLE)
+    return day.read(db)
+
+
+def seconds_left() -> float:
+    """Seconds until the next midnight of the server's clock."""
+    return _midnight(1) - time.time()
+
+
+def _midnight(days: int) -> float:
+    """Unix seconds of the midnight with which today begins, or the day that comes so many days later."""
+    begins = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
+    return begins.astimezone().timestamp()  # with the offset of that day, which may be another one
+
+
+class _Day:
+    """The day of one person as of a decision, brought up to date by `read`."""
+
+    def __init__(self, annotator: str, midnight: float):
+        self._annotator, self._midnight = annotator, midnight
+        self._lock = threading.Lock()
+        self._first: int | None = None  # decisions of today have larger ids
+        self._newest = 0
+        self._milliseconds = 0
+        self._labels: dict[int, int] = {}  # by image
+
+    def read(self, db: Database) -> Today:
+        with self._lock, db.reading() as sql:
+            newest = newest_decision(sql)
+            if self._first is None or newest - self._newest > STEP:
+                self._read_all(sql, newest)
+            elif newest > self._newest:
+                self._read_newer(sql, newest)
+            self._newest = newest
+            return Today(self._milliseconds, len(self._labels), sum(self._labels.values()), newest, self._midnight)
+
+    def _read_all(self, sql: sqlite_utils.Database, newest: int) -> None:
+        before = sql.execute(
+            """SELECT id FROM decision INDEXED BY decision_annotator WHERE annotator = ? AND decided_at < ?
+            ORDER BY id DESC LIMIT 1""",
+            [self._annotator, self._midnight],
+        ).fetchone()
+        self._first = before[0] if before else 0
+        own = f"{_OWN} AND d.id > ? AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
+        given = [self._annotator, self._first]
+        self._milliseconds = sql.execute(_TIME % own, given).fetchone()[0]
+        rows = sql.execute(f"SELECT DISTINCT image_id FROM decision d WHERE {own}", given).fetchall()
+        self._labels = {}
+        self._count(sql, (row[0] for row in rows))
+
+    def _read_newer(self, sql: sqlite_utils.Database, newest: int) -> None:
+        rows = sql.execute(
+            "SELECT image_id, annotator FROM decision WHERE id > ? AND id <= ? AND image_id NOT NULL",
+            [self._newest, newest],
+        ).fetchall()
+        # Somebody else's answer may replace one of this person.
+        self._count(sql, {image for image, annotator in rows if annotator == self._annotator or image in self._labels})
+        given = sql.execute(_TIME % f"{_OWN} AND d.id > ?", [self._annotator, self._newest]).fetchone()[0]
+        undone = f"{_OWN} AND d.id > ? AND d.id IN (SELECT undoes FROM decision WHERE id > ? AND undoes NOT NULL)"
+        taken_back = sql.execute(_TIME % undone, [self._annotator, self._first, self._newest]).fetchone()[0]
+        self._milliseconds += given - taken_back
+
+    def _count(self, sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
+        ids = list(image_ids)
+        for start in range(0, len(ids), AT_ONCE):
+            some = ids[start : start + AT_ONCE]
+            marks = ",".join("?" * len(some))
+            # With its index: of these images, not of all that the person ever decided.
+            answered = sql.execute(
+                f"""SELECT DISTINCT d.image_id FROM decision d INDEXED BY decision_image
+                WHERE d.image_id IN ({marks}) AND d.id > ? AND {_OWN} AND d.action IN ('label', 'clear', 'done')
+                AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)""",
+                [*some, self._first, self._annotator],
+            ).fetchall()
+            labels = sql.execute(
+                f"""SELECT l.image_id, count(*) FROM label l JOIN decision d ON d.id = l.decision_id
+                WHERE l.image_id IN ({marks}) AND l.state = 1 AND d.id > ? AND {_OWN} GROUP BY l.image_id""",
+                [*some, self._first, self._annotator],
+            ).fetchall()
+            for image_id in some:
+                self._labels.pop(image_id, None)
+            self._labels |= {image_id: 0 for (image_id,) in answered} | dict(labels)

@@ -1,0 +1,56 @@
+"""The times of the speed test: short tasks of known sizes, of which nothing but the time is kept."""
+
+import time
+
+from annotator.errors import AnnotatorError
+from annotator.roles import Right
+from annotator.store.database.database import Database
+from annotator.store.labels.answer_times import LONGEST, Answer
+
+KINDS = ("grid", "image", "click")
+MOST_CELLS = 1000
+
+
+def newest_round(db: Database, annotator: str) -> tuple[int, dict[int, str]]:
+    """How often this person has begun the test, 0 for never, and of the newest time: task -> its kind."""
+    round_ = db.value("SELECT coalesce(max(round), 0) FROM speed_test WHERE annotator = ?", [annotator])
+    tasks = db.tuples("SELECT task, kind FROM speed_test WHERE annotator = ? AND round = ?", [annotator, round_])
+    return round_, dict(tasks)
+
+
+def store(db: Database, annotator: str, place: tuple[int, int], answer: Answer) -> None:
+    """Keep the time of one task; the same task again changes nothing.
+
+    Args:
+        place: The round and the task in it.
+
+    Raises:
+        AnnotatorError: For a task that cannot have been: of another kind, without cells, or longer than LONGEST.
+    """
+    taken = round(answer.seconds * 1000)
+    possible = 1 <= answer.cells <= MOST_CELLS and 0 <= answer.changes <= 3 * answer.cells and 1 <= taken <= LONGEST
+    if answer.kind not in KINDS or not possible:
+        raise AnnotatorError(
+            f"A task of the speed test cannot be: {answer}. Kinds are {', '.join(KINDS)}, with 1 to {MOST_CELLS:,} "
+            f"cells and at most {LONGEST // 1000} s."
+        )
+    with db.writing(right=Right.ANSWER) as sql:
+        sql.execute(
+            "INSERT OR IGNORE INTO speed_test VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [annotator, *place, answer.kind, answer.cells, answer.changes, taken, time.time()],
+        )
+
+
+def newest_tests(db: Database, annotator: str, tasks: int) -> list[Answer]:
+    """The times of the newest `tasks` tasks; annotator "" for everybody."""
+    rows = db.tuples(
+        """SELECT kind, cells, changes, milliseconds FROM speed_test
+        WHERE ? IN ('', annotator) ORDER BY tested_at DESC LIMIT ?""",
+        [annotator, tasks],
+    )
+    return [Answer(kind, cells, changes, taken / 1000) for kind, cells, changes, taken in rows]
+
+
+def count_tests(db: Database, annotator: str) -> int:
+    """How many tasks have a time; annotator "": of everybody."""
+    return db.value("SELECT count(*) FROM speed_test WHERE ? IN ('', annotator)", [annotator])

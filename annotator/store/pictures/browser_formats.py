@@ -1,0 +1,158 @@
+"""Which image files browsers show exactly as the decoder reads them, so that the original can be sent.
+
+Decided by the file's header, never by its name, and conservatively: a file with anything that a browser could read
+differently (orientation, profile, gamma, transparency, 16 bits, animation) needs a copy.
+"""
+
+import struct
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+from annotator.store.disk.open_files import open_file
+from annotator.store.pictures.colours import is_srgb
+from annotator.store.pictures.decoding import BadImage, opened, orientation
+
+PNG_START = b"\x89PNG\r\n\x1a\n"
+ORIENTATION, X_RESOLUTION, Y_RESOLUTION = 0x0112, 0x011A, 0x011B
+# Chunks that affect neither colours nor position. Others, also future ones, may.
+PNG_CHUNKS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tIME", b"pHYs", b"bKGD", b"hIST", b"sRGB"})
+PNG_TEXTS = frozenset({b"tEXt", b"zTXt", b"iTXt"})
+GAIN_MAPS = (b"hdrgm:", b"urn:iso:std:iso:ts:21496")  # a screen of high dynamic range shows other colours
+MOST_CHUNKS = 20_000
+LARGEST_TEXT = 1_000_000
+
+
+def media_type(path: Path) -> str | None:
+    """The media type of a file that may be sent as it is; None for one that has to be converted, or cannot be read.
+
+    The answer for a file of the same size and time is remembered.
+    """
+    try:
+        facts = path.stat()
+        return _judged(str(path), facts.st_size, facts.st_mtime_ns, facts.st_ino)
+    except OSError:
+        return None  # the decoder will say why
+
+
+@lru_cache(maxsize=16_384)
+def _judged(path: str, size: int, modified_ns: int, inode: int) -> str | None:
+    with open_file(Path(path)) as file:
+        head = file.read(32)
+        file.seek(0)
+        try:
+            if head.startswith(b"\xff\xd8\xff") and _is_plain_jpeg(file):
+                return "image/jpeg"
+            if head.startswith(PNG_START) and _is_plain_png(file):
+                return "image/png"
+            if head.startswith(b"RIFF") and head[8:12] == b"WEBP" and _is_plain_webp(head, size):
+                return "image/webp"
+        except (BadImage, ValueError, SyntaxError, struct.error, OSError):
+            pass
+    return None  # GIF may move; BMP and TIFF are not for browsers
+
+
+def _is_plain_jpeg(file: BinaryIO) -> bool:
+    with opened(file) as image:
+        segments = getattr(image, "applist", [])
+        exif = [data[6:] for name, data in segments if name == "APP1" and data[:4].lower() == b"exif"]
+        has_profile = any(name == "APP2" and data.startswith(b"ICC_PROFILE") for name, data in segments)
+        profile = image.info.get("icc_profile")
+        return (
+            image.format in {"JPEG", "MPO"}
+            and image.mode in {"RGB", "L"}
+            and image.info.get("adobe_transform", 1) == 1
+            and len(exif) <= 1
+            # Browsers rotate a JPEG by its EXIF only.
+            and orientation(image) == (_turn_of_exif(exif[0]) if exif else 1)
+            and not any(mark in data for _, data in segments for mark in GAIN_MAPS)
+            and has_profile == bool(profile)
+            and is_srgb(profile, image.mode)
+        )
+
+
+def _turn_of_exif(block: bytes) -> int | None:
+    """The orientation, 1 to 8, that all readers find in an EXIF block; None where it is ambiguous, or where the image
+    would be stretched."""
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(block[:4])
+    if order is None:
+        return None
+    (start,) = struct.unpack_from(order + "I", block, 4)
+    (count,) = struct.unpack_from(order + "H", block, start)
+    resolutions: dict[int, bytes] = {}
+    turns: list[int] = []
+    for number in range(count):
+        tag, kind, values, where = struct.unpack_from(order + "HHII", block, start + 2 + 12 * number)
+        if tag == ORIENTATION:
+            (value,) = struct.unpack_from(order + "H", block, start + 2 + 12 * number + 8)
+            if (kind, values) != (3, 1) or not 1 <= value <= 8:
+                return None
+            turns.append(value)
+        elif tag in (X_RESOLUTION, Y_RESOLUTION):
+            resolutions[tag] = block[where : where + 8]
+    if len(turns) > 1 or len(set(resolutions.values())) > 1:  # of two resolutions, Chromium makes another shape
+        return None
+    return turns[0] if turns else 1
+
+
+def _is_plain_png(file: BinaryIO) -> bool:
+    names: set[bytes] = set()
+    for name, length in _png_chunks(file):
+        if name == b"IHDR":
+            _, _, bits, colour_type = struct.unpack(">IIBB", file.read(10))
+            if bits > 8 or colour_type not in (0, 2, 3):  # grey, RGB, palette; without alpha
+                return False
+        elif name in PNG_TEXTS:
+            text = file.read(min(length, LARGEST_TEXT))
+            if length > LARGEST_TEXT or text.startswith(b"Raw profile type") or not _is_upright_text(text):
+                return False
+        elif name == b"eXIf" and _turn_of_exif(file.read(length)) != 1:
+            return False
+        names.add(name)
+    if b"IEND" not in names or b"tRNS" in names:
+        return False
+    extra = names - PNG_CHUNKS - PNG_TEXTS - {b"eXIf"}
+    if b"iCCP" in names:
+        file.seek(0)
+        with opened(file) as image:
+            profile = image.info.get("icc_profile")
+            if not profile or image.mode not in {"RGB", "L", "P"}:
+                return False
+            return is_srgb(profile, "L" if image.mode == "L" else "RGB") and extra <= {b"iCCP", b"gAMA", b"cHRM"}
+    # A browser follows sRGB where it is given, and gAMA and cHRM, which the decoder ignores, where it is not.
+    return extra <= ({b"gAMA", b"cHRM"} if b"sRGB" in names else set())
+
+
+def _png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Name and length of each chunk up to the last one; the file stands at its contents."""
+    place = len(PNG_START)
+    for _ in range(MOST_CHUNKS):
+        file.seek(place)
+        head = file.read(8)
+        if len(head) < 8:
+            return
+        length, name = struct.unpack(">I4s", head)
+        yield name, length
+        if name == b"IEND":
+            return
+        place += 12 + length
+
+
+def _is_upright_text(text: bytes) -> bool:
+    """Whether a text chunk cannot hold an orientation: XMP that is compressed might."""
+    if not text.startswith(b"XML:com.adobe.xmp\0"):
+        return True
+    compressed = text[18:19] != b"\0"
+    return not compressed and b"Orientation" not in text
+
+
+def _is_plain_webp(head: bytes, size: int) -> bool:
+    """Whether this is a WebP of one still image and nothing else."""
+    kind, length = struct.unpack_from("<4sI", head, 12)
+    if 12 + 8 + length + length % 2 != size:
+        return False  # something follows
+    if kind == b"VP8L":
+        (bits,) = struct.unpack_from("<I", head, 21)
+        return head[20] == 0x2F and not bits >> 28 & 1  # transparent
+    return kind == b"VP8 "

@@ -1,0 +1,153 @@
+"""Pixels as a file stores them -> sRGB: colour profiles, many bits, transparency.
+
+A profile that gives sRGB anyway (most cameras embed one) is not applied: the values stay exactly as they are.
+"""
+
+import io
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageCms
+
+CMS: Any = ImageCms  # its profiles are typed in part only
+PAPER = (255, 255, 255)  # what shows through where an image is transparent
+LARGEST_PROFILE = 8_000_000  # bytes; printing profiles have up to 3 MB
+ALIKE = 2  # of 255: a profile that moves no colour further than this is taken for sRGB
+STRIP = 1_000_000  # pixels that are stretched at a time
+WITH_ALPHA = frozenset({"RGBA", "LA", "PA", "La", "RGBa"})
+
+
+def has_many_bits(image: Image.Image) -> bool:
+    """Whether these are greys of more than 8 bits."""
+    return image.mode in {"I", "F"} or image.mode.startswith("I;16")
+
+
+def is_transparent(image: Image.Image) -> bool:
+    """Whether the image can be transparent anywhere."""
+    return image.mode in WITH_ALPHA or "transparency" in image.info
+
+
+def before_reducing(image: Image.Image) -> Image.Image:
+    """The decoded image in a mode that can be averaged: L, RGB, CMYK, LAB, LA or RGBA, still in its own colours."""
+    if has_many_bits(image):
+        return stretch(image)
+    if image.mode == "LA":
+        return image
+    if is_transparent(image):
+        return image.convert("LA" if image.mode in {"La", "L"} else "RGBA")
+    if image.mode in {"L", "RGB", "CMYK", "LAB"}:
+        return image
+    return image.convert("L" if image.mode == "1" else "RGB")
+
+
+def to_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
+    """A picture of a mode of `before_reducing` in sRGB: mode RGB, on white where it is transparent.
+
+    Args:
+        profile: The ICC profile of its colours; None or an unusable one: they are sRGB already.
+    """
+    if picture.mode in {"LA", "RGBA"}:
+        opaque = to_srgb(picture.getchannel("L") if picture.mode == "LA" else picture.convert("RGB"), profile)
+        paper = Image.new("RGB", picture.size, PAPER)
+        paper.paste(opaque, mask=picture.getchannel("A"))
+        return paper
+    if profile and picture.mode == "L" and _space(profile) == "RGB":
+        picture = picture.convert("RGB")
+    conversion = _transform(profile or b"", picture.mode)
+    if conversion is None:
+        return picture if picture.mode == "RGB" else picture.convert("RGB")
+    transform, mode = conversion
+    if mode != picture.mode:  # Lab values in a file of three channels
+        picture = Image.merge(mode, picture.split())
+    return _applied(picture, transform)
+
+
+def is_srgb(profile: bytes | None, mode: str) -> bool:
+    """Whether pictures of this mode (RGB or L) with this profile are sRGB to within ALIKE."""
+    if not profile:
+        return True
+    if mode == "L" and _space(profile) == "RGB":
+        mode = "RGB"
+    # This decoder ignores an unusable profile; another decoder may apply it.
+    return _space(profile) == {"L": "GRAY"}.get(mode, mode) and _transform(profile, mode) is None
+
+
+def stretch(image: Image.Image) -> Image.Image:
+    """A grey image of many bits as 8 bits, its own darkest value black and its own brightest white.
+
+    In strips: whole arrays of floats would take 30 bytes a pixel.
+    """
+    low, high, kind = np.inf, -np.inf, None
+    for _, values in _strips(image):
+        kind = values.dtype
+        finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
+        if finite.size:
+            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+    if high <= low or not np.isfinite([low, high]).all():
+        return Image.new("L", image.size, 128)
+    grey = np.empty((image.height, image.width), np.uint8)
+    table = _scaled(np.arange(65536), low, high) if kind == np.uint16 else None
+    for top, values in _strips(image):
+        grey[top : top + len(values)] = _scaled(values, low, high) if table is None else table[values]
+    return Image.fromarray(grey)
+
+
+def _scaled(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    values = np.nan_to_num(values.astype(np.float64), nan=low, posinf=high, neginf=low)
+    return np.round((values.clip(low, high) - low) / (high - low) * 255).astype(np.uint8)
+
+
+def _strips(image: Image.Image) -> Iterator[tuple[int, np.ndarray]]:
+    rows = max(1, STRIP // image.width)
+    for top in range(0, image.height, rows):
+        yield top, np.asarray(image.crop((0, top, image.width, min(top + rows, image.height))))
+
+
+@lru_cache(maxsize=32)
+def _space(profile: bytes) -> str:
+    """The colour space of a profile: RGB, GRAY, CMYK, Lab ...; "" when it cannot be read."""
+    try:
+        return _opened(profile).profile.xcolor_space.strip()
+    except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
+        return ""
+
+
+@lru_cache(maxsize=32)
+def _transform(profile: bytes, mode: str) -> tuple[ImageCms.ImageCmsTransform, str] | None:
+    """The way from a mode's pixels to sRGB, and the mode it starts from; None where there is nothing to do."""
+    space = _space(profile) if profile else ""
+    wanted = {"RGB": "RGB", "L": "GRAY", "CMYK": "CMYK", "LAB": "Lab"}[mode]
+    if mode == "RGB" and space == "Lab":
+        mode, wanted = "LAB", "Lab"
+    if space != wanted and mode != "LAB":
+        return None
+    try:
+        source = _opened(profile) if space == wanted else CMS.createProfile("LAB")
+        transform = CMS.buildTransform(source, CMS.createProfile("sRGB"), mode, "RGB")
+    except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
+        return None
+    return None if mode in {"RGB", "L"} and _changes_nothing(transform, mode) else (transform, mode)
+
+
+def _changes_nothing(transform: ImageCms.ImageCmsTransform, mode: str) -> bool:
+    steps = np.linspace(0, 255, 9).round().astype(np.uint8)
+    if mode == "L":
+        before = np.arange(256, dtype=np.uint8)[None]
+    else:
+        before = np.stack(np.meshgrid(steps, steps, steps), -1).reshape(1, -1, 3)
+    after = np.asarray(_applied(Image.fromarray(before), transform)).astype(int)
+    return bool(np.abs(after - before.reshape(1, -1, 1 if mode == "L" else 3)).max() <= ALIKE)
+
+
+def _applied(picture: Image.Image, transform: ImageCms.ImageCmsTransform) -> Image.Image:
+    converted = ImageCms.applyTransform(picture, transform)
+    assert converted is not None  # None is for inPlace=True
+    return converted
+
+
+def _opened(profile: bytes) -> Any:
+    if len(profile) > LARGEST_PROFILE:
+        raise ValueError("too large")
+    return CMS.ImageCmsProfile(io.BytesIO(profile))

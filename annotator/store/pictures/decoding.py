@@ -1,0 +1,318 @@
+"""The only door through which image files are decoded.
+
+Files are not trusted: they may be empty, truncated, mislabelled, or made to fill the memory. Pillow raises a dozen
+kinds of exceptions for such files; all of them become a BadImage with a reason that people understand. Only the formats
+of FORMATS are tried, so rarely used decoders are out of reach, and the size in the header is checked before any pixel
+is decoded.
+
+Model and people see the same pixels: a browser gets an original only if it certainly shows it as it is decoded here
+(originals.py). All threads together decode within a memory budget (memory.py).
+"""
+
+import contextlib
+import io
+import os
+import tempfile
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
+
+from annotator.store.disk.open_files import NotAFile, clock, open_file
+from annotator.store.pictures import colours
+from annotator.store.pictures import exif as capture
+from annotator.store.pictures.decoding_budget import DECODING
+from annotator.store.pictures.jpeg import whole_jpeg
+
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
+
+# Pillow's own hard limit at its default setting; 720 MB once decoded (4 bytes a pixel).
+MAX_PIXELS = 178_956_970
+READ_WHOLE = 16_000_000  # bytes; larger files are read while they are decoded
+
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+class BadImage(ValueError):
+    """A file that cannot be used as an image; the message is one sentence that says why."""
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """Size in pixels as people see the image (after its EXIF rotation), format, and time (capture.py), of a valid image
+    file."""
+
+    width: int
+    height: int
+    format: str  # one of FORMATS
+    captured_at: float | None = None
+
+
+def check_image(source: Path | BinaryIO) -> ImageFacts:
+    """Read the whole file, to check that it is neither truncated nor damaged, and return its size.
+
+    Of most JPEGs in memory only the tables are decoded (whole_jpeg.py); others are decoded at an eighth of their size,
+    which reads every byte and is several times faster than at full size.
+
+    Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
+    """
+    whole = whole_jpeg(source.getvalue()) if isinstance(source, io.BytesIO) else None
+    if whole and whole.width * whole.height <= MAX_PIXELS:
+        with contextlib.suppress(BadImage):  # of which the words are then those of the whole file
+            _decode(whole.tables)
+            facts = capture.facts_of(whole.exif) if whole.exif else (1, None) if whole.exif == b"" else None
+            if facts:
+                return ImageFacts(*_turned((whole.width, whole.height), facts[0]), "JPEG", facts[1])
+            with _reasons(), opened(io.BytesIO(whole.head)) as image:
+                size = _turned((whole.width, whole.height), orientation(image))
+                return ImageFacts(*size, "JPEG", capture.captured_at(image))
+    with _reasons(), opened(source) as image:
+        header_size, captured_at = image.size, capture.captured_at(image)
+        image.draft(image.mode, (1, 1))
+        with DECODING.granted(_bytes_to_load(image, header_size)), _reading(image):
+            image.load()
+        # A TIFF is turned while it is loaded, by EXIF or XMP; a JPEG has become smaller.
+        width, height = image.size if image.format == "TIFF" else header_size
+        if orientation(image) >= 5:
+            width, height = height, width
+        return ImageFacts(width, height, "JPEG" if image.format == "MPO" else str(image.format), captured_at)
+
+
+@lru_cache(maxsize=64)
+def _decode(content: bytes) -> None:
+    """Decode an image of few bytes. Raises BadImage."""
+    with _reasons(), opened(io.BytesIO(content)) as image:
+        image.load()
+
+
+def capture_time(path: Path) -> float | None:
+    """When the picture was taken (capture.py); None where the file does not say. Only its header is read.
+
+    Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
+    """
+    with _reasons(), open_file(path) as file, opened(file) as image:
+        return capture.captured_at(image)
+
+
+def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -> Image.Image:
+    """The image as people see it: mode RGB in sRGB, upright, the first frame of several, on white where transparent.
+
+    Args:
+        source: A path, or a binary file that can seek.
+        at_least: (width, height) in pixels, as people see the image: it may come smaller than it is, but not smaller
+            than this (a JPEG is then decoded at 1/2, 1/4 or 1/8, anything else averaged in blocks). None: full size.
+
+    Upright follows EXIF, or XMP where EXIF says nothing. Colours follow the ICC profile; without one, they are taken
+    for sRGB. Greys of more than 8 bits (X-ray, depth, microscope) are stretched from their darkest to their brightest
+    value, because few use the whole scale of 0 to 65535; clipped, most would be black or white.
+
+    Waits while other threads decode as much as the memory of DECODING allows.
+
+    Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
+    """
+    with _reasons(), _decoded(source, lambda size: at_least) as (picture, _):
+        return picture
+
+
+def write_display(source: Path | BinaryIO, target: Path, longest: int) -> tuple[int, int]:
+    """Write an upright copy for the browser, its longer side at most `longest` pixels; return its (width, height).
+
+    Args:
+        target: Its suffix decides: .webp, .png, or else JPEG. It is written beside its final name and renamed, so that
+            a reader never meets half a file; an existing file is replaced.
+
+    A copy of the original size is meant for pixel-level inspection, so it is written at a higher quality.
+
+    Raises BadImage when the source cannot be read, OSError when the target cannot be written.
+    """
+    with contextlib.ExitStack() as stack:
+        with _reasons():
+            picture, original = stack.enter_context(_decoded(source, lambda size: _fitted(size, longest)))
+            size = _fitted(original, longest)
+            if picture.size != size:
+                picture = picture.resize(size, Image.Resampling.LANCZOS)
+        kind = {".webp": "WEBP", ".png": "PNG"}.get(target.suffix.lower(), "JPEG")
+        quality = {"quality": 95, "subsampling": 0} if size == original and kind == "JPEG" else {"quality": 85}
+        with clock().running():
+            _write(picture, target, kind, quality)
+    return size
+
+
+@contextlib.contextmanager
+def opened(source: Path | BinaryIO) -> Generator[ImageFile.ImageFile]:
+    """The file with its header read and its size checked; nothing is decoded yet.
+
+    Of an open file only the header is read; files named by a path are read whole, up to READ_WHOLE bytes.
+
+    Raises BadImage, or whatever Pillow raises.
+    """
+    with contextlib.ExitStack() as stack:
+        if isinstance(source, str | os.PathLike):
+            try:
+                file = stack.enter_context(open_file(Path(source)))
+            except FileNotFoundError:
+                raise BadImage("no such file") from None
+            except NotAFile:  # a named pipe would block for ever
+                raise BadImage("not a file") from None
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                raise BadImage("empty file (0 bytes)")
+            # Read before memory is granted: a stalled disk must not keep it from other images.
+            if size <= READ_WHOLE:
+                file = io.BytesIO(file.read())
+        else:
+            file = source
+        try:
+            image = stack.enter_context(Image.open(file, formats=FORMATS))
+        except Image.DecompressionBombError:
+            raise BadImage(_too_large(file)) from None
+        if image.width * image.height > MAX_PIXELS:
+            raise BadImage(_size_reason(*image.size))
+        yield image
+
+
+def orientation(image: ImageFile.ImageFile) -> int:
+    """EXIF orientation 1 to 8, else XMP's; 1 (upright) where there is none, it cannot be read, or Pillow rotates the
+    image itself. A PNG has to be loaded before, because the orientation may be at its end."""
+    if image.format == "TIFF":
+        return 1
+    try:
+        value = image.getexif().get(ExifTags.Base.Orientation, 1)
+    except Exception:  # a spoilt EXIF block is no reason to lose the image
+        return 1
+    return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+@contextlib.contextmanager
+def _decoded(
+    source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None]
+) -> Generator[tuple[Image.Image, tuple[int, int]]]:
+    """The picture as open_rgb returns it, and the (width, height) of the whole image; its memory is reserved.
+
+    Args:
+        choose: Size of the whole image -> the size that suffices; None: all of it.
+    """
+    with opened(source) as image:
+        size, turn, wanted = image.size, 1, None
+        if image.format in {"JPEG", "MPO"}:
+            turn = orientation(image)
+            wanted = choose(_turned(size, turn))
+            if wanted:
+                image.draft(image.mode, _turned(wanted, turn))
+        with DECODING.granted(_bytes_to_decode(image, size)):
+            with _reading(image):
+                image.load()
+            if image.format not in {"JPEG", "MPO"}:
+                size, turn = image.size, orientation(image)  # a TIFF is turned by now
+                wanted = choose(_turned(size, turn))
+            picture = colours.before_reducing(image)
+            if wanted:
+                wide, high = _turned(wanted, turn)
+                factor = min(picture.width // max(wide, 1), picture.height // max(high, 1))
+                if factor >= 2:
+                    picture = picture.reduce(factor)
+            many_bits = colours.has_many_bits(image)
+            picture = colours.to_srgb(picture, None if many_bits else image.info.get("icc_profile"))
+            if turn in _TURNS:
+                picture = picture.transpose(_TURNS[turn])
+            # The result must not depend on the open file.
+            yield (image.copy() if picture is image else picture), _turned(size, turn)
+
+
+def _reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager[None]:
+    """The clock runs while a file that is not in memory is loaded."""
+    return contextlib.nullcontext() if isinstance(image.fp, io.BytesIO) else clock().running()
+
+
+def _turned(size: tuple[int, int], turn: int) -> tuple[int, int]:
+    return (size[1], size[0]) if turn >= 5 else size
+
+
+def _fitted(size: tuple[int, int], longest: int) -> tuple[int, int]:
+    scale = min(1.0, longest / max(size))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _write(picture: Image.Image, target: Path, kind: str, quality: dict[str, int]) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            picture.save(file, kind, **quality)
+            file.flush()
+            os.fsync(file.fileno())  # otherwise a power cut could leave a partly written picture under this name
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _bytes_to_load(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
+    """Bytes that reading the pixels takes at most, at the size of `image`, which draft() may have made smaller."""
+    pixels, all_pixels = image.width * image.height, whole[0] * whole[1]
+    stored = 1 if image.mode in {"1", "L", "P"} else 2 if image.mode.startswith("I;16") else 4
+    # Progressive JPEG: the coefficients of the whole image. WebP: two canvases, and the bytes between. TIFF: one strip
+    # may be the whole image, and turning it makes another.
+    decoder = {"WEBP": 16, "TIFF": 2 * stored, "GIF": 4}.get(str(image.format), 0)
+    return pixels * (stored + decoder) + (6 * all_pixels if image.info.get("progressive") else 0)
+
+
+def _bytes_to_decode(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
+    """Bytes that decoding takes at most: the pixels, and the steps to RGB, two of which exist at a time."""
+    steps = 14 if colours.is_transparent(image) else 6 if colours.has_many_bits(image) else 8
+    return _bytes_to_load(image, whole) + steps * image.width * image.height
+
+
+@contextlib.contextmanager
+def _reasons() -> Generator[None]:
+    """Turn whatever Pillow raises into a BadImage that says why."""
+    try:
+        yield
+    except BadImage:
+        raise
+    except UnidentifiedImageError:
+        names = ", ".join(name.lower() for name in FORMATS)
+        raise BadImage(f"not an image, or a format that is not read (read are {names})") from None
+    except Image.DecompressionBombError as error:
+        raise BadImage(f"too many pixels: {_first_line(error)}") from error
+    except MemoryError as error:
+        raise BadImage("too large for the memory of this machine") from error
+    except PermissionError as error:
+        raise BadImage("no permission to read the file") from error
+    except Exception as error:  # SyntaxError, struct.error, zlib.error, ValueError, OSError ...: depends on the decoder
+        message = _first_line(error)
+        cut_off = isinstance(error, EOFError) or "truncated" in message.lower() or "unexpected end" in message.lower()
+        raise BadImage(f"{'truncated' if cut_off else 'damaged'}: {message}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def _too_large(file: BinaryIO) -> str:
+    """The reason for a file whose header Pillow refused to accept; asks its format's own reader for the size."""
+    file.seek(0)
+    prefix = file.read(16)
+    for name in FORMATS:
+        factory, accept = Image.OPEN[name]
+        if accept is None or accept(prefix) is True:
+            file.seek(0)
+            with contextlib.suppress(Exception):
+                return _size_reason(*factory(file, "").size)
+    return f"more pixels than the limit of {MAX_PIXELS:,}"
+
+
+def _size_reason(width: int, height: int) -> str:
+    return f"{width:,} x {height:,} pixels is more than the limit of {MAX_PIXELS / 1e6:,.0f} million pixels"

@@ -1,0 +1,121 @@
+"""When a picture was taken, read from the EXIF block of its file.
+
+Blocks are not trusted. Pillow only finds the block: its own reader keeps whatever sizes the entries claim, so a few
+kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of three tags
+a few bytes each are read.
+
+The time is DateTimeOriginal with its fraction of a second. With an offset from UTC it is exact; without one the clock
+of the camera is taken as UTC, which keeps the pictures of one camera in order.
+"""
+
+import io
+import re
+import struct
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
+from typing import IO
+
+from PIL import ImageFile
+
+DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET = 0x9003, 0x9291, 0x9011
+EXIF_DIRECTORY, ORIENTATION = 0x8769, 0x0112
+EXIF, SHORT = b"Exif\0\0", 3
+MOST_ENTRIES = 1000
+LONGEST = 64  # bytes of a text
+EARLIEST, LATEST = 1900, 2200  # years; others are clocks that were never set, or spoilt blocks
+
+_DATE = re.compile(r"(\d{4})\D(\d\d)\D(\d\d)\D(\d\d)\D(\d\d)\D(\d\d)")
+_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
+
+
+def captured_at(image: ImageFile.ImageFile) -> float | None:
+    """Seconds since 1970 at which the picture was taken; None where the file does not say, or says nonsense.
+
+    Args:
+        image: Opened and not yet loaded; of a PNG only a block before the pixels is known then.
+    """
+    with suppress(Exception):  # whatever is wrong with the block, the picture is good
+        file = _block(image)
+        return _time_of(_texts(file)) if file else None
+    return None
+
+
+def facts_of(block: bytes) -> tuple[int, float | None] | None:
+    """Orientation (1 to 8) and time, read from an EXIF block; None for a block that is not plain enough to be sure."""
+    try:
+        file = io.BytesIO(block.removeprefix(EXIF))
+        order, entries = _first_directory(file)
+        kind, count, value = entries.get(ORIENTATION, (SHORT, 1, struct.pack(f"{order}H", 1)))
+        if (kind, count) != (SHORT, 1) or len(entries) >= MOST_ENTRIES:
+            return None
+        (turn,) = struct.unpack_from(f"{order}H", value)
+        taken = None
+        with suppress(Exception):  # as above
+            taken = _time_of(_texts(file))
+        return turn if 1 <= turn <= 8 else 1, taken
+    except (LookupError, struct.error):
+        return None
+
+
+def _block(image: ImageFile.ImageFile) -> IO[bytes] | None:
+    """The EXIF block as a file; a TIFF is one itself."""
+    if image.format == "TIFF":
+        return image.fp
+    block = image.info.get("exif")
+    return io.BytesIO(block.removeprefix(EXIF)) if isinstance(block, bytes) else None
+
+
+def _first_directory(file: IO[bytes]) -> tuple[str, dict[int, tuple[int, int, bytes]]]:
+    """The order of bytes and the entries of the first directory."""
+    order = {b"II*\0": "<", b"MM\0*": ">"}[_read(file, 0, 4)]
+    (first,) = struct.unpack(f"{order}I", _read(file, 4, 4))
+    return order, _entries(file, order, first)
+
+
+def _texts(file: IO[bytes]) -> dict[int, str]:
+    """The texts of the three tags that are there."""
+    place = file.tell()
+    try:
+        order, first = _first_directory(file)
+        _, _, directory = first[EXIF_DIRECTORY]
+        (start,) = struct.unpack(f"{order}I", directory)
+        entries = _entries(file, order, start)
+        wanted = (DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET)
+        return {tag: _text(file, order, *entries[tag]) for tag in wanted if tag in entries}
+    finally:
+        file.seek(place)
+
+
+def _entries(file: IO[bytes], order: str, start: int) -> dict[int, tuple[int, int, bytes]]:
+    """The entries of a directory: tag -> type, number of values, the four bytes of the value or of its place."""
+    (count,) = struct.unpack(f"{order}H", _read(file, start, 2))
+    content = _read(file, start + 2, 12 * min(count, MOST_ENTRIES))
+    rows = struct.iter_unpack(f"{order}HHI4s", content[: len(content) // 12 * 12])
+    return {tag: (kind, number, value) for tag, kind, number, value in rows}
+
+
+def _text(file: IO[bytes], order: str, kind: int, length: int, value: bytes) -> str:
+    if kind != 2:  # not a text
+        return ""
+    if length > 4:
+        value = _read(file, struct.unpack(f"{order}I", value)[0], min(length, LONGEST))
+    return value[:length].split(b"\0")[0].decode("ascii", "replace").strip()
+
+
+def _read(file: IO[bytes], start: int, length: int) -> bytes:
+    file.seek(start)
+    return file.read(length)
+
+
+def _time_of(texts: dict[int, str]) -> float | None:
+    date = _DATE.fullmatch(texts.get(DATE_TIME_ORIGINAL, ""))
+    if date is None or not EARLIEST <= int(date[1]) < LATEST:
+        return None
+    offset = _OFFSET.fullmatch(texts.get(OFFSET, ""))
+    zone = UTC
+    if offset:
+        ahead = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        zone = timezone(ahead if offset[1] == "+" else -ahead)
+    digits = texts.get(SUBSECONDS, "")
+    fraction = float(f"0.{digits[:9]}") if digits.isascii() and digits.isdigit() else 0.0
+    return datetime(*map(int, date.groups()), tzinfo=zone).timestamp() + fraction

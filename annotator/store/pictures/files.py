@@ -1,0 +1,352 @@
+"""Finding image files in a folder, and opening the file of a registered image.
+
+Identity is the sha256 of the content. A file that has changed since it was registered is another image: it is never
+shown under the old one's decisions. Links are followed only while they stay inside the folder.
+
+Paths are stored as text. A name that is not UTF-8 is stored escaped (b"caf\\xe9.jpg" as the text caf\\xe9.jpg);
+`unescaped` gives the name that opens it.
+"""
+
+import errno
+import hashlib
+import io
+import os
+import re
+import stat
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from annotator.errors import AnnotatorError
+from annotator.records import BadFile
+from annotator.store.disk.open_files import open_file, read_file
+from annotator.store.pictures.decoding import IMAGE_SUFFIXES, READ_WHOLE, BadImage, check_image
+
+GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
+KNOWN_OF = 1000  # files looked up at a time
+TOGETHER, AHEAD = 16, 64  # files that a thread takes at a time; and how often that much may be read ahead, a thread
+LARGEST = 2**63 - 1  # that SQLite holds; some file systems allow times beyond the year 2262
+
+
+class FileState(NamedTuple):
+    """The facts by which a file counts as unchanged without being read.
+
+    Attributes:
+        stamp: Inode and time of the last change of any kind, because a replacement can have the same size and time of
+            modification; older versions recorded "".
+    """
+
+    bytes: int = 0
+    modified_ns: int = 0
+    stamp: str = ""
+
+
+NOT_READ = FileState()
+
+
+class Known(NamedTuple):
+    """What the project knows of a path: sha256 is "" for a file that was kept out."""
+
+    state: FileState
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """One file of a folder: an image (sha256, width, height), or kept out for a reason.
+
+    Attributes:
+        path: Relative to the folder, with "/" on every system, escaped.
+        width, height: 0 where the content is the one that was known.
+        captured_at: Seconds since 1970 (capture.py), None where the file does not say.
+        reason: What kind of problem, then ": " and details of this file, if there are any.
+    """
+
+    path: str
+    state: FileState = NOT_READ
+    sha256: str = ""
+    width: int = 0
+    height: int = 0
+    reason: str = ""
+    captured_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files below a folder.
+
+    Attributes:
+        paths: Of all files, escaped and sorted; hidden ones are passed over.
+        kept_out: Folders that could not be listed, and links to folders outside.
+    """
+
+    paths: list[str]
+    kept_out: list[BadFile]
+
+    def images(self) -> list[str]:
+        """The paths that end like those of images."""
+        return [path for path in self.paths if looks_like_image(path)]
+
+
+def escaped(name: str) -> str:
+    """The text under which a file name is stored: the same, but for bytes that are not UTF-8, written as \\xe9.
+
+    A backslash that could be read as the beginning of such a byte is written as \\x5c, so that `unescaped` is exact.
+    """
+    plain = _ESCAPE.sub(lambda match: f"\\x5c{match[0][1:]}", name)
+    return plain.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def unescaped(path: str) -> str:
+    """The file name that `escaped` was given."""
+    return _ESCAPE.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), path)
+
+
+_ESCAPE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
+
+
+def looks_like_image(path: str) -> bool:
+    name = path.rstrip("/").rpartition("/")[2]
+    dot = name.rfind(".")
+    return dot > 0 and name[dot:].lower() in IMAGE_SUFFIXES
+
+
+def list_files(folder: Path, leave_out: Path) -> Listing:
+    """All files below a folder, but for `leave_out`, other projects, and whatever is hidden.
+
+    Raises:
+        AnnotatorError: The folder is missing, is not a folder, or cannot be read.
+    """
+    _check_folder(folder)
+    inside, left_out = os.path.realpath(folder), os.path.realpath(leave_out)
+    paths: list[str] = []
+    kept_out: list[BadFile] = []
+    waiting = [""]
+    while waiting:
+        subfolder = waiting.pop()
+        try:
+            entries = _entries(folder / subfolder)
+        except OSError as error:
+            kept_out.append(BadFile(f"{escaped(subfolder)}/", _why_unlisted(folder / subfolder, error)))
+            continue
+        for entry in entries:
+            path = f"{subfolder}/{entry.name}" if subfolder else entry.name
+            if entry.name.startswith("."):
+                continue
+            if not _is_folder(entry):
+                paths.append(escaped(path))
+            elif not entry.is_symlink():
+                if os.path.realpath(entry.path) != left_out and not _exists(Path(entry.path, "project.db")):
+                    waiting.append(path)
+            # A link to a folder inside is passed over: its files are found where they lie.
+            elif not _is_below(target := os.path.realpath(entry.path), inside):
+                reason = f"a link to a folder outside of the image folder: to {escaped(target)}"
+                kept_out.append(BadFile(f"{escaped(path)}/", reason))
+    return Listing(sorted(paths), sorted(kept_out, key=lambda file: file.path))
+
+
+def inspect_files(
+    folder: Path,
+    paths: Sequence[str],
+    known: Callable[[Sequence[str]], Mapping[str, Known]],
+    threads: int | None = None,
+) -> Iterator[tuple[str, FoundFile | None]]:
+    """Read each file, several at a time: (path, what it is) in order, or (path, None) where nothing changed.
+
+    Args:
+        known: What is known of some paths, asked for KNOWN_OF at a time; files in the same state are not opened.
+    """
+    inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
+
+    def inspect_some(some: Sequence[str], known_of: Mapping[str, Known]) -> list[tuple[str, FoundFile | None]]:
+        below: dict[str, str] = {}
+        return [(path, _inspect(str(folder), inside, path, known_of.get(path), below)) for path in some]
+
+    pool = ThreadPoolExecutor(count)
+    ahead: deque[Future[list[tuple[str, FoundFile | None]]]] = deque()
+    try:
+        for start in range(0, len(paths), KNOWN_OF):
+            some = paths[start : start + KNOWN_OF]
+            known_of = known(some)
+            for first in range(0, len(some), TOGETHER):
+                ahead.append(pool.submit(inspect_some, some[first : first + TOGETHER], known_of))
+                if len(ahead) > AHEAD * count:  # futures of ten million files would not fit into memory
+                    yield from ahead.popleft().result()
+        while ahead:
+            yield from ahead.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # whoever stops early does not wait for the other files
+
+
+def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> tuple[Path, FileState]:
+    """The real path of a registered image's file, after making sure that it still holds that image, and its state.
+
+    Args:
+        recorded: The state at registration; when it differs, the content is hashed again.
+
+    Raises:
+        AnnotatorError: The file is gone, lies outside its folder, or holds something else now: what kind of problem,
+            then ": " and details.
+    """
+    place = folder / unescaped(path)
+    shown = escaped(str(place))
+    try:
+        real = Path(os.path.realpath(place, strict=True))
+        facts = real.stat()
+        if not _is_below(real, os.path.realpath(folder)):
+            raise AnnotatorError(
+                f"its file is a link out of the image folder now: {shown} leads to {escaped(str(real))} and is not "
+                "opened."
+            )
+        # Before it is opened: reading a named pipe would block for ever.
+        if not stat.S_ISREG(facts.st_mode):
+            raise AnnotatorError(f"its file is not a file any more: {shown} is {_kind(facts.st_mode)}.")
+        state = _state(facts)
+        if state != recorded and content_of(real) != sha256:
+            raise AnnotatorError(
+                f"its file holds another picture now: {shown} has changed since it was registered. Its decisions "
+                "belong to the old content; run annotator init again to add the new content as a new image."
+            )
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise AnnotatorError(
+            f"{GONE}: {shown} cannot be opened ({error.strerror}). If it was moved, run annotator init again with the "
+            "folder where it is now: images are known by their content."
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise AnnotatorError(
+            f"its file cannot be opened ({reason}): {shown}. Check its rights and its disk."
+        ) from error
+    return real, state
+
+
+def is_there(folder: str, path: str) -> bool:
+    """Whether something of that name exists (for a link: its target). Both are escaped; path "" is the folder."""
+    return _may(Path(unescaped(folder), unescaped(path)), os.F_OK)
+
+
+def state_of(folder: Path, path: str) -> FileState | None:
+    """The state of a file by its escaped path; None where it cannot be looked at."""
+    try:
+        return _state((folder / unescaped(path)).stat())
+    except (OSError, ValueError):
+        return None
+
+
+def content_of(path: str | Path) -> str:
+    """The sha256 of a file. Raises OSError."""
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _inspect(folder: str, inside: str, path: str, known: Known | None, below: dict[str, str]) -> FoundFile | None:
+    """What a file is; None when it is in the state that is known.
+
+    Args:
+        below: Subfolder -> its real path, of files looked at within milliseconds.
+    """
+    state = NOT_READ
+    try:
+        real, facts = _looked_at(folder, unescaped(path), below)
+        state = _state(facts)
+        if known and known.state == state:
+            return None
+        if not _is_below(real, inside):
+            reason = f"a link that leads out of the image folder: to {escaped(real)}"
+            return FoundFile(path, state, reason=reason)
+        if not stat.S_ISREG(facts.st_mode):
+            return FoundFile(path, state, reason=f"not a file: {_kind(facts.st_mode)}")
+        if not looks_like_image(path):
+            ending = Path(path).suffix or "no ending"
+            suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
+            return FoundFile(path, state, reason=f"not an image file: {ending} is none of {suffixes}")
+        sha256, source = _content(real)
+        if known and known.sha256 == sha256:
+            return FoundFile(path, state, sha256)
+        image = check_image(source)
+        return FoundFile(path, state, sha256, image.width, image.height, captured_at=image.captured_at)
+    except BadImage as error:
+        return FoundFile(path, state, reason=str(error))
+    except OSError as error:
+        return FoundFile(path, state, reason=f"cannot be read ({error.strerror or error})")
+
+
+def _looked_at(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.stat_result]:
+    """The real path of a file, and its facts. Raises OSError."""
+    subfolder, _, name = path.rpartition("/")
+    if subfolder not in below:
+        below[subfolder] = os.path.realpath(f"{folder}/{subfolder}", strict=True)
+    real = f"{below[subfolder]}{os.sep}{name}"
+    facts = os.lstat(real)
+    if not stat.S_ISLNK(facts.st_mode):
+        return real, facts
+    real = os.path.realpath(real, strict=True)
+    return real, os.stat(real)  # noqa: PTH116 - as above, quicker than a Path
+
+
+def _content(path: str) -> tuple[str, Path | io.BytesIO]:
+    """The sha256 of a file, and the very bytes that have it, but for a file that is empty or too large for memory."""
+    content = read_file(path, READ_WHOLE)
+    return (hashlib.sha256(content).hexdigest(), io.BytesIO(content)) if content else (content_of(path), Path(path))
+
+
+def _state(facts: os.stat_result) -> FileState:
+    modified = max(-LARGEST, min(facts.st_mtime_ns, LARGEST))
+    return FileState(facts.st_size, modified, f"{facts.st_ino}:{facts.st_ctime_ns}")
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def _check_folder(folder: Path) -> None:
+    try:
+        mode = folder.stat().st_mode
+    except FileNotFoundError:
+        raise AnnotatorError(f"There is no folder {folder}. Is the path spelled right, and the disk mounted?") from None
+    except (OSError, ValueError) as error:
+        raise AnnotatorError(f"The folder {folder} cannot be read: {error}. Check its rights.") from error
+    if not stat.S_ISDIR(mode):
+        raise AnnotatorError(f"{folder} is a file; a folder of images is wanted. Try: {folder.parent}")
+    if not _may(folder, os.R_OK | os.X_OK):
+        raise AnnotatorError(f"The folder {folder} may not be read. Check its rights.")
+
+
+def _entries(place: Path) -> list[os.DirEntry[str]]:
+    if not _may(place, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    with os.scandir(place) as entries:
+        return list(entries)
+
+
+def _why_unlisted(place: Path, error: OSError) -> str:
+    enter, read = _may(place, os.X_OK), _may(place, os.R_OK)
+    if enter and not read:
+        return "a folder that may be entered but not listed"
+    if read and not enter:
+        return "a folder that may be listed but not entered"
+    return f"a folder that cannot be read ({error.strerror or error})"
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a loop of links, say: whoever looks into it as a file tells why
+        return False
+
+
+def _may(place: Path, mode: int) -> bool:
+    return os.access(place, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _exists(place: Path) -> bool:
+    return os.path.lexists(place)
+
+
+def _is_below(real: str | Path, folder: str) -> bool:
+    """Whether a place is in a folder, both as os.path.realpath gives them."""
+    return str(real).startswith(os.path.join(folder, ""))  # noqa: PTH118 - of every file of a folder

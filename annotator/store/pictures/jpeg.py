@@ -1,0 +1,87 @@
+"""Whether a JPEG is whole, without decoding its pixels: decoding is nine tenths of what registering a photo costs.
+
+Of damage in the entropy-coded data of a scan, libjpeg only warns. What ends decoding are headers and tables that it
+cannot use, markers where none belong, and an end that comes too early. The first is found by decoding a tiny image
+under the same tables, which the photos of a camera share; the others by looking for markers in the scan.
+ISO/IEC 10918-1, annex B.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.store.pictures.exif import EXIF
+
+BASELINE, SCAN, END = (0xC0, 0xC1), 0xDA, 0xD9
+OTHER_FRAMES = frozenset(range(0xC2, 0xD0)) - {0xC4, 0xCC}  # progressive, lossless, ...
+WITHOUT_LENGTH = frozenset({0x00, 0x01, *range(0xD0, 0xDA), 0xFF})
+COMMENT, FACTS, SEVERAL = 0xFE, 0xE1, (0xE2, b"MPF\0")
+MOST_SIDE = 65_500  # pixels, that libjpeg takes
+MOST_SEGMENTS = 500
+TINY = (16).to_bytes(2)  # pixels of a side
+
+
+@dataclass(frozen=True)
+class WholeJpeg:
+    """A JPEG that can be decoded if `tables` can.
+
+    Attributes:
+        width, height: As the file has them: before its EXIF rotation.
+        tables: A JPEG of TINY x TINY pixels under the same tables.
+        head: The file up to its pixels.
+        exif: Its EXIF block, b"" without one; None where it has also XMP, or more blocks.
+    """
+
+    width: int
+    height: int
+    tables: bytes
+    head: bytes
+    exif: bytes | None
+
+
+def whole_jpeg(content: bytes) -> WholeJpeg | None:
+    """What a file is by its markers. None where only decoding says whether it is good: it is no JPEG of one sequential
+    scan, which most cameras write, or it may be damaged."""
+    if content[:2] != b"\xff\xd8":
+        return None
+    place, frame, more = 2, b"", list[bytes]()
+    kept = [b"\xff\xd8"]
+    for _ in range(MOST_SEGMENTS):
+        if place + 4 > len(content) or content[place] != 0xFF:
+            return None
+        marker = content[place + 1]
+        behind = place + 2 + int.from_bytes(content[place + 2 : place + 4])
+        if marker in WITHOUT_LENGTH or marker in OTHER_FRAMES or not place + 4 <= behind <= len(content):
+            return None
+        segment = content[place:behind]
+        if marker == SEVERAL[0] and segment.startswith(SEVERAL[1], 4):
+            return None
+        if marker == SCAN:
+            # All components in this scan, and nothing but stuffed bytes and restarts up to the end of the image.
+            if len(frame) < 10 or segment[4:5] != frame[9:10] or not _ends_well(content, behind):
+                return None
+            height, width = int.from_bytes(frame[5:7]), int.from_bytes(frame[7:9])
+            if not (0 < height <= MOST_SIDE and 0 < width <= MOST_SIDE):
+                return None
+            tables = b"".join([*kept, segment, b"\xff\xd9"])
+            exif = more[0] if len(more) == 1 and more[0].startswith(EXIF) else None
+            return WholeJpeg(width, height, tables, content[:behind], exif if more else b"")
+        if marker in BASELINE:
+            if frame:
+                return None
+            frame = segment
+            segment = segment[:5] + TINY + TINY + segment[9:]
+        if marker == FACTS:
+            more.append(segment[4:])
+        elif marker != COMMENT:
+            kept.append(segment)
+        place = behind
+    return None
+
+
+def _ends_well(content: bytes, start: int) -> bool:
+    """Whether the first marker behind `start`, restarts aside, is the end of the image."""
+    scan = np.frombuffer(content, np.uint8, offset=start)
+    follow = scan[np.flatnonzero(scan[:-1] == 0xFF) + 1]
+    markers = follow[(follow != 0) & ((follow & 0xF8) != 0xD0)]
+    return markers.size > 0 and int(markers[0]) == END

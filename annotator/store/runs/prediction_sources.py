@@ -1,0 +1,417 @@
+"""Predictions from elsewhere: scores of a model that is not ours, one source a name, an array file a version.
+
+    predictions/<source>/<version>/image_ids.npy    (n,) int64, ascending: images of which the source says anything
+                                  /scores.npy       (n, C), nan where it says nothing; the classes are in the row,
+                                                    ascending. float16 for probabilities, float32 for other scores
+
+A version is written beside the one before and published by one row, so that a reader sees all of it or nothing. Scores
+keep the class that they were given for; read, a class also has the scores of the classes that were merged into it (of
+several the highest), and an archived class has none.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import sqlite_utils
+from filelock import FileLock
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.indexing import CellIndex, Ids
+from annotator.store.database.arrays import open_array, replacing
+from annotator.store.database.database import Database, new_id
+from annotator.store.database.project_identity import make_room
+
+PROBABILITY, SCORE = "probability", "score"
+SCALES = (PROBABILITY, SCORE)
+LONGEST_NAME = 60  # letters
+ROWS = 8192  # images written or read at once
+REMAPPED = 16  # blocks after which the file is mapped anew, so that its pages leave the memory
+MOST = 8  # sources that a project may have at a time: each is a column more in every training
+OPENED = 2 * MOST
+NAMES = "class names"  # the source of what a text-image network guesses from the names alone (name_texts.py)
+NAMES_OFF = "names_off"  # the setting that says whether it does
+
+Block = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Image ids (k,), class ids (c,), scores (k, c) float, nan where the source says nothing."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model from elsewhere.
+
+    Attributes:
+        scale: Probability: in [0, 1]; score: any number, of which only the order within a class counts.
+        class_ids: Of its columns, ascending.
+        images, cells: Of how many it says anything.
+    """
+
+    id: int
+    name: str
+    scale: str
+    annotator: str
+    added_at: float
+    version: int
+    class_ids: Sequence[int]
+    images: int
+    cells: int
+
+
+@dataclass(frozen=True, eq=False)
+class SourceScores(CellIndex):
+    """A version of a source, mapped from the disk. scores: (n, C) as in the file."""
+
+    scores: np.ndarray
+    source: Source
+
+
+_COLUMNS = "id, name, scale, annotator, added_at, version, class_ids, images, cells"
+_LIVE = "version > 0 AND removed_at IS NULL"
+
+
+def sources(db: Database) -> list[Source]:
+    """Those that were not removed, in the order in which they came."""
+    rows = db.tuples(f"SELECT {_COLUMNS} FROM prediction_source WHERE {_LIVE} ORDER BY id")
+    return [
+        Source(id_, name, scale, annotator, at, version, json.loads(class_ids), images, cells)
+        for id_, name, scale, annotator, at, version, class_ids, images, cells in rows
+    ]
+
+
+def find(db: Database, name: str) -> Source:
+    """The source of this name. Raises AnnotatorError naming near ones."""
+    named = {source.name: source for source in sources(db)}
+    if name not in named:
+        raise AnnotatorError(f"No predictions are called {name!r}. {did_you_mean(name, named)}")
+    return named[name]
+
+
+def versions(db: Database) -> tuple[tuple[int, int], ...]:
+    """(source, version) of all sources: what a training that begins now would use."""
+    return tuple(db.tuples(f"SELECT id, version FROM prediction_source WHERE {_LIVE} ORDER BY id"))
+
+
+def add(
+    db: Database,
+    name: str,
+    scale: str,
+    by: str,
+    image_ids: np.ndarray,
+    class_ids: Ids,
+    blocks: Callable[[], Iterable[Block]],
+    *,
+    replace: bool = False,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Source:
+    """Add scores to a source, which is made where there is none of this name; cells it has already get the newer score.
+
+    Args:
+        blocks: Read twice; of the scores that they give a cell, the highest counts.
+        image_ids, class_ids: All that the blocks name; in any order.
+        replace: Forget what the source said before.
+        progress: Called with the number of blocks written.
+
+    Memory stays flat: blocks are written one by one. Raises AnnotatorError for a name that cannot be used, another
+    scale than the source has, or too many sources; DiskFull.
+    """
+    db.refuse_read_only()
+    with _locked(db):
+        source_id, before = _begin(db, name, scale, by, replace)
+        old = _opened(db, before) if before and not replace else None
+        if before and not replace and old is None:
+            raise AnnotatorError(
+                f"The arrays of the predictions {name!r} are gone or damaged. Add them whole: --replace"
+            )
+        rows = added = np.unique(np.asarray(image_ids, np.int64))
+        columns = np.unique(np.asarray(class_ids, np.int64))
+        if old is not None:
+            rows, columns = np.union1d(rows, old.image_ids), np.union1d(columns, old.class_ids)
+        index, version = CellIndex(rows, columns), _newest_version(db, source_id) + 1
+        folder = db.paths.predictions(source_id, version)
+        shutil.rmtree(folder, ignore_errors=True)
+        make_room(folder)
+        try:
+            with replacing(folder / "scores.npy") as part:
+                _write(db, part, np.dtype(np.float16 if scale == PROBABILITY else np.float32), index, old)
+                _apply(part, index, blocks, old is not None, progress)
+                images, cells = _counted(db, part, index, added, old)
+            with replacing(folder / "image_ids.npy") as part, part.open("wb") as file:
+                np.save(file, rows, allow_pickle=False)
+            _publish(db, source_id, scale, by, version, columns, images, cells)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        for path in db.paths.predictions(source_id).iterdir():
+            if path.name.isdigit() and int(path.name) < version - 1:  # a reader may be about to open the one before
+                shutil.rmtree(path, ignore_errors=True)
+    return find(db, name)
+
+
+def remove(db: Database, name: str) -> Source:
+    """Use a source no more and delete its arrays; what it said of answered cells stays. Raises AnnotatorError.
+
+    Of NAMES: nothing is guessed from names any more, until that is switched on again.
+    """
+    with _locked(db):
+        source = find(db, name)
+        with db.writing() as sql:
+            sql.execute("UPDATE prediction_source SET removed_at = ? WHERE id = ?", [time.time(), source.id])
+        if name == NAMES:
+            db.set_setting(NAMES_OFF, True)  # else the worker would add it again
+        shutil.rmtree(db.paths.predictions(source.id), ignore_errors=True)
+    return source
+
+
+def opened(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
+    """All sources whose arrays can be read. keys: (source, version) of those to open; None: `versions`."""
+    keys = versions(db) if keys is None else keys
+    return [scores for key in keys if (scores := _by_key(db, key)) is not None]
+
+
+def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.ndarray]]:
+    """What every source says of some cells: (n,) float64, nan where it says nothing. Takes microseconds.
+
+    Args:
+        image_ids, class_ids: (n,) each: the cells.
+    """
+    every = opened(db)
+    if not every:
+        return []
+    merged = _merged(db)
+    wanted = np.asarray(class_ids, np.int64)
+    result: list[tuple[Source, np.ndarray]] = []
+    for scores in every:
+        rows, known = scores.rows(image_ids)
+        values = np.full(len(rows), np.nan)
+        for class_id in set(wanted.tolist()):
+            columns = _columns(scores, class_id, merged)
+            at = np.flatnonzero(known & (wanted == class_id))
+            for column in columns:
+                values[at] = np.fmax(values[at], scores.scores[rows[at], column])
+        result.append((scores.source, values))
+    return result
+
+
+def in_words(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[str, float], ...]]:
+    """The same as pages show it: for each cell (name, score) of the sources that say anything of it."""
+    result: list[tuple[tuple[str, float], ...]] = [()] * len(image_ids)
+    for source, values in said(db, image_ids, class_ids):
+        for place in np.flatnonzero(~np.isnan(values)).tolist():
+            result[place] = (*result[place], (source.name, round(float(values[place]), 4)))
+    return result
+
+
+def aligned(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Sequence[int]) -> np.ndarray:
+    """The scores of a source in the order of other images and classes: (N, C) of the file's type, nan for none."""
+    merged = _merged(db)
+    rows, known = scores.rows(image_ids)
+    result = np.full((len(rows), len(class_ids)), np.nan, scores.scores.dtype)
+    columns = [_columns(scores, class_id, merged) for class_id in class_ids]
+    used = sorted({column for several in columns for column in several})
+    place = {column: at for at, column in enumerate(used)}
+    to_rows = np.flatnonzero(known)
+    for start in range(0, len(to_rows), ROWS):
+        at = to_rows[start : start + ROWS]
+        block = np.asarray(scores.scores[rows[at]])[:, used]
+        for to, several in enumerate(columns):
+            for column in several:
+                result[at, to] = np.fmax(result[at, to], block[:, place[column]])
+    return result
+
+
+def log(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, int, int]]) -> None:
+    """Note what the sources said of cells that were just answered, inside the transaction of the decisions.
+
+    Args:
+        answered: (decision, image, class) of each.
+    """
+    if not answered:
+        return
+    decision_ids, image_ids, class_ids = np.array(answered, np.int64).T
+    for source, values in said(db, image_ids, class_ids):
+        at = np.flatnonzero(~np.isnan(values))
+        rows = zip(decision_ids[at].tolist(), values[at].tolist(), strict=True)
+        sql.conn.executemany(
+            "INSERT OR IGNORE INTO prediction_score VALUES (?, ?, ?, ?)",
+            [(decision_id, source.id, source.version, score) for decision_id, score in rows],
+        )
+
+
+def logged(db: Database, image_id: int) -> dict[int, list[tuple[str, float]]]:
+    """Decision -> (name of a source, its score) when it was given, for the decisions about an image."""
+    result: dict[int, list[tuple[str, float]]] = {}
+    for decision_id, name, score in db.tuples(
+        """SELECT p.decision_id, s.name, p.score FROM decision d JOIN prediction_score p ON p.decision_id = d.id
+        JOIN prediction_source s ON s.id = p.prediction_source_id WHERE d.image_id = ? ORDER BY d.id, s.id""",
+        [image_id],
+    ):
+        result.setdefault(decision_id, []).append((name, round(score, 4)))
+    return result
+
+
+def _columns(scores: SourceScores, class_id: int, merged: dict[int, list[int]]) -> list[int]:
+    """The columns that count for a class: its own, and those of the classes that were merged into it."""
+    columns, known = scores.columns([class_id, *merged.get(class_id, ())])
+    return columns[known].tolist()
+
+
+def _merged(db: Database) -> dict[int, list[int]]:
+    """Class -> the classes that were merged into it, also by way of others."""
+    into = dict(db.tuples("SELECT id, merged_into FROM class WHERE archived = 1 AND merged_into NOT NULL"))
+    result: dict[int, list[int]] = {}
+    for class_id in into:
+        target, steps = into[class_id], 0
+        while target in into and steps < len(into):
+            target, steps = into[target], steps + 1
+        result.setdefault(target, []).append(class_id)
+    return result
+
+
+def _by_key(db: Database, key: tuple[int, int]) -> SourceScores | None:
+    return db.caches.get("predictions from elsewhere", key, lambda: _open(db, key), OPENED)
+
+
+def _opened(db: Database, source: Source) -> SourceScores | None:
+    return _by_key(db, (source.id, source.version))
+
+
+def _open(db: Database, key: tuple[int, int]) -> SourceScores | None:
+    """None where the arrays are gone or do not fit their row."""
+    source = next((source for source in sources(db) if (source.id, source.version) == key), None)
+    if source is None:
+        return None
+    folder = db.paths.predictions(*key)
+    try:
+        image_ids, scores = np.array(open_array(folder / "image_ids.npy")), open_array(folder / "scores.npy")
+    except (OSError, ValueError, EOFError):
+        return None
+    if scores.shape != (len(image_ids), len(source.class_ids)):
+        return None
+    return SourceScores(image_ids, np.array(source.class_ids, np.int64), np.asarray(scores), source)
+
+
+@contextmanager
+def _locked(db: Database) -> Generator[None]:
+    """One process writes predictions at a time; the others wait."""
+    folder = db.paths.predictions(0).parent
+    make_room(folder)
+    with FileLock(folder / ".lock"):
+        yield
+
+
+def _begin(db: Database, name: str, scale: str, by: str, replace: bool) -> tuple[int, Source | None]:
+    """The id of a source, made where there is none yet, and the source as it is. Raises AnnotatorError."""
+    if scale not in SCALES:
+        raise AnnotatorError(f"There is no scale {scale!r}. {did_you_mean(scale, SCALES)}")
+    if not (name.isprintable() and name == name.strip() and 0 < len(name) <= LONGEST_NAME):
+        raise AnnotatorError(
+            f"Predictions cannot be called {name[:80]!r}: a name has 1 to {LONGEST_NAME} letters, no blank at its ends "
+            "and no line breaks."
+        )
+    live = sources(db)
+    before = next((source for source in live if source.name == name), None)
+    if before is None and len(live) >= MOST:
+        raise AnnotatorError(
+            f"There are {len(live)} sources of predictions; {MOST} can be used at a time. Remove one: "
+            f"annotator predictions {db.paths.project} --remove {live[0].name!r}"
+        )
+    if before and before.scale != scale and not replace:
+        raise AnnotatorError(
+            f"The predictions {name!r} hold a {before.scale} of each cell, not a {scale}. Say --scale {before.scale}, "
+            "give these another name, or --replace all of them."
+        )
+    with db.writing() as sql:
+        row = sql.execute("SELECT id FROM prediction_source WHERE name = ?", [name]).fetchone()
+        if row:
+            return row[0], before
+        values = [name, scale, by, time.time()]
+        insert = "INSERT INTO prediction_source (name, scale, annotator, added_at) VALUES (?, ?, ?, ?)"
+        return new_id(sql.execute(insert, values)), None
+
+
+def _newest_version(db: Database, source_id: int) -> int:
+    return db.value("SELECT version FROM prediction_source WHERE id = ?", [source_id])
+
+
+def _publish(
+    db: Database, source_id: int, scale: str, by: str, version: int, columns: np.ndarray, images: int, cells: int
+) -> None:
+    with db.writing() as sql:
+        sql.execute(
+            """UPDATE prediction_source SET version = ?, class_ids = ?, images = ?, cells = ?, scale = ?,
+            annotator = ?, added_at = ?, removed_at = NULL WHERE id = ?""",
+            [version, json.dumps(columns.tolist()), images, cells, scale, by, time.time(), source_id],
+        )
+
+
+def _write(db: Database, path: Path, dtype: np.dtype, index: CellIndex, old: SourceScores | None) -> None:
+    """The file with what the version before said, nan elsewhere."""
+    before = db.paths.predictions(old.source.id, old.source.version) / "scores.npy" if old else None
+    if (
+        old
+        and before
+        and np.array_equal(old.image_ids, index.image_ids)
+        and np.array_equal(old.class_ids, index.class_ids)
+    ):
+        shutil.copyfile(before, path)
+        return
+    shape = (len(index.image_ids), len(index.class_ids))
+    with path.open("wb") as file:
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, shape[0], ROWS):
+            ids = index.image_ids[start : start + ROWS]
+            if old and before:  # mapped anew for each block
+                file.write(old.aligned(open_array(before), ids, index.class_ids).astype(dtype, copy=False).tobytes())
+            else:
+                file.write(np.full((len(ids), shape[1]), np.nan, dtype).tobytes())
+
+
+def _apply(
+    path: Path, index: CellIndex, blocks: Callable[[], Iterable[Block]], had: bool, progress: Callable[[int], None]
+) -> None:
+    """Write the blocks into the file. had: it holds older scores, which do not count where a block says anything."""
+    scores = np.load(path, mmap_mode="r+")
+    largest = float(np.finfo(scores.dtype).max)
+    number = 0
+    for forgets in (True, False) if had else (False,):
+        for image_ids, class_ids, values in blocks():
+            rows, columns = index.rows(image_ids)[0], index.columns(class_ids)[0]
+            clipped = np.clip(values, -largest, largest).astype(scores.dtype)
+            place = np.ix_(rows, columns)
+            if forgets:
+                i, j = np.nonzero(~np.isnan(values))
+                scores[rows[i], columns[j]] = np.nan
+            elif len(np.unique(rows)) == len(rows):
+                scores[place] = np.fmax(scores[place], clipped)
+            else:
+                np.fmax.at(scores, place, clipped)
+            number += 1
+            progress(number)
+            if number % REMAPPED == 0:
+                del scores
+                scores = np.load(path, mmap_mode="r+")
+
+
+def _count(path: Path, rows: np.ndarray) -> np.ndarray:
+    """Of how many of some images, and of how many of their cells, a file says anything: (2,)."""
+    count = np.zeros(2, np.int64)
+    for start in range(0, len(rows), ROWS):
+        known = ~np.isnan(open_array(path)[rows[start : start + ROWS]])
+        count += known.any(1).sum(), known.sum()
+    return count
+
+
+def _counted(db: Database, path: Path, index: CellIndex, image_ids: np.ndarray, old: SourceScores | None) -> list[int]:
+    """How many images and cells the new file names: counted anew for the images that were added to."""
+    count = _count(path, index.rows(image_ids)[0])
+    if old is not None:
+        rows, known = old.rows(image_ids)
+        before = db.paths.predictions(old.source.id, old.source.version) / "scores.npy"
+        count += np.array([old.source.images, old.source.cells]) - _count(before, rows[known])
+    return count.tolist()

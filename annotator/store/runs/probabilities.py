@@ -1,0 +1,181 @@
+"""The probabilities of a run's versions on the disk: a version holds the classes that it changed, and names the
+versions that hold the others.
+
+    runs/<id>/probabilities.npy         (N, C) float16, of the training
+    runs/<id>/v<n>/columns.npy          (k, N) float16, the classes that version n changed, and
+    runs/<id>/v<n>/columns_of.npy       (C + 1, 2) int64: which version holds each class, and where in its columns.npy,
+                                        -1 for in its probabilities.npy; last, the version that has this file
+    runs/<id>/v<n>/probabilities.npy    or, instead of both, all classes: when most have changed
+
+So one answer at a million images writes 2 MB and not 200. What a version needs of earlier ones stays (`needed`), and is
+never more than one array of all classes and twice as many columns as there are classes.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from annotator.settings import Paths
+from annotator.store.database.arrays import open_array, save_array, save_rows
+from annotator.store.database.database import Database
+from models.rows import Rows
+
+WHOLE, COLUMNS, COLUMNS_OF = "probabilities.npy", "columns.npy", "columns_of.npy"
+VERSIONS_MAPPED = 4  # arrays of all classes
+MANY = 4  # a version that changes more than one column in so many is written with all columns
+
+
+class Layered:
+    """Probabilities (N, C) of which some columns lie elsewhere (models.rows.Rows); indexed as a numpy array is, by at
+    most one key for the rows and one for the columns. What it gives is a copy, in memory."""
+
+    def __init__(self, base: np.ndarray, columns: dict[int, np.ndarray]):
+        """base: (N, C); columns: column -> (N,), instead of the one in `base`."""
+        self.base, self.columns = base, columns
+        self.shape, self.dtype, self.ndim = base.shape, base.dtype, base.ndim
+        self._is_elsewhere = np.zeros(self.shape[1], bool)
+        self._is_elsewhere[list(columns)] = True
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self[:], dtype)
+
+    def __getitem__(self, key: Any, /) -> np.ndarray:
+        rows, columns = cast(tuple[Any, Any], key) if isinstance(key, tuple) else (key, slice(None))
+        places = np.asarray(cast(np.ndarray, np.arange(self.shape[1])[columns]))
+        if not places.ndim:
+            return self._column(int(places))[rows]
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return self._product(rows, places)
+        numbers: np.ndarray = np.asarray(rows)
+        if numbers.ndim == 2 and numbers.shape[1] == 1 and places.shape[0] == 1:  # numpy.ix_
+            return self._product(numbers[:, 0], places[0])
+        return self._cells(numbers, places)
+
+    def _column(self, column: int) -> np.ndarray:
+        return self.columns[column] if column in self.columns else self.base[:, column]
+
+    def _product(self, rows: Any, columns: np.ndarray) -> np.ndarray:
+        """All of these columns (c,) in all of these rows: (n, c), or (c,) of one row."""
+        elsewhere = self._is_elsewhere[columns]
+        if not elsewhere.any():
+            return np.array(self.base[rows][..., columns])
+        count = np.empty(self.shape[0], np.bool_)[rows].shape
+        found = np.empty((*count, len(columns)), self.dtype)
+        if len(columns) == self.shape[1] and not elsewhere.all():
+            found[...] = self.base[rows][..., columns]
+        elif not elsewhere.all():
+            found[..., ~elsewhere] = self.base[rows][..., columns[~elsewhere]]
+        for place in np.flatnonzero(elsewhere).tolist():
+            found[..., place] = self.columns[int(columns[place])][rows]
+        return found
+
+    def _cells(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """One value for each row and column, of any shape that fits the other's."""
+        if rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        rows, columns = np.broadcast_arrays(rows, columns)
+        found = np.array(self.base[rows, columns])
+        for column in np.unique(columns[self._is_elsewhere[columns]]).tolist():
+            at = columns == column
+            found[at] = self.columns[column][rows[at]]
+        return found
+
+
+def read(db: Database, run_id: int, version: int) -> Rows:
+    """The probabilities (N, C) float16 of a version, mapped. Raises OSError, and ValueError for damaged files."""
+    place = _place(db.paths, run_id, version)
+    if place is None:
+        return _whole(db, run_id, version)
+    base, versions, places = place
+    whole = _whole(db, run_id, base)
+    if whole.ndim != 2 or whole.shape[1] != len(versions):
+        raise ValueError(f"version {version} of run {run_id} has {len(versions)} columns, and version {base} others")
+    cached = db.caches.get("columns of probabilities", run_id, _no_columns, 1)
+    before, stored = cached.copy(), _no_columns()
+    columns: dict[int, np.ndarray] = {}
+    for column in np.flatnonzero(places >= 0).tolist():
+        made, at = int(versions[column]), int(places[column])
+        if made not in stored:
+            opened = before.get(made)
+            stored[made] = np.asarray(open_array(db.paths.run(run_id, made) / COLUMNS)) if opened is None else opened
+        if stored[made].shape[1:] != whole.shape[:1] or at >= len(stored[made]):
+            raise ValueError(f"version {version} of run {run_id}: column {column} is not in version {made}")
+        columns[column] = stored[made][at]
+    for made in before.keys() - stored.keys():  # gone files would keep their room on the disk
+        cached.pop(made, None)
+    cached.update(stored)
+    return Layered(whole, columns)
+
+
+def save_columns(
+    db: Database, run_id: int, version: int, before: int, columns: Sequence[int], values: np.ndarray
+) -> None:
+    """Write a version that differs from the one before in some columns: values (k, N) float16. Raises DiskFull."""
+    folder = db.paths.run(run_id, version)
+    place = _place(db.paths, run_id, before)
+    if place is None:
+        classes = _whole(db, run_id, before).shape[1]
+        place = before, np.full(classes, before), np.full(classes, -1)
+    base, versions, places = place
+    versions, places = versions.copy(), places.copy()
+    versions[list(columns)], places[list(columns)] = version, np.arange(len(columns))
+    (folder / WHOLE).unlink(missing_ok=True)  # of a worker that was killed before it published this version
+    save_array(folder / COLUMNS, values, sync=False)
+    save_array(folder / COLUMNS_OF, np.stack([np.append(versions, base), np.append(places, -1)], 1), sync=False)
+
+
+def save_whole(db: Database, run_id: int, version: int, rows: Rows) -> None:
+    """Write a version with all its columns. Raises DiskFull."""
+    save_rows(db.paths.run(run_id, version) / WHOLE, rows, np.float16, sync=False)
+
+
+def is_whole_next(db: Database, run_id: int, version: int, columns: int) -> bool:
+    """Whether the version after this one, which changes so many columns, is to be written with all of them: so that
+    never more than twice as many columns as there are lie on the disk beside them."""
+    place = _place(db.paths, run_id, version)
+    if place is None:
+        return MANY * columns > _whole(db, run_id, version).shape[1]
+    _, versions, places = place
+    stored = sum(len(open_array(db.paths.run(run_id, made) / COLUMNS)) for made in set(versions[places >= 0].tolist()))
+    return MANY * columns > len(versions) or stored + columns > 2 * len(versions)
+
+
+def needed(paths: Paths, run_id: int, version: int) -> set[int]:
+    """The versions whose files this one reads, itself included."""
+    try:
+        place = _place(paths, run_id, version)
+    except (OSError, ValueError):  # damaged: a training follows
+        place = None
+    if place is None:
+        return {version}
+    base, versions, places = place
+    return {version, base, *versions[places >= 0].tolist()}
+
+
+def _place(paths: Paths, run_id: int, version: int) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """The version with all columns that this one is based on, and of each column the version that holds it (C,) and
+    where (C,); None where the version itself has all columns."""
+    folder = paths.run(run_id, version)
+    if version == 0 or (folder / WHOLE).exists():
+        return None
+    stored = np.array(open_array(folder / COLUMNS_OF))
+    if stored.ndim != 2 or stored.shape[1] != 2 or stored.dtype != np.int64 or not len(stored):
+        raise ValueError(f"{folder / COLUMNS_OF} is damaged")
+    return int(stored[-1, 0]), stored[:-1, 0], stored[:-1, 1]
+
+
+def _no_columns() -> dict[int, np.ndarray]:
+    return {}
+
+
+def _whole(db: Database, run_id: int, version: int) -> np.ndarray:
+    return db.caches.get(
+        "whole probabilities",
+        (run_id, version),
+        lambda: np.asarray(open_array(db.paths.run(run_id, version) / WHOLE)),
+        VERSIONS_MAPPED,
+    )

@@ -1,0 +1,189 @@
+"""Finished trainings: one row each; the arrays lie in runs/<id>/ and are deleted when newer runs have replaced them."""
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from typing import Any, cast
+
+from annotator.records import Run
+from annotator.settings import RUNS_KEPT
+from annotator.store.database.database import Database, new_id
+from annotator.store.runs import probabilities
+
+COLUMNS = """id, method, parameters, backbone, class_ids, images, last_decision_id, epochs, seconds, loss, threshold,
+    finished_at, trained_decision_id, version, calibration"""
+VERSIONS_KEPT = 2  # and what they need: a page may be about to open the one before
+
+
+def begin(
+    db: Database,
+    *,
+    method: str,
+    parameters: dict[str, Any],
+    backbone: str,
+    class_ids: Sequence[int],
+    images: int,
+    last_decision_id: int,
+    threshold: float,
+) -> int:
+    """Add a run and return its id, which names the folder of its arrays. It is invisible until it is published.
+
+    Arrays and heat maps that lie there already are deleted: they are of another run, whose id is given again because an
+    older project.db was put back, and of images and classes that may be others.
+    """
+    with db.writing() as sql:
+        run = sql.execute(
+            """INSERT INTO run (method, parameters, backbone, class_ids, images, last_decision_id, trained_decision_id,
+            epochs, seconds, loss, threshold, finished_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, '[]', ?, 0)""",
+            [
+                method,
+                json.dumps(parameters),
+                backbone,
+                json.dumps(list(class_ids)),
+                images,
+                last_decision_id,
+                last_decision_id,
+                threshold,
+            ],
+        )
+        run_id = new_id(run)
+    for room in (db.paths.runs, db.paths.heatmaps):
+        shutil.rmtree(room / str(run_id), ignore_errors=True)
+    return run_id
+
+
+def publish(
+    db: Database,
+    run_id: int,
+    *,
+    epochs: int,
+    seconds: float,
+    loss: Sequence[float],
+    calibration: dict[str, Any] | None = None,
+    threshold: float | None = None,
+    sources: Sequence[tuple[int, int, dict[int, float]]] = (),
+) -> None:
+    """Make the run the current one: its arrays are on disk and whole.
+
+    Args:
+        threshold: None: the one it began with.
+        sources: Predictions from elsewhere that it used: source, version, and the weight by class.
+    """
+    loss_text = json.dumps([round(value, 6) for value in loss])
+    calibration_text = "" if calibration is None else json.dumps(calibration)
+    with db.writing() as sql:
+        sql.execute(
+            """UPDATE run SET epochs = ?, seconds = ?, loss = ?, calibration = ?, finished_at = ?, published = 1,
+            threshold = coalesce(?, threshold) WHERE id = ?""",
+            [epochs, seconds, loss_text, calibration_text, time.time(), threshold, run_id],
+        )
+        sql.conn.executemany(
+            "INSERT OR REPLACE INTO run_source (run_id, prediction_source_id, version, weights) VALUES (?, ?, ?, ?)",
+            [(run_id, source, version, json.dumps(weights)) for source, version, weights in sources],
+        )
+
+
+def sources_of(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
+    """(source, version) of the predictions from elsewhere that a run used."""
+    return tuple(
+        db.tuples(
+            "SELECT prediction_source_id, version FROM run_source WHERE run_id = ? ORDER BY prediction_source_id",
+            [run_id],
+        )
+    )
+
+
+def source_weights(db: Database, run_id: int) -> dict[int, dict[int, float]]:
+    """What a run learned of the predictions from elsewhere that it used: source -> class -> weight."""
+    rows = db.tuples("SELECT prediction_source_id, weights FROM run_source WHERE run_id = ?", [run_id])
+    return {source: {int(class_id): weight for class_id, weight in json.loads(text).items()} for source, text in rows}
+
+
+def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> None:
+    """Make a later version of a run's probabilities the current one: its arrays are on disk and whole.
+
+    Args:
+        last_decision_id: The newest decision that they include; it may grow while the version stays.
+    """
+    with db.writing() as sql:
+        sql.execute(
+            "UPDATE run SET version = ?, last_decision_id = ? WHERE id = ?", [version, last_decision_id, run_id]
+        )
+    kept = range(max(version - VERSIONS_KEPT + 1, 0), version + 1)
+    needed = {number for of_kept in kept for number in probabilities.needed(db.paths, run_id, of_kept)}
+    for place in db.paths.run(run_id).glob("v*"):
+        number = place.name.removeprefix("v")
+        if number.isdigit() and int(number) not in needed:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def current_run(db: Database) -> Run | None:
+    """The newest published run whose row can be read, None before the first."""
+    return next((run for row in _newest(db) if (run := _run(row))), None)
+
+
+def damaged(db: Database) -> list[int]:
+    """Ids of the newest published runs whose rows cannot be read; they are not used."""
+    return [row["id"] for row in _newest(db) if _run(row) is None]
+
+
+def kept_run(db: Database, run_id: int) -> Run | None:
+    """A published run whose arrays are still there, None otherwise."""
+    rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 AND id = ?", [run_id])
+    return _run(rows[0]) if rows and (db.paths.run(run_id) / "head.safetensors").exists() else None
+
+
+def forget_old(db: Database, limit: int = RUNS_KEPT) -> None:
+    """Delete the arrays and heat maps of all but the newest runs, and rows of runs that never got published."""
+    keep = {row["id"] for row in db.rows("SELECT id FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [limit])}
+    newest = max(keep, default=0)
+    for room in (db.paths.runs, db.paths.heatmaps):
+        if not room.exists():
+            continue
+        for place in room.iterdir():
+            # A run newer than the newest published one is being written right now.
+            if place.name.isdigit() and int(place.name) not in keep and int(place.name) < newest:
+                shutil.rmtree(place, ignore_errors=True)
+    with db.writing() as sql:
+        sql.execute("DELETE FROM run WHERE published = 0 AND id < ?", [newest])
+
+
+def suggestion_fates(db: Database) -> list[dict[str, Any]]:
+    """Per run, how the suggestions it showed were answered so far: run, accepted, rejected, unsure."""
+    return db.rows(
+        """SELECT one AS run, sum(n * (two = 1)) AS accepted, sum(n * (two = -1)) AS rejected,
+        sum(n * (two = 0)) AS unsure FROM tally WHERE kind = 'run' GROUP BY one HAVING sum(n) > 0 ORDER BY one"""
+    )
+
+
+def _newest(db: Database) -> list[dict[str, Any]]:
+    return db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 ORDER BY id DESC LIMIT ?", [RUNS_KEPT])
+
+
+def positives_seen(db: Database, run_id: int, class_id: int, most: int) -> int:
+    """How many positives of the class a run was trained on, at most `most`, without answers taken back since."""
+    return db.value(
+        """SELECT count(*) FROM (SELECT 1 FROM label WHERE class_id = ? AND state = 1 AND decision_id <=
+        (SELECT trained_decision_id FROM run WHERE id = ?) LIMIT ?)""",
+        [class_id, run_id, most],
+    )
+
+
+def _run(row: dict[str, Any]) -> Run | None:
+    try:
+        parsed: dict[str, Any] = {name: json.loads(row[name]) for name in ("parameters", "class_ids", "loss")}
+        parsed["calibration"] = json.loads(row["calibration"]) if row["calibration"] else None
+    except (ValueError, TypeError):
+        return None
+    if not all(isinstance(parsed[name], kind) for name, kind in (("parameters", dict), ("loss", list))):
+        return None
+    return Run(**{**row, **parsed}) if _are_ids(parsed["class_ids"]) else None
+
+
+def _are_ids(value: Any) -> bool:
+    """Whether this is a list of different whole numbers, ascending."""
+    if not isinstance(value, list):
+        return False
+    ids = cast(list[Any], value)
+    return all(type(item) is int for item in ids) and ids == sorted(set(ids))

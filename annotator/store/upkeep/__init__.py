@@ -1,0 +1,1 @@
+"""upkeep: to be described."""

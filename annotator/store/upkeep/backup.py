@@ -1,0 +1,245 @@
+"""Backups of a project: a folder with content-addressed parts, and one manifest a backup; restoring.py brings one back.
+
+    backup/parts/ab/<sha256>             a file of the project, stored once however many backups have it
+          /manifests/<time>.json         which part is which file; written last, so that it is there or no backup is
+
+A folder, not one archive, because a second backup then stores only what changed, and because each part can be checked
+by its name. project.db is copied first, by SQLite's online backup (database_copy.py): a file lies there before a row
+names it, so that the files which the copy names are there, too, unless they are deleted in that moment.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import stat
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from annotator import __version__
+from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull
+from annotator.settings import DATABASE, IMPORTED, Paths
+from annotator.store.database import read_only
+from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.disk.durable import make_folder, sync_folder
+from annotator.store.pictures.files import escaped
+
+Progress = Callable[[str, int, int], None]
+KEPT = (IMPORTED, "predictions", "adapted", "adapting", "tags", "selections", "audits")
+"""Folders of a project with files that nothing computes again (docs/deploy.md says what each holds)."""
+LEFT_OUT = {
+    "secret": "the next annotator serve makes a new one; every browser signs in again",
+    "features": "the worker computes them again",
+    "runs": "the next training makes one",
+    "first_orders": "the worker makes them again",
+    "map": "the worker lays it out again",
+    "heatmaps": "drawn again when somebody looks",
+    "thumbs": "made again when somebody looks",
+    "fetched": "read again from the address",
+    "exports": "export again, or copy them yourself",
+    "predictions/names": "the worker computes it again",
+    "downloads": "export again",
+    "uploads": "what was sent and not imported: send it again",
+    "copies": "older states of project.db",
+}
+PARTS, MANIFESTS, LOCK = "parts", "manifests", "backup.lock"
+VERSION = 1
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of a backup. path: relative to the project, with slashes, escaped (files.py)."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class BackedUp:
+    """What a backup holds, and what it had to write. left_out: names in the project -> how they are got back."""
+
+    manifest: Path
+    files: int
+    bytes: int
+    new_files: int
+    new_bytes: int
+    left_out: dict[str, str]
+
+
+def back_up(project: Path, target: Path, progress: Progress | None = None) -> BackedUp:
+    """Add a backup of the project to a folder, while others go on working.
+
+    Raises AnnotatorError where there is no project, or `target` is in it or holds something else; AlreadyRunning
+    while another process backs up to it; DiskFull. What was there before stays as it was.
+    """
+    show = progress or silent
+    paths, target = Paths(project.resolve()), target.resolve()
+    if not read_only.is_there(paths):
+        raise AnnotatorError(f"There is no project in {paths.project} (no {DATABASE} in it).")
+    _check_target(paths, target)
+    try:
+        make_folder(target, 0o700)
+        with alone(target):
+            return _backed_up(paths, target, show)
+    except sqlite3.DatabaseError as error:
+        raise AnnotatorError(f"{paths.database} could not be copied: {error}. annotator doctor may say why.") from error
+    except OSError as error:
+        raise DiskFull(
+            f"{target} could not be written: {error.strerror or error}. The backups that were there are as they were."
+            "\n    Is the disk full, or may this folder not be written? The same command goes on where this one ended."
+        ) from error
+
+
+def silent(what: str, done: int, of: int) -> None:
+    """The progress of those who want none."""
+
+
+def _check_target(paths: Paths, target: Path) -> None:
+    if target.is_relative_to(paths.project) or paths.project.is_relative_to(target):
+        raise AnnotatorError(f"The backup {target} and the project {paths.project} lie in each other. Name another.")
+    if target.exists() and not target.is_dir():
+        raise AnnotatorError(f"{target} is a file; a backup is a folder. Name a folder, or one that is not there yet.")
+    ours = {PARTS, MANIFESTS, LOCK}
+    if target.is_dir() and (others := {entry.name for entry in target.iterdir()} - ours):
+        raise AnnotatorError(
+            f"{target} holds other things ({min(others)}). Name a folder of its own, or an earlier backup."
+        )
+
+
+@contextmanager
+def alone(target: Path) -> Generator[None]:
+    """Nobody else backs up to this folder, or prunes it. Raises AlreadyRunning."""
+    lock = FileLock(target / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise AlreadyRunning(f"Another process backs up to {target} right now. Wait until it has ended.") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _backed_up(paths: Paths, target: Path, show: Progress) -> BackedUp:
+    store = target / PARTS
+    make_folder(store, 0o700)
+    make_folder(target / MANIFESTS, 0o700)
+    for folder in (store, target / MANIFESTS):
+        for abandoned in folder.glob(".*.part"):  # of a killed process: this one holds the lock
+            abandoned.unlink()
+    database_copy.check_room(target, paths.database.stat().st_size, "The copy of project.db")
+    database = store / f".{uuid.uuid4().hex}.part"
+    try:
+        database.touch(0o600)
+        database_copy.copy(paths.database, database, lambda done, of: show("Copying the database", done, of))
+        with database.open("rb+") as file:
+            os.fsync(file.fileno())
+        digest, size = digest_of(database)
+        new, new_bytes = int(_put(store, database, digest)), size
+        new_bytes *= new
+        parts = [Part(DATABASE, digest, size)]
+    finally:
+        database.unlink(missing_ok=True)
+    files = list(_files(paths.project))
+    for done, path in enumerate(files):
+        show("Copying files", done, len(files))
+        part, is_new = _stored(store, path, escaped(path.relative_to(paths.project).as_posix()))
+        if part:
+            parts.append(part)
+            new, new_bytes = new + is_new, new_bytes + is_new * part.bytes
+    written = {"version": VERSION, "annotator": __version__, "made_at": time.time()}
+    text = json.dumps(written | {"parts": [asdict(part) for part in parts]})
+    sync_folder(store)
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    manifest = target / MANIFESTS / f"{stamp}-{time.time_ns() % 10**9:09}.json"
+    _write(manifest, text.encode())
+    left_out = {name: how for name, how in LEFT_OUT.items() if (paths.project / name).exists()}
+    return BackedUp(manifest, len(parts), sum(part.bytes for part in parts), new, new_bytes, left_out)
+
+
+def _files(project: Path) -> Iterator[Path]:
+    """What is kept beside the database, without links, which may lead anywhere, and temporary files."""
+    for name in KEPT:
+        if (project / name).is_symlink():
+            continue
+        for folder, folders, names in os.walk(project / name):
+            folders[:] = sorted(set(folders) - ({"names"} if folder == str(project / "predictions") else set()))
+            for file in sorted(names):
+                path = Path(folder, file)
+                is_temporary = file.startswith(".") and file.endswith(".part")
+                if not is_temporary and not file.endswith(("-wal", "-shm", ".lock")) and _is_regular(path):
+                    yield path
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:  # deleted meanwhile
+        return False
+
+
+def _stored(store: Path, path: Path, name: str) -> tuple[Part | None, bool]:
+    """The file as a part, and whether it is new; None for one that was deleted meanwhile."""
+    temporary = store / f".{uuid.uuid4().hex}.part"
+    try:
+        if path.suffix == ".db":  # of an import at work (manifest.py): a whole copy of one moment
+            temporary.touch(0o600)
+            database_copy.copy(path, temporary)
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            digest, size = digest_of(temporary)
+            return Part(name, digest, size), _put(store, temporary, digest)
+        digest, size = digest_of(path)
+        if not (store / digest[:2] / digest).exists():
+            temporary.touch(0o600)
+            digest, size = digest_of(path, temporary)  # of what was written: the file may have changed since
+            return Part(name, digest, size), _put(store, temporary, digest)
+        return Part(name, digest, size), False
+    except FileNotFoundError:
+        return None, False
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def digest_of(path: Path, copy: Path | None = None) -> tuple[str, int]:
+    """The sha256 and size of a file, which is copied meanwhile where that is asked for."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file, (copy or Path(os.devnull)).open("wb") as written:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+            written.write(chunk)
+        if copy:
+            written.flush()
+            os.fsync(written.fileno())
+    return digest.hexdigest(), size
+
+
+def _put(store: Path, file: Path, digest: str) -> bool:
+    """Make a synced file a part, unless there is one."""
+    part = store / digest[:2] / digest
+    if part.exists():
+        return False
+    make_folder(part.parent, 0o700)
+    file.rename(part)
+    sync_folder(part.parent)
+    return True
+
+
+def _write(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.touch(0o600)
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    sync_folder(path.parent)

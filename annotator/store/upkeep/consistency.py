@@ -1,0 +1,137 @@
+"""Whether the derived tables agree with the decisions, and deriving them again where they do not.
+
+Labels, stages, annotator disagreements and the counts of blind answers are rebuilt from all decisions in a temporary
+copy, and tallies are counted. The copy is a file that SQLite keeps in memory as far as its cache goes. A million images
+take minutes, so no page calls this; `annotator doctor` does, and tests and measurements that kill processes.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import sqlite_utils
+
+from annotator.store.database.database import Database
+from annotator.store.labels import derivation as history
+
+Progress = Callable[[int, int], None]
+CACHE_KB = 200_000  # of the copy in memory
+TOLD = 1000  # differences of one kind that are listed
+IMAGES_AT_ONCE = 500  # between two calls of the progress
+
+_FOLLOW = {  # derived tables, and the columns that are compared
+    "label": "SELECT image_id, class_id, state, decision_id FROM label",
+    "stage": "SELECT id, stage FROM image",
+    "contradiction": "SELECT image_id, class_id FROM contradiction",
+    "reading": "SELECT image_id, had, due FROM reading",
+}
+_COUNTED = """SELECT kind, one, two, sum(n) FROM (
+    SELECT 'stage' AS kind, stage AS one, '' AS two, count(*) AS n FROM image GROUP BY stage
+    UNION ALL SELECT 'label', class_id, state, count(*) FROM label GROUP BY class_id, state
+    UNION ALL SELECT 'accepted', class_id, state, count(*) FROM accepted GROUP BY class_id, state
+    UNION ALL SELECT kind, one, two, count(*) FROM counted c
+        WHERE NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = c.decision_id) GROUP BY kind, one, two
+) GROUP BY kind, one, two HAVING sum(n) != 0"""
+_OF_ARCHIVED = """SELECT 'auto-accepted' AS kind, image_id, class_id FROM accepted
+    UNION ALL SELECT 'leased', image_id, class_id FROM lease"""
+_TALLY = "SELECT kind, one, two, n FROM tally WHERE n != 0"
+
+
+@dataclass
+class Differences:
+    """What does not agree, in sentences.
+
+    Attributes:
+        integrity, foreign_keys: Rows that are damaged or point nowhere: nothing can derive them.
+        derived: Tallies, labels, stages, disagreements and what is left of archived classes.
+        images: Whose labels, stage or disagreements differ.
+    """
+
+    integrity: list[str] = field(default_factory=list[str])
+    foreign_keys: list[str] = field(default_factory=list[str])
+    derived: list[str] = field(default_factory=list[str])
+    images: set[int] = field(default_factory=set[int])
+
+
+def problems(db: Database) -> list[str]:
+    """All inconsistencies, one sentence each; [] when there are none. Raises AnnotatorError for a damaged file."""
+    found = differences(db)
+    return [*found.integrity, *found.foreign_keys, *found.derived]
+
+
+def differences(db: Database, progress: Progress | None = None) -> Differences:
+    """SQLite's own integrity check, foreign keys, tallies against counts, what is left of archived classes, and labels,
+    stages and annotator disagreements against a rebuild from the decisions.
+
+    Args:
+        progress: Called with (images done, of how many).
+
+    Raises:
+        AnnotatorError: For a file that is too damaged to be read.
+    """
+    found = Differences()
+    found.integrity = [f"integrity check: {row[0]}" for row in db.tuples("PRAGMA integrity_check") if row[0] != "ok"]
+    if found.integrity:
+        return found
+    with closing(_copy(db)) as copy:
+        found.foreign_keys = [f"foreign key: {tuple(row)}" for row in copy.execute("PRAGMA foreign_key_check")]
+        copy.execute(f"CREATE TEMP TABLE stored_tally AS {_TALLY}")
+        found.derived += _differing(copy, "tally", _COUNTED, "SELECT * FROM stored_tally")
+        archived = f"SELECT * FROM ({_OF_ARCHIVED}) WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
+        found.derived += [f"archived class: {row} is still there" for row in copy.execute(archived).fetchall()]
+        for name, statement in _FOLLOW.items():
+            copy.execute(f"CREATE TEMP TABLE stored_{name} AS {statement}")
+        _rebuild(copy, progress)
+        for name, statement in _FOLLOW.items():
+            stored = f"SELECT * FROM stored_{name}"
+            found.derived += _differing(copy, name, statement, stored)
+            image = "id" if name == "stage" else "image_id"
+            for one, other in ((statement, stored), (stored, statement)):
+                rows = copy.execute(f"SELECT DISTINCT {image} FROM (SELECT * FROM ({one}) EXCEPT {other})")
+                found.images.update(row[0] for row in rows.fetchall())
+    return found
+
+
+def repair(db: Database, image_ids: set[int], progress: Progress | None = None) -> None:
+    """Derive the labels, stages and disagreements of these images again, and count all tallies, in one transaction.
+
+    Decisions are not touched. An image whose stage changes queues where its newest decision puts it.
+    """
+    with db.writing() as sql:
+        for done, image_id in enumerate(sorted(image_ids)):
+            newest = "SELECT coalesce(max(id), 0) FROM decision WHERE image_id = ?"
+            history.rebuild(sql, image_id, sql.execute(newest, [image_id]).fetchone()[0])
+            if progress and done % IMAGES_AT_ONCE == 0:
+                progress(done, len(image_ids))
+        for table in ("accepted", "lease"):
+            sql.execute(f"DELETE FROM {table} WHERE class_id IN (SELECT id FROM class WHERE archived = 1)")
+        sql.execute("DELETE FROM tally")
+        sql.execute(f"INSERT INTO tally (kind, one, two, n) {_COUNTED}")
+
+
+def _differing(copy: sqlite3.Connection, name: str, expected: str, stored: str) -> list[str]:
+    def told(one: str, other: str, what: str) -> list[str]:
+        rows = copy.execute(f"SELECT * FROM (SELECT * FROM ({one}) EXCEPT SELECT * FROM ({other})) LIMIT {TOLD}")
+        return [f"{name}: {row} {what}" for row in sorted(rows.fetchall(), key=repr)]
+
+    return [*told(expected, stored, "is missing"), *told(stored, expected, "follows from nothing")]
+
+
+def _copy(db: Database) -> sqlite3.Connection:
+    copy = sqlite3.connect("", isolation_level=None)  # a temporary file, removed when it is closed
+    with db.reading() as sql:
+        sql.conn.backup(copy)
+    copy.execute(f"PRAGMA cache_size = -{CACHE_KB}")
+    return copy
+
+
+def _rebuild(copy: sqlite3.Connection, progress: Progress | None) -> None:
+    sql = sqlite_utils.Database(copy)
+    copy.execute("BEGIN")
+    copy.execute("DELETE FROM label")
+    image_ids = [row[0] for row in copy.execute("SELECT id FROM image").fetchall()]
+    for done, image_id in enumerate(image_ids):
+        history.rebuild(sql, image_id, 0)
+        if progress and done % IMAGES_AT_ONCE == 0:
+            progress(done, len(image_ids))

@@ -1,0 +1,274 @@
+"""The health of a project: what is wrong with it, why it may be, what to do; and what can be derived again.
+
+A repair changes only what follows from decisions, and keeps a copy of project.db before (database_copy.py). All else is
+named, with what a person can do about it.
+"""
+
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+from itertools import islice
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.settings import Paths
+from annotator.store.database import heartbeat
+from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.database.arrays import open_array
+from annotator.store.database.database import Database
+from annotator.store.disk.private import OTHERS
+from annotator.store.features.shards import read_shard, shard_files
+from annotator.store.images import images
+from annotator.store.labels import tagged_exports as tags
+from annotator.store.locations.objects import is_remote
+from annotator.store.pictures import files
+from annotator.store.runs import probabilities, runs
+from annotator.store.runs.prediction_sources import sources
+from annotator.store.schema import STEPS
+from annotator.store.upkeep import consistency
+
+Progress = Callable[[str, int, int], None]
+EXAMPLES = 5
+LEAST_FREE = 500_000_000  # bytes
+PARTS_OLD = 86_400.0  # seconds after which a temporary file belongs to nobody any more
+FILES_AT_ONCE = 1000
+PACKAGES = ("multilabel-annotator", "numpy", "streamlit", "torch", "timm")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        is_derived: It follows from decisions, so that a repair derives it again.
+    """
+
+    what: str
+    why: str
+    todo: str
+    is_derived: bool = False
+
+
+@dataclass
+class Health:
+    """What was found, the versions of everything, and what a repair did.
+
+    Attributes:
+        kept: The copy of project.db from before the repair.
+    """
+
+    versions: dict[str, str]
+    findings: list[Finding] = field(default_factory=list[Finding])
+    repaired: list[Finding] = field(default_factory=list[Finding])
+    kept: Path | None = None
+
+
+def examine(project: Path, *, repair: bool = False, progress: Progress | None = None) -> Health:
+    """Look at everything; with `repair` derive again what follows from decisions and does not agree.
+
+    Raises:
+        AnnotatorError: There is no project, or no room for the copy that is kept before a repair.
+    """
+    show = progress or _silent
+    paths = Paths(project.resolve())
+    health = Health(_versions())
+    health.findings += _secret(paths)  # before the project is opened, which corrects it
+    try:
+        db = Database(project)
+        health.versions["schema"] = STEPS[-1].__name__
+        found = consistency.differences(db, lambda done, of: show("Deriving labels again", done, of))
+    except AnnotatorError as error:
+        if not paths.database.exists():
+            raise
+        todo = "Restore the newest backup: annotator restore BACKUP NEW_FOLDER"
+        health.findings.append(Finding(str(error), "The disk, or another program, damaged the file.", todo))
+        return health
+    health.findings += _of_database(found)
+    if not found.integrity:
+        for part in (_files(db, show), _shards(paths, show), _arrays(db), _worker(db), _leftovers(paths)):
+            health.findings += part
+    health.findings += _disk(paths)
+    if repair and found.derived and not found.integrity:
+        health.kept = database_copy.keep(paths.database, "repair", lambda done, of: show("Copying", done, of))
+        consistency.repair(db, found.images, lambda done, of: show("Repairing", done, of))
+        if not consistency.differences(db).derived:
+            health.repaired = [finding for finding in health.findings if finding.is_derived]
+            health.findings = [finding for finding in health.findings if not finding.is_derived]
+    return health
+
+
+def _silent(what: str, done: int, of: int) -> None:
+    pass
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, "system": sys.platform}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+def _secret(paths: Paths) -> Iterator[Finding]:
+    try:
+        mode = paths.secret.stat().st_mode
+    except OSError:  # none yet: `annotator serve` makes it
+        return
+    if os.name != "nt" and mode & OTHERS:
+        yield Finding(
+            f"Others could read {paths.secret} (permissions {stat.S_IMODE(mode):o}); they are corrected now.",
+            "It was copied, or unpacked, without its permissions.",
+            "If others use this machine: annotator serve PROJECT --new-secret (every browser signs in again)",
+        )
+
+
+def _of_database(found: consistency.Differences) -> Iterator[Finding]:
+    restore = "Keep this folder as it is, and restore the newest backup beside it: annotator restore BACKUP NEW_FOLDER"
+    if found.integrity:
+        yield Finding(_few(found.integrity), "The disk, or another program, damaged project.db.", restore)
+    if found.foreign_keys:
+        yield Finding(_few(found.foreign_keys), "project.db was edited by another program.", restore)
+    if found.derived:
+        yield Finding(
+            _few(found.derived),
+            "project.db was edited by another program, or this one has an error: please report it.",
+            "annotator doctor PROJECT --repair derives them again from the decisions",
+            is_derived=True,
+        )
+
+
+def _files(db: Database, show: Progress) -> Iterator[Finding]:
+    """Images of which no local file is there. Those at addresses are not asked for: each would be a request."""
+    of = db.value("SELECT count(*) FROM file WHERE image_id IS NOT NULL")
+    there: set[int] = set()
+    gone: dict[int, str] = {}
+    rows = db.each(
+        """SELECT d.path, f.path, f.image_id FROM file f JOIN folder d ON d.id = f.folder_id
+        WHERE f.image_id IS NOT NULL"""
+    )
+    for done, (folder, path, image_id) in enumerate(rows):
+        if is_remote(folder) or files.is_there(folder, path):
+            there.add(image_id)
+        else:
+            gone[image_id] = f"{folder}/{path}"
+        if done % FILES_AT_ONCE == 0:
+            show("Looking for image files", done, of)
+    missing = [path for image_id, path in gone.items() if image_id not in there]
+    if missing:
+        yield Finding(
+            f"{len(missing):,} images have no file: {_few(missing)}",
+            "Files were moved, renamed or deleted, or a disk is not connected. Their decisions are kept.",
+            "Connect the disk, or name the folder that they lie in now: annotator init PROJECT --images FOLDER",
+        )
+    noted = [f"{bad.path} ({bad.reason})" for bad in islice(images.each_missing(db), EXAMPLES)]
+    if noted and not missing:
+        yield Finding(
+            f"{images.count_missing(db):,} images cannot be shown: {', '.join(noted)}",
+            "Their files could not be read when they were last looked at.",
+            "Look at the files, then: annotator init PROJECT --images FOLDER",
+        )
+
+
+def _shards(paths: Paths, show: Progress) -> Iterator[Finding]:
+    """Shards of features whose content is not the one that was written."""
+    found = [path for folder in (paths.project / "features").glob("*/") for path in shard_files(folder)]
+    damaged: list[str] = []
+    for done, path in enumerate(found):
+        show("Checking features", done, len(found))
+        try:
+            read_shard(path)
+        except FileNotFoundError:  # taken away by the worker meanwhile
+            continue
+        except (OSError, ValueError) as error:  # DamagedShard is one
+            damaged.append(f"{path.name[:16]}... ({error})")
+    if damaged:
+        yield Finding(
+            f"{len(damaged):,} of {len(found):,} files of features cannot be used: {_few(damaged)}",
+            "The disk, or another program, damaged them. No label depends on them.",
+            "Nothing: the worker leaves them out and analyzes their images again; then they may be deleted",
+        )
+
+
+def _arrays(db: Database) -> Iterator[Finding]:
+    train = "annotator worker PROJECT --once trains anew"
+    if damaged := runs.damaged(db):
+        yield Finding(f"The rows of runs {damaged} cannot be read.", "project.db was edited by another program.", train)
+    run = runs.current_run(db)
+    if run:
+        try:
+            open_array(db.paths.run(run.id) / "image_ids.npy")
+            probabilities.read(db, run.id, run.version)
+            if not (db.paths.run(run.id) / "head.safetensors").stat().st_size:
+                raise ValueError("head.safetensors is empty")
+        except (OSError, ValueError) as error:
+            why = "It was deleted or cut off, or project.db was restored without it."
+            yield Finding(f"An array of run {run.id} cannot be read: {error}.", why, train)
+    for source in sources(db):
+        folder = db.paths.predictions(source.id, source.version)
+        try:
+            for name in ("image_ids.npy", "scores.npy"):
+                open_array(folder / name)
+        except (OSError, ValueError) as error:
+            yield Finding(
+                f"The predictions {source.name!r} cannot be read: {error}.",
+                "Their files were deleted or cut off.",
+                "Restore the folder predictions from a backup, or send them again: annotator predictions",
+            )
+    for tag in tags.all_tags(db):
+        try:
+            tags.read_cells(tags.path_of(db, tag.id))
+        except AnnotatorError as error:
+            todo = "Restore the folder tags from a backup; without it this tag cannot be compared."
+            yield Finding(f"Tag {tag.name!r}: {error}", "The file was deleted or cut off.", todo)
+
+
+def _worker(db: Database) -> Iterator[Finding]:
+    state = heartbeat.worker_state(db)
+    if not state.alive and state.state not in ("stopped", "not started") and not heartbeat.exists(state.pid):
+        yield Finding(
+            f"The worker said {state.state!r} and is gone (process {state.pid}).",
+            "It was killed, or the machine was switched off. Nothing is lost.",
+            "annotator serve PROJECT starts it again",
+        )
+
+
+def _leftovers(paths: Paths) -> Iterator[Finding]:
+    old = [
+        path.name
+        for path in paths.project.glob("*/**/.*.part")
+        if path.is_file() and time.time() - path.lstat().st_mtime > PARTS_OLD
+    ]
+    if old:
+        yield Finding(
+            f"{len(old):,} temporary files are older than a day: {_few(old)}",
+            "Processes were killed while they wrote them.",
+            "While nothing runs they may be deleted: files whose names begin with '.' and end in '.part'",
+        )
+
+
+def _disk(paths: Paths) -> Iterator[Finding]:
+    free, needed = shutil.disk_usage(paths.project).free, max(LEAST_FREE, 2 * paths.database.stat().st_size)
+    if free < needed:
+        older = list((paths.project / database_copy.FOLDER).glob("*.db"))
+        size = sum(path.stat().st_size for path in older)
+        copies = f"; copies/ holds {len(older)} older states of project.db with {size:,} bytes" if older else ""
+        yield Finding(
+            f"{free:,} bytes are free on the disk of {paths.project}; {needed:,} are needed for a copy of project.db.",
+            "The disk fills up. What cannot be written is refused, and nothing that was saved is lost.",
+            "Free some space; the folders thumbs, heatmaps, downloads and fetched may be deleted while nothing runs"
+            + copies,
+        )
+
+
+def _few(sentences: list[str]) -> str:
+    more = f"; and {len(sentences) - EXAMPLES:,} more" if len(sentences) > EXAMPLES else ""
+    return "; ".join(sentences[:EXAMPLES]) + more

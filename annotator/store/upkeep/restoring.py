@@ -1,0 +1,192 @@
+"""Bringing a backup (backup.py) back into a new folder, which appears whole or not at all.
+
+A backup may come from anywhere. A manifest names only files that backups hold; names that lead out, links in place of
+parts, and parts of another content or size are refused before anything appears. Nothing is unpacked, so that what is
+written is as large as the parts are.
+"""
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from filelock import FileLock, Timeout
+
+from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull, several
+from annotator.settings import DATABASE
+from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.disk.durable import make_folder, sync_folder
+from annotator.store.pictures.files import unescaped
+from annotator.store.upkeep.backup import KEPT, MANIFESTS, PARTS, VERSION, Part, Progress, digest_of, silent
+
+LONGEST_MANIFEST = 2 << 30  # bytes
+LONGEST_NAME = 255  # bytes of a file's or folder's name
+_HEX = frozenset("0123456789abcdef")
+_NEVER = frozenset("\0\\:" if os.name == "nt" else "\0")  # in the name of a file or folder
+
+
+@dataclass(frozen=True)
+class Restored:
+    """Which backup it was, and how many files it brought."""
+
+    name: str
+    files: int
+
+
+def restore(source: Path, project: Path, name: str = "", progress: Progress | None = None) -> Restored:
+    """Bring a backup back into a new folder, which appears whole or not at all.
+
+    Args:
+        name: Of a manifest; the newest unless told.
+
+    Raises AnnotatorError where `project` is there and not empty, or the backup is incomplete, damaged or hostile; and
+    DiskFull.
+    """
+    show = progress or silent
+    source, project = source.resolve(), project.resolve()
+    if project.is_symlink() or (project.exists() and (not project.is_dir() or any(project.iterdir()))):
+        raise AnnotatorError(
+            f"{project} is there and not empty, and nothing is restored over it.\n    Name a folder that is not there."
+        )
+    if project.is_relative_to(source) or source.is_relative_to(project):
+        raise AnnotatorError(f"{project} and the backup {source} lie in each other. Name another folder.")
+    manifest = _manifest(source, name)
+    parts = _read(manifest)
+    try:
+        make_folder(project.parent)
+        database_copy.check_room(project.parent, sum(part.bytes for part in parts), "Restoring the backup")
+        with _unfinished(project) as folder:
+            _fill(source, folder, parts, show)
+            _check_database(folder / DATABASE, show)
+            if project.is_dir():
+                project.rmdir()  # empty, as checked: it fails where it is not any more
+            folder.rename(project)
+        sync_folder(project.parent)
+    except OSError as error:
+        raise DiskFull(
+            f"{project} could not be written: {error.strerror or error}. Nothing of it was kept.\n"
+            "    Is the disk full, or may this folder not be written?"
+        ) from error
+    return Restored(manifest.stem, len(parts))
+
+
+def manifests(source: Path) -> list[Path]:
+    """The backups in a folder, the oldest first."""
+    return sorted((source / MANIFESTS).glob("[0-9]*.json"))
+
+
+def _manifest(source: Path, name: str) -> Path:
+    there = manifests(source)
+    if name:
+        named = [path for path in there if path.stem == name.removesuffix(".json")]
+        if not named:
+            known = ", ".join(path.stem for path in there[-5:]) or "none"
+            raise AnnotatorError(f"There is no backup {name!r} in {source}. The newest are: {known}.")
+        return named[0]
+    if not there:
+        raise AnnotatorError(
+            f"There is no complete backup in {source} (no manifest in {source / MANIFESTS}).\n"
+            "    Was the first one killed? Back up again."
+        )
+    return there[-1]
+
+
+def _read(manifest: Path) -> list[Part]:
+    """The parts of a backup, each with a name that cannot lead out of a folder. Raises AnnotatorError."""
+    try:
+        if manifest.stat().st_size > LONGEST_MANIFEST:
+            raise ValueError("it is too long")
+        content = json.loads(manifest.read_bytes())
+        if content["version"] != VERSION:
+            raise AnnotatorError(
+                f"{manifest} is of version {content['version']!r}; this program reads {VERSION}. Upgrade it."
+            )
+        listed = cast(list[Any], content["parts"])
+        parts = [Part(str(row["path"]), str(row["sha256"]), int(row["bytes"])) for row in listed]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise AnnotatorError(
+            f"{manifest} is no whole manifest of a backup: {error}. Name an earlier backup."
+        ) from error
+    bad = [f"{part.path!a}" for part in parts if not _is_safe(part)]
+    names = {part.path for part in parts}
+    if bad or len(names) < len(parts) or DATABASE not in names:
+        raise several(
+            f"{manifest} was not written by annotator backup; nothing of it is restored.",
+            [f"{name} is no file of a backup" for name in bad] or ["A file is named twice, or project.db is missing"],
+        )
+    return parts
+
+
+def _is_safe(part: Part) -> bool:
+    names = unescaped(part.path).split("/")
+    is_ours = part.path == DATABASE or (len(names) > 1 and names[0] in KEPT)
+    is_plain = all(
+        name not in ("", ".", "..") and not set(name) & _NEVER and len(os.fsencode(name)) <= LONGEST_NAME
+        for name in names
+    )
+    return is_ours and is_plain and len(part.sha256) == 64 and set(part.sha256) <= _HEX and part.bytes >= 0
+
+
+@contextmanager
+def _unfinished(project: Path) -> Generator[Path]:
+    """A folder beside the project; what is left of it is removed, also of killed processes."""
+    folder = project.with_name(f".{project.name}.restoring")
+    lock = FileLock(project.with_name(f".{project.name}.restoring.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise AlreadyRunning(f"Another process restores {project} right now. Wait until it has ended.") from error
+    try:
+        if folder.is_symlink():
+            raise AnnotatorError(f"{folder} is a link. Remove it.")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
+
+
+def _fill(source: Path, folder: Path, parts: list[Part], show: Progress) -> None:
+    """Copy all parts, each checked by its hash while it is copied. Raises AnnotatorError naming all that are wrong."""
+    problems: list[str] = []
+    for done, part in enumerate(parts):
+        show("Restoring files", done, len(parts))
+        stored = source / PARTS / part.sha256[:2] / part.sha256
+        target = folder / unescaped(part.path)
+        try:
+            facts = stored.lstat()
+        except OSError:
+            problems.append(f"{part.path!a}: its part {part.sha256} is missing")
+            continue
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size != part.bytes:
+            problems.append(f"{part.path!a}: its part {part.sha256} has {facts.st_size:,} of {part.bytes:,} bytes")
+            continue
+        target.parent.mkdir(0o700, parents=True, exist_ok=True)
+        target.touch(0o600, exist_ok=False)
+        if digest_of(stored, target)[0] != part.sha256:
+            problems.append(f"{part.path!a}: its part {part.sha256} has another content than its name says")
+    if problems:
+        raise several(
+            f"The backup {source} is damaged; nothing was restored. Name an earlier one with --backup:", problems
+        )
+    for path, _, _ in os.walk(folder):
+        sync_folder(Path(path))
+
+
+def _check_database(database: Path, show: Progress) -> None:
+    show("Checking the database", 0, 0)
+    try:
+        with closing(sqlite3.connect(database)) as sql:
+            found = [row[0] for row in sql.execute("PRAGMA integrity_check")]
+    except sqlite3.DatabaseError as error:
+        found = [str(error)]
+    if found != ["ok"]:
+        raise several("The project.db of this backup is damaged; nothing was restored.", found)

@@ -1,0 +1,140 @@
+"""How a browser gets access: one-time keys, the addresses that carry them, and the cookie they are exchanged for."""
+
+import secrets
+import threading
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from annotator.errors import AnnotatorError
+from annotator.settings import Paths
+from annotator.store.database.database import Database
+from annotator.store.people import members
+from annotator.ui.access.tokens import Tokens
+
+SERVED_TO_TEAM = "served_to_team"  # a setting: whether the running server knows people as members
+STORAGE_NAME = "storage_name"  # a setting; without it the name is derived from the secret
+
+
+class Keys:
+    """The one-time keys of one run of the server: each is accepted once.
+
+    Used keys are kept in memory only. A key names the run it was made for, so none is valid after a restart.
+    """
+
+    def __init__(self, tokens: Tokens, run: str):
+        self._tokens, self._run = tokens, run
+        self._used: set[str] = set()
+        self._lock = threading.Lock()
+
+    def take(self, key: str) -> tuple[bool, int | None]:
+        """Accept a key. Returns whether it was valid and unused, and whose session it begins (None where there are no
+        members); it is used from then on."""
+        content = self._tokens.read_key(key, self._run)
+        if content is None:
+            return False, None
+        name, member_id = content
+        with self._lock:
+            fresh = name not in self._used
+            self._used.add(name)
+        return fresh, member_id
+
+
+def own_secret(db: Database, *, renew: bool = False) -> bool:
+    """Give the project a new secret when it is a copy of another one, or with `renew`. Returns whether it got one.
+
+    A copy has another path and other files. A renamed project keeps its files and one restored from a backup keeps its
+    path; both keep their secret.
+    """
+    secret, home = db.paths.secret, db.setting("secret_home")
+    copied = secret.exists() and home is not None and _differs(home, _home(db))
+    changed = copied or (renew and secret.exists())
+    if changed:
+        # Before the secret is removed, so that a kill in between loses nothing that a browser still has to send.
+        db.set_setting(STORAGE_NAME, secrets.token_hex(8) if copied else storage_name(db))
+        secret.unlink()
+    Tokens(secret)
+    if home != _home(db):
+        db.set_setting("secret_home", _home(db))
+    return changed
+
+
+def storage_name(db: Database) -> str:
+    """The name under which browsers store what they have not yet sent to this project. It survives a new secret, since
+    those decisions would be lost otherwise; a copy has its own."""
+    return db.setting(STORAGE_NAME) or Tokens(db.paths.secret).project
+
+
+def _home(db: Database) -> list[Any]:
+    return [str(db.paths.project), db.paths.secret.stat().st_ino]
+
+
+def _differs(home: list[Any], other: list[Any]) -> bool:
+    return home[0] != other[0] and home[1] != other[1]
+
+
+def fresh_link(project: Path, name: str | None = None) -> str:
+    """An address that gives one more browser access, once, within ten minutes.
+
+    Args:
+        name: The member whose session it begins, where the project is served to members; None: the first owner's.
+
+    Raises:
+        AnnotatorError: There is no such project or member, or it is not being served.
+    """
+    db = Database(project)
+    try:
+        with FileLock(db.paths.server_lock, timeout=0):
+            pass
+    except Timeout:
+        member = members.member_named(db, name) if name else members.owner(db)
+        id_ = member.id if member and db.setting(SERVED_TO_TEAM, False) else None
+        key = Tokens(db.paths.secret).key(db.setting("served_run", ""), member_id=id_)
+        return address_with(db.setting("served_at", ""), key)
+    raise AnnotatorError(
+        f"{db.paths.project} is not being served, so there is nothing to open.\n    Start it with: "
+        f"annotator serve {project}"
+    )
+
+
+def address_with(address: str, key: str) -> str:
+    """The address to open, with the key in it."""
+    return f"{address}/?key={key}"
+
+
+def invitation(db: Database, secret: str) -> str:
+    """The address that begins a member's session, with the secret of their link in it.
+
+    Raises:
+        AnnotatorError: For a project that was not served to its members yet, since then there is no address.
+    """
+    if not db.setting(SERVED_TO_TEAM, False):
+        raise AnnotatorError(
+            f"{db.paths.project} is not served to its members, so a link would lead nowhere.\n    Start it with: "
+            f"annotator serve {db.paths.project} --auth invitation"
+        )
+    return f"{db.setting('served_at', '')}/?invitation={secret}"
+
+
+def cookie_name(port: int) -> str:
+    """The name of the cookie. It contains the port, which browsers ignore: several projects can be open at once."""
+    return f"annotator_{port}"
+
+
+def listing_name(port: int) -> str:
+    """The name of the cookie that the start page of several projects reads."""
+    return f"annotator_listed_{port}"
+
+
+def pass_for(project: Path, address: str) -> tuple[str, str]:
+    """Name and value of the cookie that gives access to this address of a project, for tests and measurements."""
+    port = int(address.split("/")[2].partition(":")[2])
+    return cookie_name(port), Tokens(Paths(project).secret).cookie(port)
+
+
+def headers_for(project: Path, address: str, annotator: str) -> dict[str, str]:
+    """What a request to our routes carries: for tests and measurements that do without a browser."""
+    cookie = "=".join(pass_for(project, address))
+    token = Tokens(Paths(project).secret).mint(annotator)
+    return {"cookie": cookie, "x-annotator-token": token, "content-type": "application/json"}

@@ -1,0 +1,167 @@
+"""How people get to a served project: from this computer only, by invitation links, or by a login provider (OIDC)."""
+
+import ipaddress
+import re
+import stat
+import tomllib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from annotator.errors import AnnotatorError, several
+
+LOCAL, INVITATION, OIDC = "local", "invitation", "oidc"
+MODES = (LOCAL, INVITATION, OIDC)
+HOSTS = ("127.0.0.1", "localhost")  # how this computer calls itself
+ADDRESS = "127.0.0.1"
+NEEDED = ("client_id", "client_secret", "server_metadata_url")
+ALLOWED = (*NEEDED, "client_kwargs")
+BASE = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+
+
+@dataclass(frozen=True)
+class Access:
+    """How one run of the server is reached.
+
+    Attributes:
+        mode: LOCAL: this computer, one person, no members; INVITATION and OIDC: the members of the project.
+        host: The address to listen at.
+        origin: Scheme, name and port that people type.
+        base: The path that follows it, "" or like "/annotator".
+        behind: Addresses and networks of the reverse proxies whose X-Forwarded headers are believed.
+        home: Address of the start page of several projects (annotator home), whose path its cookie has; "" for none.
+        provider: Of OIDC: what Streamlit's login needs to know (NEEDED and perhaps client_kwargs).
+    """
+
+    mode: str
+    host: str
+    port: int
+    origin: str
+    base: str = ""
+    behind: tuple[str, ...] = ()
+    provider: dict[str, Any] | None = None
+    home: str = ""
+
+    @property
+    def is_team(self) -> bool:
+        """Whether people are members with roles."""
+        return self.mode != LOCAL
+
+    @property
+    def is_https(self) -> bool:
+        return self.origin.startswith("https://")
+
+    @property
+    def netloc(self) -> str:
+        """What browsers send as Host."""
+        return urlsplit(self.origin).netloc
+
+    @property
+    def address(self) -> str:
+        """The address that people open, without a slash at the end."""
+        return self.origin + self.base
+
+    @property
+    def is_in_clear(self) -> bool:
+        """Whether sessions and labels travel unencrypted over a network."""
+        return not self.is_https and urlsplit(self.origin).hostname not in HOSTS
+
+
+def local(port: int) -> Access:
+    """This computer only, without login."""
+    return Access(LOCAL, ADDRESS, port, f"http://{ADDRESS}:{port}")
+
+
+def access(
+    mode: str, port: int, host: str = ADDRESS, url: str = "", behind: str = "", provider: Path | None = None
+) -> Access:
+    """The access that these options of `annotator serve` describe. Raises AnnotatorError with all that is wrong."""
+    problems: list[str] = []
+    if mode not in MODES:
+        raise AnnotatorError(f"--auth {mode!r} is not known. There is: {', '.join(MODES)}.")
+    if mode == LOCAL:
+        given = {"--url": url, "--behind": behind, "--oidc": provider}
+        problems += [f"{option} needs --auth {INVITATION} or {OIDC}" for option, value in given.items() if value]
+    is_loopback = _is_loopback(host, problems)
+    if not is_loopback and mode == LOCAL:
+        problems.append(
+            f"--host {host} would let everybody in this network in, because --auth local asks nobody who they are; "
+            f"use --auth {INVITATION} or --auth {OIDC}"
+        )
+    if not is_loopback and mode != LOCAL and not url:
+        problems.append("--host needs --url, the address that people type: requests for other names are refused")
+    origin, base = _address(url or f"http://{ADDRESS}:{port}", problems)
+    networks = _networks(behind, problems)
+    about = _provider(provider, problems) if mode == OIDC else None
+    if mode == OIDC and not origin.startswith("https://") and urlsplit(origin).hostname not in HOSTS:
+        problems.append(f"--url {url} must begin with https://, because login providers send people back only there")
+    if problems:
+        raise several("The app cannot be served like this:", problems)
+    return Access(mode, host, port, origin, base, networks, about)
+
+
+def _is_loopback(host: str, problems: list[str]) -> bool:
+    try:
+        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host).is_loopback
+    except ValueError:
+        problems.append(f"--host {host!r} is no address of this machine, such as 0.0.0.0 (all) or 192.168.1.5")
+        return True
+
+
+def _address(url: str, problems: list[str]) -> tuple[str, str]:
+    """Origin and base path."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    base = parts.path.rstrip("/")
+    is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain or not BASE.fullmatch(base):
+        problems.append(
+            f"--url {url!r} is no address like https://labels.example.org or https://example.org/annotator/"
+        )
+        return "http://localhost", ""
+    # As browsers write it: in small letters, without the usual port.
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{name}" + (f":{port}" if port not in (None, usual) else ""), base
+
+
+def _networks(behind: str, problems: list[str]) -> tuple[str, ...]:
+    networks = tuple(filter(None, (part.strip() for part in behind.split(","))))
+    for network in networks:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError:
+            problems.append(f"--behind {network!r} is no address or network, such as 10.0.0.2 or 172.18.0.0/16")
+    return networks
+
+
+def _provider(path: Path | None, problems: list[str]) -> dict[str, Any] | None:
+    """What the file says of the login provider."""
+    if find_spec("authlib") is None:
+        problems.append("--auth oidc needs Authlib. Install it with: pip install 'multilabel-annotator[auth]'")
+    if path is None:
+        problems.append(f"--auth oidc needs --oidc FILE, a TOML file with {', '.join(NEEDED)}")
+        return None
+    try:
+        about = tomllib.loads(path.read_text(encoding="utf-8"))
+        is_open = bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
+    except (OSError, ValueError) as error:
+        problems.append(f"--oidc {path}: {error}")
+        return None
+    if is_open:
+        problems.append(f"--oidc {path}: others on this machine can read the secret in it; run: chmod 600 {path}")
+    missing = [key for key in NEEDED if not (isinstance(about.get(key), str) and about[key])]
+    unknown = [key for key in about if key not in ALLOWED]
+    if missing:
+        problems.append(f"--oidc {path}: it does not say {', '.join(missing)}")
+    if unknown:
+        problems.append(f"--oidc {path}: {', '.join(unknown)} is not known there; known are {', '.join(ALLOWED)}")
+    metadata = urlsplit(str(about.get("server_metadata_url", "")))
+    if "server_metadata_url" not in missing and metadata.scheme != "https" and metadata.hostname not in HOSTS:
+        problems.append(f"--oidc {path}: server_metadata_url must begin with https://, not {metadata.geturl()!r}")
+    return about

@@ -1,0 +1,182 @@
+"""Who is asking: the member whom a browser's signed cookie names, for pages and routes alike.
+
+An invitation link or a one-time key gives a cookie of our own. After a login at a provider the cookie is Streamlit's,
+which the same secret signs. Both only say who somebody is; what they may do is looked up, so a role that an owner takes
+away is gone at once (within LOOKED_UP seconds for looking, immediately for writing: store/database/authorization.py).
+"""
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+import streamlit as st
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+from streamlit import auth_util
+from streamlit.runtime.scriptrunner_utils.script_run_context import get_script_run_ctx
+from streamlit.web.server.starlette.starlette_server_config import TOKENS_COOKIE_NAME, USER_COOKIE_NAME
+
+from annotator.errors import AnnotatorError
+from annotator.roles import Right
+from annotator.store.database import authorization as acting
+from annotator.store.database.database import Database
+from annotator.store.people import members
+from annotator.store.people.members import Member
+from annotator.ui.access.access_keys import cookie_name
+from annotator.ui.access.oidc import with_user_info
+from annotator.ui.access.serving_modes import Access
+from annotator.ui.access.tokens import Tokens
+
+LOOKED_UP = 1.0  # seconds for which roles are not looked up again
+SESSION_SECONDS = 7 * 24 * 3600.0  # after a login at a provider; then it is asked again
+
+_MEMBER = "member_id"  # in the session state of a page, which only the server sees
+# Whose request the running task is at; routes run in it, and what they hand to threads does too.
+_asking: ContextVar[int | None] = ContextVar("asking", default=None)
+
+
+class Sessions:
+    """The members of the served project, by the cookies of their browsers."""
+
+    def __init__(self, db: Database, access: Access, tokens: Tokens):
+        self.db, self.access, self.tokens = db, access, tokens
+        self._lock = threading.Lock()
+        self._by_id: dict[int, Member] = {}
+        self._hidden: tuple[str, ...] = ()
+        self._looked_up = -LOOKED_UP
+
+    def member(self, cookies: Mapping[str, str]) -> Member | None:
+        """The member whose session this is, perhaps one without access; None without a valid session, and for a login
+        that `sign_in` has not seen. Reads nothing from the disk: see `look_up`."""
+        own = self.tokens.session(cookies.get(cookie_name(self.access.port), ""), self.access.port)
+        if own is not None:
+            member = self._by_id.get(own[0])
+            return member if member and own[1] > member.sessions_since else None
+        claimed = self._claims(cookies)
+        if claimed is None:
+            return None
+        subject, at = members.subject_of(claimed[0]), claimed[1]
+        member = next((member for member in self._by_id.values() if member.subject == subject), None)
+        if member is None or _is_new(member, at):
+            return None
+        # The cookie's time has whole seconds.
+        return member if at + 1 > member.sessions_since else None
+
+    def sign_in(self, cookies: Mapping[str, str]) -> None:
+        """Take note of a login at the provider that has not been seen; without one, nothing happens."""
+        claimed = self._claims(cookies)
+        if claimed is None:
+            return
+        with self._lock:  # a page begins with many requests at once; the first one signs in
+            subject = members.subject_of(claimed[0])
+            known = next((some for some in members.members(self.db) if some.subject == subject), None)
+            if known is None or _is_new(known, claimed[1]):
+                members.by_provider(self.db, claimed[0] if known else self._completed(claimed[0], cookies))
+            self.look_up(anew=True)
+
+    def has_login(self, cookies: Mapping[str, str]) -> bool:
+        """Whether a provider has vouched for somebody, known or not."""
+        return self._claims(cookies) is not None
+
+    def by_id(self, id_: int) -> Member | None:
+        """The member of this id; None for none."""
+        return self._by_id.get(id_)
+
+    def may(self, name: str, right: Right) -> bool:
+        """Whether the member of this name has this right."""
+        return any(member.name == name and member.right >= right for member in self._by_id.values())
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether roles may have changed since they were looked up."""
+        return time.monotonic() - self._looked_up >= LOOKED_UP
+
+    def look_up(self, anew: bool = False) -> None:
+        """Read the members and their roles, if that was not done just now or is to be done anew."""
+        if anew or self.is_stale:
+            began = time.monotonic()
+            self._by_id = {member.id: member for member in members.members(self.db)}
+            self._hidden = members.hidden(self.db)
+            self._looked_up = began
+
+    def hides(self, part: str, member: Member) -> bool:
+        """Whether the owners keep this part of the app (roles.KEPT_FROM_SIGHT) from this member."""
+        return member.right < Right.REVIEW and part in self._hidden
+
+    def _claims(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
+        """What the login provider said of somebody, and when (unix seconds); None without a valid session."""
+        if self.access.provider is None or USER_COOKIE_NAME not in cookies:
+            return None
+        try:
+            claims, moments = self._content(cookies, USER_COOKIE_NAME)
+            if not isinstance(claims, dict) or claims.get("origin") != self.access.origin:
+                return None
+            members.subject_of(claims)
+        except (ValueError, AnnotatorError):
+            return None
+        return claims, min(moments)
+
+    def _completed(self, claims: dict[str, Any], cookies: Mapping[str, str]) -> dict[str, Any]:
+        """The claims, with what the provider says of a newcomer elsewhere."""
+        try:
+            given, _ = self._content(cookies, TOKENS_COOKIE_NAME)
+        except ValueError:
+            given = None
+        token = given.get("access_token") if isinstance(given, dict) else None
+        return with_user_info(claims, self.access.provider or {}, token) if token else claims
+
+    def _content(self, cookies: Mapping[str, str], name: str) -> tuple[Any, list[float]]:
+        """The content of a cookie of Streamlit's login, and when its parts were signed; None without a valid one."""
+        moments: list[float] = []
+
+        def one(part: str) -> bytes | None:
+            # Parts of a long cookie have names of their own, and are signed with them.
+            return _value(self.tokens.provider_cookies(part), cookies.get(part, ""), moments)
+
+        text = auth_util.get_cookie_with_chunks(one, name)
+        return (None if text is None else json.loads(text)), moments
+
+
+def _is_new(member: Member, at: float) -> bool:
+    """Whether a login at this time (whole unix seconds) is later than the last one that was noted."""
+    return member.signed_in_at is None or member.signed_in_at < at
+
+
+def _value(signer: URLSafeTimedSerializer, text: str, moments: list[float]) -> bytes | None:
+    try:
+        value, moment = signer.loads(text, max_age=int(SESSION_SECONDS), return_timestamp=True)
+    except (BadSignature, ValueError, TypeError):
+        return None
+    moments.append(moment.timestamp())
+    return value.encode() if isinstance(value, str) else None
+
+
+def asking(member_id: int) -> None:
+    """The running task is at a request of this member (acting.NOBODY: of somebody who is none)."""
+    _asking.set(member_id)
+
+
+def of_script(sessions: Sessions) -> Member | None:
+    """The member whose page's script the calling thread runs; None when their session has ended."""
+    sessions.look_up()
+    cookies = st.context.cookies.to_dict()
+    if cookies:
+        member = sessions.member(cookies)
+        st.session_state[_MEMBER] = acting.NOBODY if member is None else member.id
+        return member
+    # The browser has gone while the script runs on: what it has begun is still that person's.
+    return sessions.by_id(st.session_state.get(_MEMBER, acting.NOBODY))
+
+
+def follow(sessions: Sessions) -> None:
+    """From now on the store checks every write against the role of whoever asks for it (store/database/authorization.py)."""
+
+    def who() -> int | None:
+        if get_script_run_ctx(suppress_warning=True) is None:
+            return _asking.get()
+        member = of_script(sessions)
+        return acting.NOBODY if member is None else member.id
+
+    acting.source(who)

@@ -1,0 +1,144 @@
+"""What the project's secret signs: tokens, cookies, and the keys in addresses.
+
+The page script mints a token for the person who gave their name and passes it to its component; every route checks
+it. A cookie gives a browser access (door.py), a key is exchanged for the cookie. The secret is in the project folder,
+so tokens and cookies stay valid when the server is restarted.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
+
+from annotator.store.disk.durable import sync_folder
+
+DAY = 24 * 3600
+VALID_DAYS = 30
+KEY_SECONDS = 600.0
+WHOLE = re.compile(rb"[0-9a-f]{64}")  # a complete secret: after a power cut the file may hold zeros
+
+
+class Tokens:
+    """Mints and checks tokens with the project's secret."""
+
+    def __init__(self, secret_path: Path):
+        secret = _secret(secret_path)
+        self._signer = URLSafeSerializer(secret, salt="annotator")
+        self._cookies = URLSafeSerializer(secret, salt="annotator cookie")
+        self._sessions = URLSafeSerializer(secret, salt="annotator session")
+        self._listings = URLSafeSerializer(secret, salt="annotator start page")
+        self._keys = URLSafeSerializer(secret, salt="annotator key")
+        # What Streamlit signs the cookies with that follow a login at a provider.
+        self.provider_secret = hmac.new(secret.encode(), b"annotator login provider", hashlib.sha256).hexdigest()
+        # Part of the name of what browsers store (keys.storage_name): one address may have served several projects.
+        self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
+
+    def mint(self, annotator: str) -> str:
+        """A token for this person. It is the same all day, so that a browser's image cache stays valid."""
+        return self._signer.dumps([annotator, _today() + VALID_DAYS])
+
+    def author(self, token: str) -> str | None:
+        """The person a token was minted for, also after it has expired; None when it is not one of ours.
+
+        A decision that a browser could not send for a month still has its author.
+        """
+        try:
+            annotator, _ = self._signer.loads(token)
+        except (BadSignature, ValueError, TypeError):
+            return None
+        return annotator
+
+    def annotator(self, token: str) -> str | None:
+        """The person a token was minted for; None when it is not one of ours or has expired."""
+        content = _loaded(self._signer, token)
+        if content is None:
+            return None
+        annotator, last_day = content
+        return annotator if _today() <= last_day else None
+
+    def cookie(self, port: int) -> str:
+        """The cookie that gives a browser access at this port."""
+        return self._cookies.dumps([port, _today() + VALID_DAYS])
+
+    def admits(self, cookie: str, port: int) -> bool:
+        """Whether this is one of our cookies, for this port, and not expired."""
+        content = _loaded(self._cookies, cookie)
+        return content is not None and content[0] == port and _today() <= content[1]
+
+    def session_cookie(self, port: int, member_id: int) -> str:
+        """The cookie that makes a browser this member's, at this port."""
+        return self._sessions.dumps([port, member_id, time.time()])
+
+    def session(self, cookie: str, port: int) -> tuple[int, float] | None:
+        """The member's id and when the session began (unix seconds); None when the cookie is none of ours, for another
+        port, or expired."""
+        content = _loaded(self._sessions, cookie)
+        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY:
+            return None
+        return content[1], content[2]
+
+    def listing_cookie(self, port: int, member_id: int) -> str:
+        """The cookie by which the start page of several projects lists this one to a member."""
+        return self._listings.dumps([port, member_id, time.time()])
+
+    def listing(self, cookie: str, port: int) -> tuple[int, float] | None:
+        """The member's id and when the cookie was made (unix seconds); None as for `session`."""
+        content = _loaded(self._listings, cookie)
+        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY:
+            return None
+        return content[1], content[2]
+
+    def provider_cookies(self, name: str) -> URLSafeTimedSerializer:
+        """What reads a cookie of this name that Streamlit has set after a login at a provider."""
+        return URLSafeTimedSerializer(self.provider_secret, salt=name)
+
+    def key(self, run: str, seconds: float | None = KEY_SECONDS, member_id: int | None = None) -> str:
+        """A key for one run of the server, valid for so many seconds; None: as long as that run lasts.
+
+        Args:
+            member_id: Whose session it begins; None where there are no members.
+        """
+        until = None if seconds is None else time.time() + seconds
+        return self._keys.dumps([run, secrets.token_urlsafe(12), until, member_id])
+
+    def read_key(self, key: str, run: str) -> tuple[str, int | None] | None:
+        """The unique name of a key and whose session it begins; None when it is not of this run or has expired."""
+        content = _loaded(self._keys, key)
+        if content is None or content[0] != run or (content[2] is not None and time.time() > content[2]):
+            return None
+        return content[1], content[3]
+
+
+def _today() -> int:
+    return int(time.time()) // DAY
+
+
+def _loaded(signer: URLSafeSerializer, text: str) -> list[Any] | None:
+    try:
+        return signer.loads(text)
+    except (BadSignature, ValueError, TypeError):
+        return None
+
+
+def _secret(path: Path) -> str:
+    """The project's secret, made when first needed; readable by its owner only."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        text = path.read_bytes()
+        if WHOLE.fullmatch(text):
+            return text.decode()
+        path.unlink()  # cut off between creating and writing it: no token can have been given out yet
+        return _secret(path)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_hex(32))
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
+    return path.read_text()

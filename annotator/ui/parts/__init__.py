@@ -1,0 +1,1 @@
+"""parts: to be described."""

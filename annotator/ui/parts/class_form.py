@@ -1,0 +1,118 @@
+"""The form that adds classes, on the Classes page and on the first page of a project without any.
+
+A new class reopens images that were complete: where that, or a name, may be a surprise, the form
+says so and asks once more before it adds anything.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import streamlit as st
+
+from annotator.errors import AnnotatorError
+from annotator.shares import counted
+from annotator.store.classes import classes
+from annotator.ui.access import context
+from annotator.ui.parts import class_adding, frame
+
+SEPARATOR = "|"  # in no name of a class; a tab, as in class files and spreadsheets, does as well
+HOW = "One class per line. Optional: a description after | (for example: fox | red, with a bushy tail)."
+SHOWN = 10  # names in one sentence
+
+Pairs = list[tuple[str, str]]
+
+
+def first_form() -> None:
+    """The form of a page that needs classes, in a project without any."""
+    class_form("What should be labeled?", f"{HOW} You can add more later.")
+
+
+def class_form(title: str, text: str) -> None:
+    """The form, what it asks before it adds classes, and what it did."""
+    state = st.session_state
+    if state.pop("classes_clear", False):
+        state["class_lines"] = ""
+    with st.form("classes_form", clear_on_submit=False):
+        st.subheader(title)
+        lines = st.text_area(text, height=200, placeholder="fox\nheron\ndeer", key="class_lines")
+        if st.form_submit_button("Add classes", type="primary"):
+            state["classes_pending"], state["classes_done"] = read_lines(lines), ""
+            state["classes_sure"] = False
+    pending: Pairs | None = state.get("classes_pending")
+    if pending is None:
+        if state.get("classes_done"):
+            st.success(frame.escaped(state["classes_done"]))
+        return
+    if not pending:
+        state.pop("classes_pending")
+        st.info("Nothing to add: the field is empty.")
+        return
+    try:
+        classes.refuse_unusable(pending)
+        if state.get("classes_sure") or not (
+            doubts := class_adding.surprises(context.db(), [name for name, _ in pending])
+        ):
+            _add(pending)
+        else:
+            _ask(doubts)
+    except AnnotatorError as error:
+        state.pop("classes_pending", None)
+        frame.error(error)
+
+
+def read_lines(text: str) -> Pairs:
+    """(name, description) pairs of a text with one class a line; empty lines are passed over."""
+    # Not splitlines(): it also breaks lines at characters that a name may not contain, and would hide them.
+    lines = (line for line in re.split(r"\r\n|\r|\n", text) if line.strip())
+    parts = (re.split(r"[\t|]", line, maxsplit=1) for line in lines)
+    return [(name.strip(), more[0].strip() if more else "") for name, *more in parts]
+
+
+def what_was_done(pairs: Pairs, added: Sequence[str], before: Sequence[str]) -> str:
+    """One sentence each for classes that were added, described anew, there already, and named twice."""
+    sentences = [f"{_classes(added)} added." if added else "No class added."]
+    again = {name: text for name, text in pairs if name in before}
+    if described := [name for name, text in again.items() if text]:
+        sentences.append(f"Already there, description updated: {_names(described)}.")
+    if same := [name for name, text in again.items() if not text]:
+        sentences.append(f"Already there: {_names(same)}.")
+    if twice := [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]:
+        sentences.append(f"Listed twice: {_names(twice)}.")
+    return " ".join(sentences)
+
+
+def _ask(doubts: list[str]) -> None:
+    with st.container(border=True):
+        for doubt in doubts:
+            frame.warning(doubt)
+        with st.container(horizontal=True):
+            if st.button("Add anyway", key="classes_yes"):
+                st.session_state["classes_sure"] = True
+                st.rerun()
+            if st.button("Don't add", key="classes_no"):
+                st.session_state.pop("classes_pending")
+                st.rerun()
+
+
+def _add(pairs: Pairs) -> None:
+    state, db = st.session_state, context.db()
+    state.pop("classes_pending")
+    before = [class_.name for class_ in classes.all_classes(db)]
+    texts: dict[str, str] = {}
+    for name, text in pairs:
+        texts[name] = text or texts.get(name, "")
+    added = classes.add_classes(db, list(texts.items()), frame.annotator_name())
+    state["classes_clear"], state["classes_done"] = True, what_was_done(pairs, added, before)
+    if not before:
+        st.toast(frame.escaped(state.pop("classes_done")))  # the form gives way to the page
+    st.rerun()
+
+
+def _classes(names: Sequence[str]) -> str:
+    return f"{counted(len(names), 'class', 'classes')} ({_names(names)})"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

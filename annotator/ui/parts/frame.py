@@ -1,0 +1,330 @@
+"""What all pages share: the style around them, error boxes, text made safe for Markdown, and the annotator's name."""
+
+import functools
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import tzinfo
+from typing import Any, ParamSpec
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo
+
+import streamlit as st
+
+from annotator.errors import AnnotatorError, Forbidden
+from annotator.roles import Right, Role
+from annotator.store.database import authorization as acting
+from annotator.store.labels import counts as overview
+from annotator.store.people.members import Member
+from annotator.ui.access import context
+from annotator.ui.access.sessions import Sessions, of_script
+from annotator.ui.parts.navigation import PAGES, Entry
+
+P = ParamSpec("P")
+COOKIE = "annotator_name"
+LONGEST_NAME = 60
+ROLE_ASKED = 5.0  # seconds between two looks at the role of whoever has a page with a download open
+_OPENED = "opened_page"  # its name, in the session state
+_PROBLEM = "change_refused"  # why, in the session state, until it is shown
+JOINER = "\u2060"
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
+_REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<!\S)(?=(?:<->|<-|->|--|[<>~]=)(?:\s|$))", re.IGNORECASE)
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] {padding: 3.5rem 1.2rem 0.4rem; max-width: none;}
+[data-testid="stDecoration"], [data-testid="stStatusWidget"], [data-testid="stMainMenu"] {display: none;}
+[data-testid="stHeader"] {height: 3rem; min-height: 3rem;}
+[data-testid="stTopNavLink"] {min-height: 2.5rem;}
+[data-testid="stLayoutWrapper"]:has(> .st-key-who) {position: absolute;}
+.st-key-who {position: fixed; top: 2px; right: 1.2rem; width: auto; z-index: 999991;}
+@media (min-width: 768px) {[data-testid="stToolbar"] {padding-right: 13rem;}}
+@media (min-width: 1440px) {[data-testid="stToolbar"] {padding-right: 29.5rem;}}
+@media (max-width: 1600px) {[data-testid="stTopNavLink"] > span:first-child {display: none;}}
+[data-testid="stHeading"] h3 {font-size: 1.2rem; letter-spacing: -0.01em; padding: 0.2rem 0 0.4rem;}
+[data-testid="stMetricValue"] {font-size: 1.7rem; font-variant-numeric: tabular-nums;}
+[data-testid="stMetric"] * {white-space: normal !important;}
+[data-testid="stDownloadButton"] p, [data-testid="stCheckbox"] p {white-space: normal;}
+[data-testid="stCaptionContainer"] {opacity: 0.8;}
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
+[data-testid^="stBaseButton-primary"]:enabled {color: light-dark(#fff, #06211c);}
+[data-testid^="stBaseButton-primary"]:enabled :is(p, kbd) {color: inherit; opacity: 1;}
+@media (max-width: 760px) {[data-testid="stMainBlockContainer"] {padding: 3.4rem 0.7rem 1rem;}}
+</style>"""
+
+
+def style() -> None:
+    """Hide Streamlit's own menus and margins to make room for the image."""
+    st.html(STYLE)
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """An AnnotatorError becomes a box on the page instead of a traceback, also one of a change that `follows` made."""
+    if problem := st.session_state.pop(_PROBLEM, ""):
+        error(problem)
+    try:
+        yield
+    except AnnotatorError as problem:
+        error(problem)
+
+
+def annotator_name() -> str:
+    """The name of the annotator: the member's whose session this is. Where there are no members it is asked for once,
+    and the page stops until it is given.
+
+    The components keep the name in a cookie, because a reload is a new session for Streamlit.
+    """
+    if context.sessions() is not None:
+        signed_in = member()
+        return signed_in.name if signed_in else st.stop()
+    name = st.session_state.get("name") or _clean(_cookie())
+    if not name:
+        _ask()
+        st.stop()
+    if st.session_state.get("name") != name:
+        st.session_state["name"] = name
+    return name
+
+
+def known_name() -> str:
+    """The annotator's name where it is known, without asking; "" otherwise."""
+    signed_in = member()
+    return signed_in.name if signed_in else st.session_state.get("name", "")
+
+
+def member() -> Member | None:
+    """The member whose session this is; None where the project has no members, or the session has ended."""
+    sessions = context.sessions()
+    return None if sessions is None else of_script(sessions)
+
+
+def may(right: Right) -> bool:
+    """Whether whoever looks at this page has this right. Without members everybody has all."""
+    if context.sessions() is None:
+        return True
+    signed_in = member()
+    return signed_in is not None and signed_in.right >= right
+
+
+def follows(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
+    """Options of a widget that shows a stored setting, which `change` stores when the person at this page chooses.
+
+    A widget keeps what it showed first. Without this, a page that another owner's page has overtaken would store the
+    earlier value again the next time anything on it is touched.
+    """
+    st.session_state[key] = stored
+    return {"key": key, "on_change": _change, "args": [key, change]}
+
+
+def _change(key: str, change: Callable[[Any], None]) -> None:
+    try:
+        change(st.session_state[key])
+    except AnnotatorError as problem:  # nothing can be drawn before the script runs
+        st.session_state[_PROBLEM] = str(problem)
+
+
+def refused(entry: Entry) -> None:
+    """What somebody sees who opens a page that their role does not include, and where they may go."""
+    signed_in = member()
+    role = signed_in.role if signed_in else "none"
+    if may(entry.right):
+        info(f"The owners of this project do not show {entry.title} to guests and annotators.")
+    else:
+        info(
+            f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. An owner of the project "
+            "can change that on the Members page."
+        )
+    with st.container(horizontal=True):
+        for other in PAGES:
+            if other.listed and may_open(other):
+                link(other.name, other.title, other.icon)
+
+
+def ended() -> None:
+    """What somebody sees whose session ended while the page was open."""
+    warning(
+        "Your session has ended, or an owner of the project has taken your role away. Answers that are not saved yet "
+        "wait in this browser: sign in again and they are sent."
+    )
+    st.html(f'<a href="{context.base()}/" target="_self">Open the app again</a>')
+
+
+def may_open(entry: Entry) -> bool:
+    """Whether whoever looks at this page may open that one."""
+    return _opens(context.sessions(), member(), entry)
+
+
+def opened(entry: Entry) -> bool:
+    """Whether whoever looks may open this page, which is drawn next: `refreshed` and `download` ask again."""
+    st.session_state[_OPENED] = entry.name
+    return may_open(entry)
+
+
+def refreshed(draw: Callable[P, None], every: float | None) -> Callable[P, None]:
+    """A part of the page as a fragment that is drawn again every so many seconds (None: only by what is pressed in it).
+    Before each time the role of whoever looks is asked again; without it the whole page runs, and says how that is."""
+
+    @functools.wraps(draw)
+    def checked(*given: P.args, **named: P.kwargs) -> None:
+        if not may_open(_entry()):
+            st.rerun()
+        draw(*given, **named)
+
+    return st.fragment(checked, run_every=every)
+
+
+def download(
+    label: str,
+    make: Callable[[], str | bytes],
+    file_name: str,
+    mime: str,
+    key: str | None = None,
+    help: str | None = None,
+) -> None:
+    """A button that downloads what `make` returns. It is called when the button is pressed, long after the page was
+    drawn, and not for whoever may not open the page any more: for them the whole page soon runs, and says how that is.
+    """
+    sessions = context.sessions()
+    data = make if sessions is None else _deferred(make, sessions)
+    # Never by the press itself: a run of the page throws away what the button before it was to download, which the
+    # browser asks for at the same time.
+    st.download_button(label, data, file_name=file_name, mime=mime, key=key, on_click="ignore", help=help)
+    if sessions is not None:
+        refreshed(_nothing, ROLE_ASKED)()
+
+
+def _nothing() -> None:
+    """Draws nothing: `refreshed` asks for the role alone."""
+
+
+def _deferred(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:
+    entry, cookies = _entry(), st.context.cookies.to_dict()
+
+    def checked() -> str | bytes:
+        sessions.look_up()
+        asking = sessions.member(cookies)
+        if not _opens(sessions, asking, entry):
+            name, role = (asking.name, asking.role) if asking else ("Whoever is not signed in", Role.NONE)
+            raise Forbidden(acting.refusal(name, role, entry.right))
+        return make()
+
+    return checked
+
+
+def _entry() -> Entry:
+    """The page that is open; the first one where a page runs without the app (in a test of it alone)."""
+    return next((entry for entry in PAGES if entry.name == st.session_state.get(_OPENED)), PAGES[0])
+
+
+def _opens(sessions: Sessions | None, signed_in: Member | None, entry: Entry) -> bool:
+    if sessions is None:
+        return True
+    return signed_in is not None and signed_in.right >= entry.right and not sessions.hides(entry.name, signed_in)
+
+
+def token() -> str:
+    """The token for this person's components."""
+    return context.tokens().mint(annotator_name())
+
+
+def escaped(text: object) -> str:
+    """Text of people, files or other programs, escaped so that Streamlit's Markdown shows it as it is.
+
+    Streamlit renders all its texts as Markdown: boxes, captions, help, labels of widgets and their options. Punctuation
+    is escaped. Streamlit also replaces :shortcodes:, arrows and addresses after unescaping; an invisible word joiner
+    keeps them from being recognised. Line breaks are kept.
+    """
+    lines = str(text).strip("\r\n").splitlines()
+    return "\\\n".join(_MARKDOWN.sub(r"\\\g<0>", _REPLACED.sub(JOINER, _indented(line))) for line in lines)
+
+
+def error(text: object) -> None:
+    """A box that says what went wrong, as plain text."""
+    st.error(escaped(text), icon=":material/error:")
+
+
+def info(text: object) -> None:
+    """A box that says how things are, as plain text."""
+    st.info(escaped(text))
+
+
+def warning(text: object) -> None:
+    """A box that says what needs attention, as plain text."""
+    st.warning(escaped(text))
+
+
+def link(page: str, label: str, icon: str | None = None, **query: str) -> None:
+    """A link to another page of the app; `query` are the parameters of its address."""
+    st.page_link(st.Page(lambda: None, title=label, url_path=page), label=label, icon=icon, query_params=query)
+
+
+def zone() -> tzinfo | None:
+    """The zone of the browser, in which times are shown: the server may run elsewhere."""
+    try:
+        return ZoneInfo(st.context.timezone or "")
+    except (TypeError, ValueError, KeyError, OSError):
+        return None
+
+
+def forget_name() -> None:
+    """Ask for a name again: another person takes over this browser."""
+    st.session_state["name"] = ""
+    st.session_state["asked"] = True
+
+
+def _ask() -> None:
+    _, middle, _ = st.columns([1, 2, 1])
+    with middle, st.form("name_form"):
+        st.subheader("Who is labeling?")
+        st.write("Your name is stored with every answer you give.")
+        given = st.text_input("Your name", max_chars=LONGEST_NAME, placeholder="Ann", key="name_given")
+        if st.form_submit_button("Start", type="primary"):
+            st.session_state["name_asked"] = _clean(given)
+            if not _clean(given):
+                st.warning("Please type a name or initials.")
+    name = st.session_state.get("name_asked")
+    if not name:
+        return
+    twin = same_person(name, overview.annotators(context.db()))
+    if not twin:
+        _begin_as(name)
+    with middle:
+        warning(f"{twin} has labeled here before. Is that you? Names that differ in capitals or spaces are two people.")
+        with st.container(horizontal=True):
+            if st.button(f"I am {escaped(twin)}", type="primary", key="name_twin"):
+                _begin_as(twin)
+            if st.button(f"I am {escaped(name)}, a different person", key="name_other"):
+                _begin_as(name)
+
+
+def same_person(name: str, known: Iterable[str]) -> str:
+    """The known name that differs from `name` in capitals or blanks only; "" if none does or `name` itself is known."""
+    known = list(known)
+    alike = [other for other in known if _normalised(other) == _normalised(name)]
+    return "" if name in known or not alike else alike[0]
+
+
+def _normalised(name: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _begin_as(name: str) -> None:
+    st.session_state["name"] = name
+    del st.session_state["name_asked"]
+    st.rerun()
+
+
+def _indented(line: str) -> str:
+    # Markdown would read blanks at the start of a line as code, or drop them.
+    line = line.expandtabs(4)
+    return "\u00a0" * (len(line) - len(line.lstrip(" "))) + line.lstrip(" ")
+
+
+def _cookie() -> str:
+    if st.session_state.get("asked"):
+        return ""
+    return unquote(st.context.cookies.get(COOKIE, ""))
+
+
+def _clean(name: str | None) -> str:
+    return " ".join("".join(letter for letter in (name or "") if letter.isprintable()).split())[:LONGEST_NAME]

@@ -1,0 +1,55 @@
+"""Flags or comments as a list of HTML: a small picture, the note, who wrote it and when; each opens its image."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, tzinfo
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+import streamlit as st
+
+from annotator.ui.access import context
+
+STYLE = """<style>
+ul.notes {list-style: none; margin: 0; padding: 0; max-height: 22rem; overflow: auto;}
+.notes:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outline-offset: 1px;}
+ul.notes li {display: flex; gap: 0.8rem; padding: 0.45rem 0; margin: 0;}
+.notes li {border-top: 1px solid light-dark(#dfe3e1, #373d3b);}
+.notes li:first-child {border-top: 0;}
+.notes img {width: 72px; height: 54px; object-fit: cover; border-radius: 6px; display: block;}
+.notes div {min-width: 0; overflow-wrap: anywhere; line-height: 1.35;}
+.notes p {margin: 0 0 0.1rem; white-space: pre-line;}
+.notes a {color: inherit;}
+.notes small {color: light-dark(#55605c, #a9b3ae); font-size: 0.82rem;}
+</style>"""
+
+
+def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | None) -> None:
+    """Show notes, as overview.flagged and comments.comments give them.
+
+    Args:
+        label: What a screen reader calls the list.
+        token: With which the browser fetches the pictures; "" for none of them.
+        zone: Of the times.
+    """
+    items = "".join(_item(row, token, zone) for row in rows)
+    st.html(f'{STYLE}<ul class="notes" tabindex="0" aria-label="{escape(label)}">{items}</ul>')
+
+
+def _item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
+    address = f"./?image={int(row['id'])}&amp;from=progress"
+    source = f"{context.base()}/api/thumb/{int(row['id'])}?token={quote(token)}"
+    picture = f'<a href="{address}" tabindex="-1"><img src="{source}" alt="" loading="lazy"></a>' if token else ""
+    about = f"{escape(row['annotator'])}, {when(row['at'], zone)}"
+    return (
+        f'<li>{picture}<div><p>{escape(row["note"])}</p><small><a href="{address}">{escape(row["image"])}</a> · '
+        f"{about}</small></div></li>"
+    )
+
+
+def when(at: float, zone: tzinfo | None) -> str:
+    """ "today 14:02", or the day and the time. at: unix seconds."""
+    time, now = (moment.astimezone(zone) for moment in (datetime.fromtimestamp(at, UTC), datetime.now(UTC)))
+    if time.date() == now.date():
+        return f"today {time:%H:%M}"
+    return f"{time.day} {time:%b %Y, %H:%M}"

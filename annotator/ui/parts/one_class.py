@@ -1,0 +1,150 @@
+"""One class on the Classes page: its colour and examples, merging it, splitting a class off, archiving it."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+import streamlit as st
+
+from annotator.errors import AnnotatorError
+from annotator.records import Class
+from annotator.shares import counted
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import cells
+from annotator.store.labels import counts as overview
+from annotator.ui.access import context
+from annotator.ui.parts import frame
+
+CANDIDATES = 24  # images to choose examples from
+EXAMPLE = 150  # pixels: two beside each other on a phone
+GREY = "#888888"
+SAME = "the same thing"
+
+
+def one_class(db: Database, by: str) -> None:
+    """Choose a class, and what to do with it."""
+    known = {class_.id: class_ for class_ in classes.in_order(db)}
+    if st.session_state.get("one_class") not in known:
+        st.session_state.pop("one_class", None)  # it was archived
+    class_id = st.selectbox("Class", list(known), format_func=lambda id_: known[id_].name, key="one_class")
+    class_ = known[class_id]
+    present, absent, unsure = overview.class_counts(db).get(class_id, (0, 0, 0))
+    st.caption(
+        frame.escaped(
+            f"{counted(present, 'image')} present, {absent:,} absent, {unsure:,} unsure. {class_.description}"
+        )
+    )
+    look, merge, split, archive = st.tabs(["Examples and color", "Merge", "Split off", "Archive"])
+    with look:
+        _look(db, by, class_)
+    with merge:
+        _merge(db, by, class_, [other for other in known.values() if other is not class_])
+    with split:
+        _split(db, by, class_)
+    with archive:
+        st.write(
+            "Nobody is asked about an archived class, and trainings and exports leave it out. Restoring it brings its "
+            "labels back."
+        )
+        if st.button(f"Archive {frame.escaped(class_.name)}", key="archive"):
+            act(lambda: class_changes.archive(db, by, [class_id]), f"{class_.name} is archived.")
+
+
+def tell(*sentences: str) -> None:
+    """Say this at the top of the page when it is drawn the next time."""
+    st.session_state.setdefault("classes_told", []).extend(sentences)
+
+
+def show_told() -> None:
+    """Say what the last action did."""
+    for text in st.session_state.pop("classes_told", []):
+        st.success(frame.escaped(text))
+
+
+def act(change: Callable[[], object], done: str) -> None:
+    """Change something and draw the page anew; what went wrong is said where the button is."""
+    try:
+        change()
+    except AnnotatorError as error:
+        frame.error(error)
+        return
+    tell(done)
+    st.rerun()
+
+
+def _look(db: Database, by: str, class_: Class) -> None:
+    candidates = list(dict.fromkeys([*class_.examples, *cells.confirmed(db, class_.id, CANDIDATES)]))
+    with st.form(f"look_{class_.id}", border=False):
+        coloured = st.checkbox("Show a color beside its name", value=bool(class_.colour), key=f"coloured_{class_.id}")
+        colour = st.color_picker("Color", class_.colour or GREY, key=f"colour_{class_.id}")
+        st.write("Examples, shown on the card of the class:")
+        if not candidates:
+            st.caption("No image has this label yet.")
+        chosen = _choose(db, class_, candidates)
+        if st.form_submit_button("Save examples and color"):
+            fields = {"colour": colour if coloured else "", "examples": chosen}
+            act(lambda: class_changes.edit(db, by, {class_.id: fields}), f"Saved examples and color of {class_.name}.")
+
+
+def _choose(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]:
+    """The images that are ticked as examples, those that were before first."""
+    records, token, chosen = images.images(db, candidates), frame.token(), []
+    row = st.container(horizontal=True)
+    for image_id in candidates:
+        with row, st.container(width=EXAMPLE, gap="small"):
+            name = records[image_id].name
+            st.html(
+                f'<img src="{context.base()}/api/thumb/{image_id}?token={escape(token)}" alt="{escape(name)}" '
+                'style="width: 100%; aspect-ratio: 1; object-fit: cover; border-radius: 6px">'
+            )
+            key = f"example_{class_.id}_{image_id}"
+            if st.checkbox(frame.escaped(name), value=image_id in class_.examples, key=key):
+                chosen.append(image_id)
+    return chosen
+
+
+def _merge(db: Database, by: str, class_: Class, others: Sequence[Class]) -> None:
+    names = {other.id: other.name for other in others}
+    if st.session_state.get("merge_into") not in names:
+        st.session_state.pop("merge_into", None)
+    into_id = st.selectbox(
+        "Into", list(names), index=None, format_func=names.__getitem__, placeholder="Choose a class", key="merge_into"
+    )
+    if into_id is None:
+        st.caption("Its labels go to the other class, its name becomes a synonym of that, and it is archived.")
+        return
+    into = names[into_id]
+    kind = f"{class_.name} is a kind of {into}"
+    means = st.radio("They are", [SAME, kind], format_func=frame.escaped, key="merge_means")
+    same = means != kind
+    preview = class_changes.preview(db, [class_.id], into_id, same)
+    counts = {"present": preview.present, "absent": preview.absent, "unsure": preview.unsure}
+    gained = ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
+    lines = [f"New answers for {into}: {gained or 'none'}."]
+    if preview.conflicts:
+        lines.append(f"{counted(preview.conflicts, 'image')} labeled absent for {into} will be present.")
+    lines.append(f"{class_.name} is archived and becomes a synonym of {into}. Undo is in the history below.")
+    for line in lines:
+        st.write(frame.escaped(line))
+    if st.button(f"Merge {frame.escaped(class_.name)} into {frame.escaped(into)}", key="merge"):
+        act(lambda: class_changes.merge(db, by, [class_.id], into_id, same=same), f"Merged {class_.name} into {into}.")
+
+
+def _split(db: Database, by: str, class_: Class) -> None:
+    st.write(frame.escaped(f"Adds a class, and a grid of the images with {class_.name} shows which of them have it."))
+    with st.form("split", border=False):
+        name = st.text_input("Name of the new class", key="split_name").strip()
+        if st.form_submit_button("Split off"):
+            try:
+                new_id, selection = class_changes.split(db, by, class_.id, name)
+            except AnnotatorError as error:
+                frame.error(error)
+            else:
+                st.session_state["split_off"] = (new_id, name, selection)
+                tell(f"Added {name}, split off from {class_.name}.")
+                st.rerun()
+    if "split_off" in st.session_state:
+        new_id, name, selection = st.session_state["split_off"]
+        frame.link("grid", f"Answer {frame.escaped(name)}", **{"class": str(new_id), "selection": selection})

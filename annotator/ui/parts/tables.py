@@ -1,0 +1,32 @@
+"""A table as HTML: screen readers read it row by row, and keys scroll it where it is wider or longer than its place."""
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+STYLE = """<style>
+.as-text {overflow: auto; max-height: 40rem; font-variant-numeric: tabular-nums;}
+.as-text:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outline-offset: 1px;}
+.as-text table {border-collapse: collapse; width: 100%; font-size: 0.9rem;}
+.as-text th, .as-text td {padding: 0.4rem 1rem 0.4rem 0; text-align: left; white-space: nowrap; font-weight: inherit;}
+.as-text tr {border-bottom: 1px solid light-dark(#dfe3e1, #373d3b);}
+.as-text thead th {position: sticky; top: 0; background: light-dark(#fcfcfb, #161817); font-weight: 600;}
+</style>"""
+
+
+def show(rows: Sequence[dict[str, str]], label: str) -> None:
+    """Show rows that all have the same columns; the first column names the row.
+
+    Args:
+        label: What a screen reader calls the table.
+    """
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in rows[0])
+    lines = []
+    for row in rows:
+        first, *others = (escape(value) for value in row.values())
+        lines.append(f'<tr><th scope="row">{first}</th>{"".join(f"<td>{value}</td>" for value in others)}</tr>')
+    st.html(
+        f'{STYLE}<div class="as-text" tabindex="0" role="region" aria-label="{escape(label)}"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+    )

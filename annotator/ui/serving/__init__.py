@@ -1,0 +1,1 @@
+"""serving: to be described."""

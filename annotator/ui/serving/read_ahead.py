@@ -1,0 +1,42 @@
+"""Reads in the background, a moment after a start, what the Gallery and the finder of images keep in memory.
+
+With a million images that takes seconds, which otherwise the first person who opens one of them would wait for. The
+solver of the time model is loaded as well: half a second of Autopilot's first action.
+"""
+
+import logging
+import threading
+from importlib import import_module
+
+from annotator.errors import AnnotatorError
+from annotator.snapshot import gallery
+from annotator.store.database.database import Database
+from annotator.ui.serving.worker_watch import HEAD_START
+
+log = logging.getLogger("annotator.ahead")
+
+
+class ReadAhead:
+    """The thread that reads."""
+
+    def __init__(self, db: Database, pause: float = HEAD_START):
+        self.db, self.pause = db, pause
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="read ahead", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Read nothing more, if reading has not begun."""
+        self._ending.set()
+        self._thread.join(0.1)
+
+    def _run(self) -> None:
+        if self._ending.wait(self.pause):
+            return
+        import_module("scipy.optimize")
+        try:
+            gallery.prepare(self.db)
+        except AnnotatorError as error:  # whoever opens the Gallery is told
+            log.warning("The images could not be read ahead. %s", error)

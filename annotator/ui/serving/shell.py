@@ -1,0 +1,29 @@
+"""The HTML file that every page begins with: Streamlit's own, told where its server is.
+
+Streamlit's script takes /grid for a folder that its server may lie in, and asks there first: two requests that are not
+found, before the one that is. `window.__streamlit` is how a host tells it.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from annotator.ui.access import context
+
+INDEX = Path(st.__file__).parent / "static" / "index.html"
+TITLE = "<title>Streamlit</title>"  # until the script of the page has given it another
+TOLD = "<title>Annotator</title><script>window.__streamlit = {BACKEND_BASE_URL: window.location.origin + '%s'}</script>"
+
+
+async def shell(request: Request) -> HTMLResponse:
+    """The answer to the address of a page."""
+    return HTMLResponse(_shell(), headers={"cache-control": "no-cache"})
+
+
+@cache
+def _shell() -> str:
+    base = context.base()  # letters, digits and . _ ~ - / only (access.py)
+    return INDEX.read_text(encoding="utf-8").replace(TITLE, TOLD % base)

@@ -1,0 +1,85 @@
+"""Connections: small answers are sent at once, and a request that is never completed is dropped.
+
+Streamlit binds its socket without naming TCP as the protocol, so asyncio leaves Nagle's algorithm on: the second half
+of a small answer then waits until the browser has acknowledged the first, 40 ms on Linux. And uvicorn waits for the
+rest of a request without limit, so a few hundred unfinished requests would take up all connections.
+"""
+
+import asyncio
+import functools
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from streamlit.web.server.starlette import starlette_server
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+PATIENCE = 20.0  # seconds for the head of a request, and for each further piece of its body
+
+
+class Patient(AutoHTTPProtocol):
+    """uvicorn's protocol with a time limit for the rest of a request."""
+
+    # Of uvicorn's two implementations, which share no declared type.
+    cycle: Any
+    transport: asyncio.Transport
+    loop: asyncio.AbstractEventLoop
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._watch_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_request()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._stop_clock()
+        super().connection_lost(error)
+
+    def _watch_request(self) -> None:
+        cycle = self.cycle
+        in_head = cycle is None or cycle.response_complete
+        in_body = cycle is not None and not in_head and cycle.more_body
+        if self.transport.get_protocol() is not self or not (in_head or in_body):
+            self._stop_clock()  # a WebSocket, or a request that has arrived in full
+            return
+        if not in_head:
+            self._stop_clock()  # a large body may be slow as long as it arrives
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(PATIENCE, self.transport.close)
+
+    def _stop_clock(self) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def set_up_connections(behind: Sequence[str] = (), own_log: bool = False) -> None:
+    """Apply both to the connections of the server that is started next.
+
+    Args:
+        behind: Addresses and networks of the proxies whose X-Forwarded headers are believed.
+        own_log: Uvicorn leaves the log as it is (logs.py).
+    """
+    # Not Streamlit's public interface: without these two names in a later version, answers are slower and unfinished
+    # requests keep their connections.
+    bind = getattr(starlette_server, "_bind_socket", None)
+    config = getattr(starlette_server, "_get_uvicorn_config_kwargs", None)
+    if bind is None or config is None or hasattr(bind, "__wrapped__"):
+        return
+
+    @functools.wraps(bind)
+    def bound(*args: object, **options: object) -> socket.socket:
+        listening = bind(*args, **options)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
+        return listening
+
+    starlette_server._bind_socket = bound
+    # uvicorn would believe every program on this machine, unless it is told otherwise.
+    forwarded: dict[str, Any] = {"proxy_headers": bool(behind), "forwarded_allow_ips": list(behind)}
+    if own_log:
+        forwarded["log_config"] = None
+    starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": Patient} | forwarded

@@ -1,0 +1,99 @@
+"""Streamlit's options. None of them is read from a file or the environment.
+
+Streamlit obeys `.streamlit/config.toml` and `secrets.toml` of the working folder (a downloaded data set, say) and of
+the home, also when they change while it runs. One line of such a file admits pages of other origins, drives the app
+without a token, or fetches fonts from the net. So no file is read, and every option that concerns security or the
+network is pinned. tests/test_streamlit_options.py fails when Streamlit adds an option that nobody has judged.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamlit import config, net_util
+from streamlit.web import bootstrap
+
+from annotator.ui.access.serving_modes import ADDRESS, HOSTS, Access
+
+PINNED: dict[str, object] = {
+    "server.address": ADDRESS,  # unset would mean every network this machine is in
+    "server.allowedHosts": list(HOSTS),
+    "server.enableCORS": True,
+    "server.corsAllowedOrigins": [],
+    "server.enableXsrfProtection": True,
+    "server.xsrfCookieSameSite": "strict",
+    "server.enableAgentApi": False,
+    "server.agentMaxSessions": 1,
+    "server.trustedUserHeaders": {},
+    "server.unsafeMetricsUserAttributes": [],
+    "server.enableStaticServing": False,
+    "server.scriptHealthCheckEnabled": False,
+    "server.baseUrlPath": "",
+    "server.customComponentBaseUrlPath": "",
+    "server.sslCertFile": "",
+    "server.sslKeyFile": "",
+    "server.headless": True,  # the browser is opened here, when the port answers
+    "server.showEmailPrompt": False,
+    "server.maxUploadSize": 0,  # nothing is uploaded by Streamlit's means (door.py refuses the address)
+    "server.maxMessageSize": 200,
+    "server.maxWidgetStateSize": 25,
+    "server.fileWatcherType": "none",
+    "server.folderWatchList": [],
+    "server.runOnSave": False,
+    "server.allowRunOnSave": False,
+    "browser.serverAddress": ADDRESS,
+    "browser.gatherUsageStats": False,
+    "client.allowedOrigins": [],  # whose frames may send messages to the page: nobody's
+    "client.showErrorLinks": False,
+    "client.toolbarMode": "minimal",
+    "global.developmentMode": False,
+    "global.e2eTest": False,
+    "global.unitTest": False,
+    "global.appTest": False,
+    "secrets.files": [],
+    "theme.fontFaces": [],
+}
+
+LOOK: dict[str, object] = {
+    "client.showSidebarNavigation": False,
+    "logger.hideWelcomeMessage": True,
+    # Grounds without a tint of their own, since colours of photos are judged on them.
+    "theme.baseRadius": "9px",
+    "theme.light.primaryColor": "#0b7265",
+    "theme.light.backgroundColor": "#fcfcfb",
+    "theme.light.secondaryBackgroundColor": "#efefed",
+    "theme.light.textColor": "#1c2221",
+    "theme.dark.primaryColor": "#4cc2ae",
+    "theme.dark.backgroundColor": "#161817",
+    "theme.dark.secondaryBackgroundColor": "#232625",
+    "theme.dark.textColor": "#e9ecea",
+}
+
+
+def options(access: Access) -> dict[str, Any]:
+    """The options for st.App.run. From now on Streamlit reads no file and no environment variable for any other."""
+    _replace(config, "get_config_files", lambda name: [])
+    # Called for a foreign origin; the first would ask a server on the net. Our address is known.
+    _replace(net_util, "get_external_ip", lambda: None)
+    _replace(net_util, "get_internal_ip", lambda: None)
+    _replace(bootstrap, "_fix_sys_path", lambda path: None)  # ours imports nothing from the script's folder
+    for name in [name for name in os.environ if name.startswith("STREAMLIT_")]:
+        del os.environ[name]
+    reached: dict[str, object] = {"server.port": access.port, "browser.serverPort": access.port}
+    if access.is_team:
+        reached |= {
+            "server.address": access.host,
+            "server.allowedHosts": [*HOSTS, urlsplit(access.origin).hostname],
+            "server.baseUrlPath": access.base.strip("/"),
+            # A login at a provider begins and ends on its site, whose redirect carries no strict cookie.
+            "server.xsrfCookieSameSite": "lax" if access.provider else "strict",
+        }
+    return PINNED | LOOK | reached
+
+
+def _replace(module: object, name: str, function: Callable[..., Any]) -> None:
+    # Not Streamlit's public interface. A version without it must not be served without this protection.
+    if not hasattr(module, name):
+        raise RuntimeError(f"This version of Streamlit has no {name}. Install the one that pyproject.toml names.")
+    setattr(module, name, function)

@@ -1,0 +1,1 @@
+"""work: to be described."""

@@ -1,0 +1,110 @@
+"""Adding folders of images from a page: a thread of the page process, which goes on whatever the page does.
+
+There is one at a time for each project. It does what `annotator init` does to an existing project (exchange/setup.py),
+so it may be stopped, killed and repeated at any moment: each batch of files is committed.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.setup import add_folder
+from annotator.roles import Right
+from annotator.store.database.database import Database
+from annotator.store.images.registration import Registered
+
+THREADS = 2  # files read at a time: people at work come first
+
+log = logging.getLogger("annotator.adding")
+
+
+class _Stopped(Exception):
+    """Somebody pressed Stop."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one folder, or address: the result of its scan, or why there is none."""
+
+    folder: Path | str
+    registered: Registered | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far it is. folder: the one being read, None while there is nothing to do; of: 0 while files are listed."""
+
+    folder: Path | str | None = None
+    done: int = 0
+    of: int = 0
+    outcomes: tuple[Outcome, ...] = field(default=())
+
+
+class Adding:
+    """Adds folders to one project; `adding` gives the one of a project."""
+
+    def __init__(self, db: Database):
+        self._db = db
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.progress = Progress()
+
+    @property
+    def is_at_work(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, folders: Sequence[Path | str]) -> None:
+        """Begin with these folders. Raises AnnotatorError while others are being added, and Forbidden to whoever is no
+        owner."""
+        self._db.require(Right.OWN)
+        with self._lock:
+            if self.is_at_work:
+                raise AnnotatorError("Another folder is being added. Wait until it is done, or stop it.")
+            self._stop.clear()
+            self.progress = Progress(folders[0] if folders else None)
+            self._thread = threading.Thread(target=self._add, args=[folders], name="adding images", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End soon; what was added stays, and adding the folder again goes on from there."""
+        self._stop.set()
+
+    def wait(self) -> None:
+        """Until all is done."""
+        if self._thread:
+            self._thread.join()
+
+    def _add(self, folders: Sequence[Path | str]) -> None:
+        for folder in folders:
+            self.progress = replace(self.progress, folder=folder, done=0, of=0)
+            outcome = self._outcome(folder)
+            self.progress = replace(self.progress, outcomes=(*self.progress.outcomes, outcome))
+            if self._stop.is_set():
+                break
+        self.progress = replace(self.progress, folder=None)
+
+    def _outcome(self, folder: Path | str) -> Outcome:
+        try:
+            return Outcome(folder, add_folder(self._db, folder, self._note, THREADS))
+        except _Stopped:
+            return Outcome(folder, error="Stopped. The images added so far stay; add the folder again to go on.")
+        except AnnotatorError as error:
+            return Outcome(folder, error=str(error))
+        except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
+            log.exception("%s could not be added", folder)
+            return Outcome(folder, error=f"{folder} could not be added: {type(error).__name__}: {error}")
+
+    def _note(self, done: int, of: int) -> None:
+        if self._stop.is_set():
+            raise _Stopped
+        self.progress = replace(self.progress, done=done, of=of)
+
+
+def adding(db: Database) -> Adding:
+    """The one of this project."""
+    return db.caches.get("adding images", "", lambda: Adding(db), 1)

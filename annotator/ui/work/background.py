@@ -1,0 +1,127 @@
+"""Long computations for pages, in threads of their own: a page shows how far one is and answers at once meanwhile.
+
+One runs at a time for each project. Its result is kept under a key, so that everybody who asks the same gets it. It
+ends by itself soon after nobody asks for it any more: a page that waits asks every second.
+"""
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from annotator.errors import AnnotatorError
+from annotator.store.database.database import Database
+
+PATIENCE, GLANCE = 0.7, 0.05  # seconds that a page waits when it has begun one, and when it asks again
+UNASKED = 10.0  # seconds after which nobody waits any more
+KEPT = 24  # results
+CHEAP = 2.0  # seconds: a computation that took less is made again whenever something has changed
+
+log = logging.getLogger("annotator.background")
+
+Note = Callable[[int, int], None]
+"""Called with (done, of)."""
+
+
+class _Unasked(Exception):
+    """Nobody waits for the result."""
+
+
+class Work:
+    """One computation.
+
+    Attributes:
+        done, of: How far it is; of: 0 until that is known.
+        result: None until it has ended well.
+        error: Why it has not, for people.
+        began_at: Unix seconds: the moment that the result is of.
+    """
+
+    def __init__(self, stamp: Hashable, before: "Work | None"):
+        self.stamp, self.before = stamp, before
+        self.done = self.of = 0
+        self.result: Any = None
+        self.error = ""
+        self.began_at, self.seconds = time.time(), 0.0
+        self.asked = time.monotonic()
+        self.ended = threading.Event()
+
+    @property
+    def share(self) -> float:
+        """How far it is, from 0 to 1."""
+        return min(1.0, self.done / self.of) if self.of else 0.0
+
+    def note(self, done: int, of: int) -> None:
+        """Say how far it is. Raises what ends it once nobody waits any more."""
+        if time.monotonic() - self.asked > UNASKED:
+            raise _Unasked
+        self.done, self.of = done, of
+
+
+class Background:
+    """The computations of one project; `background` gives it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._works: OrderedDict[Hashable, Work] = OrderedDict()
+
+    def ask(self, key: Hashable, stamp: Hashable, make: Callable[[Note], Any], *, again: bool = False) -> Work:
+        """The computation of a key, begun where there is none; waits a moment for it.
+
+        Args:
+            key: What is computed.
+            stamp: What it depends on: where that has changed, a cheap one is made again.
+            make: Called in a thread, with a function that it must call now and then.
+            again: Make it again, whatever it cost.
+        """
+        with self._lock:
+            work, patience = self._works.get(key), GLANCE
+            if work is None or self._is_over(work, stamp, again):
+                before = work if work and work.result is not None else None
+                work = self._works[key] = Work(stamp, before)
+                threading.Thread(target=self._run, args=[work, make], name="computing", daemon=True).start()
+                patience = PATIENCE
+            self._works.move_to_end(key)
+            while len(self._works) > KEPT:
+                self._works.popitem(last=False)
+        work.asked = time.monotonic()
+        work.ended.wait(patience)
+        return work
+
+    @staticmethod
+    def _is_over(work: Work, stamp: Hashable, again: bool) -> bool:
+        if not work.ended.is_set():
+            return False
+        if work.result is None and not work.error:  # nobody had waited for it
+            return True
+        return again or (work.stamp != stamp and (bool(work.error) or work.seconds < CHEAP))
+
+    def _run(self, work: Work, make: Callable[[Note], Any]) -> None:
+        try:
+            while not self._turn.acquire(timeout=0.5):
+                work.note(0, 0)
+            try:
+                work.began_at, begin = time.time(), time.monotonic()
+                result = make(work.note)
+                work.seconds = time.monotonic() - begin
+                work.result = result
+            finally:
+                self._turn.release()
+        except _Unasked:
+            pass
+        except AnnotatorError as error:
+            work.error = str(error)
+        except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
+            log.exception("a computation for a page failed")
+            work.error = f"This could not be computed: {type(error).__name__}: {error}"
+        finally:
+            work.before = None
+            work.ended.set()
+
+
+def background(db: Database) -> Background:
+    """The one of this project."""
+    return db.caches.get("background", "", Background, 1)

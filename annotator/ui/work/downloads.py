@@ -1,0 +1,92 @@
+"""Files that pages write for a download: each in a folder of a random name, offered for a while and then deleted.
+
+What a killed process has left is removed when the next one begins.
+"""
+
+import shutil
+import threading
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.exchange.exports.destination import OF_A_DOWNLOAD
+from annotator.store.database.database import Database
+from annotator.store.database.project_identity import make_room
+from annotator.store.disk.durable import make_folder
+
+KEPT_SECONDS = 3600.0  # that a file is offered
+KEPT_MOST = 8  # files
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A file that can be downloaded. bytes: its size; expires_at: unix seconds."""
+
+    id: str
+    path: Path
+    media_type: str
+    bytes: int
+    expires_at: float
+
+
+class Downloads:
+    """The files of one project; `downloads` gives them."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._offered: dict[str, Offered] = {}
+        self._sweep()
+
+    def new_folder(self) -> Path:
+        """A folder to write in; `offer` a file in it, or `remove` it by its name. Raises ProjectMoved, OSError."""
+        make_room(self._folder)
+        folder = self._folder / uuid.uuid4().hex
+        make_folder(folder, 0o700)
+        return folder
+
+    def offer(self, path: Path, media_type: str) -> Offered:
+        """Offer a file that lies directly in such a folder; the oldest of too many is deleted."""
+        name, expires_at = path.parent.name, time.time() + KEPT_SECONDS
+        offered = Offered(name, path, media_type, path.stat().st_size, expires_at)
+        with self._lock:
+            self._offered[name] = offered
+            too_many = list(self._offered)[:-KEPT_MOST]
+        for old in too_many:
+            self.remove(old)
+        timer = threading.Timer(KEPT_SECONDS, self.remove, [name])
+        timer.daemon = True
+        timer.start()
+        return offered
+
+    def find(self, name: str) -> Offered | None:
+        """The file of that folder, unless it has expired."""
+        offered = self._offered.get(name)
+        if offered and offered.expires_at <= time.time():
+            self.remove(name)
+            return None
+        return offered
+
+    def remove(self, name: str) -> None:
+        """Delete a folder and offer its file no more."""
+        with self._lock:
+            self._offered.pop(name, None)
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def stop(self) -> None:
+        """For the end of the app: nothing is offered any more."""
+        for name in list(self._offered):
+            self.remove(name)
+
+    def _sweep(self) -> None:
+        with suppress(OSError):
+            for folder in list(self._folder.iterdir()):
+                if OF_A_DOWNLOAD.fullmatch(folder.name):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def downloads(db: Database) -> Downloads:
+    """Those of this project."""
+    return db.caches.get("downloads", "", lambda: Downloads(db.paths.downloads), 1)

@@ -1,0 +1,268 @@
+"""Importing from a page: one thread of the page process reads a source, keeps what it would change until somebody
+decides, and stores it.
+
+There is one at a time for each project, whoever asks; what it does is the same for all pages, so a page that is opened
+again comes back to it. The thread does what `annotator import` and `annotator predictions` do (exchange/imports,
+exchange/predictions): until the moment in which all is stored nothing is changed, so cancelling it, or killing the
+server, leaves the project as it was.
+"""
+
+import logging
+import queue
+import re
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.imports import importing as labels
+from annotator.exchange.imports import in_words
+from annotator.exchange.predictions import outside_predictions as predictions
+from annotator.exchange.sources.landing import forget
+from annotator.roles import Right
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.pictures.files import unescaped
+from annotator.store.runs.prediction_sources import Source
+from annotator.ui.work.uploads import uploads
+
+IDLE, READING, READY, STORING = "", "reading", "ready", "storing"
+DONE, CANCELLED, FAILED = "done", "cancelled", "failed"
+
+Plan = labels.Plan | predictions.Plan
+Choices = labels.Choices | predictions.Choices
+
+_OPTION = re.compile(r" \(--[a-z][^)]*\)")
+
+log = logging.getLogger("annotator.importing")
+
+
+class _CancelledError(Exception):
+    """Somebody pressed Cancel. The message says what stays, "" where nothing does."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What somebody asks for.
+
+    Attributes:
+        name: Of the source, for people.
+        source: A path or an address.
+        upload: The folder of an uploaded file, None for another source.
+        choices: labels.Choices, or predictions.Choices.
+        called: What the predictions are called, "" for labels and images.
+    """
+
+    by: str
+    name: str
+    source: str
+    choices: Choices
+    upload: Path | None = None
+    called: str = ""
+
+    @property
+    def is_predictions(self) -> bool:
+        return isinstance(self.choices, predictions.Choices)
+
+
+@dataclass(frozen=True)
+class State:
+    """How far it is.
+
+    Attributes:
+        what, done, of: While it reads or stores; of 0: not known.
+        plan: When it is ready: with `format`, `why`, `said`, and `preview` or `found`; only to be read.
+        result: When it is done: importing.Done or prediction_sources.Source.
+        said: When it was cancelled: what stays, "" where nothing does.
+        error: Why it failed, or why the newest choice cannot be used.
+        refused: That choice.
+    """
+
+    stage: str = IDLE
+    order: Order | None = None
+    since: float = 0.0
+    what: str = ""
+    done: int = 0
+    of: int = 0
+    plan: Plan | None = None
+    result: labels.Done | Source | None = None
+    said: str = ""
+    error: str = ""
+    refused: Choices | None = None
+
+    @property
+    def is_at_work(self) -> bool:
+        return self.stage in (READING, STORING)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody else can begin: at work, or waiting for a decision."""
+        return self.is_at_work or self.stage == READY
+
+
+class Importing:
+    """The import of one project; `importing` gives the one of a project."""
+
+    def __init__(self, db: Database):
+        self._db = db
+        self._lock = threading.Lock()
+        self._cancel = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._decisions: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.state = State()
+
+    def start(self, order: Order) -> None:
+        """Read the source. Raises AnnotatorError while another import is open, saying whose, and Forbidden to
+        whoever is no owner."""
+        self._db.require(Right.OWN)
+        with self._lock:
+            self._refuse(order.by)
+            self._cancel, self._decisions = threading.Event(), queue.SimpleQueue()
+            self.state = State(READING, order, time.time())
+            self._thread = threading.Thread(target=self._run, args=[order], name="importing", daemon=True)
+            self._thread.start()
+
+    def choose(self, choices: Choices) -> None:
+        """Work out the preview anew by other choices."""
+        self._decide(choices, READING)
+
+    def store(self) -> None:
+        """Carry out what the preview says."""
+        self._decide(True, STORING)
+
+    def cancel(self) -> None:
+        """End it: nothing is changed. Too late when it is stored."""
+        self._cancel.set()
+        self._decide(None, READING)
+
+    def dismiss(self) -> None:
+        """What became of the last one was read."""
+        with self._lock:
+            if not self.state.is_open:
+                self.state = State()
+
+    def wait(self) -> None:
+        """Until it needs a decision, or is over."""
+        while self.state.is_at_work and self._thread and self._thread.is_alive():
+            self._thread.join(0.02)
+
+    def end(self) -> None:
+        """With the server: what is not stored is dropped."""
+        self.cancel()
+        if self._thread:
+            self._thread.join(1.0)
+
+    def _refuse(self, by: str) -> None:
+        state = self.state
+        if not (state.is_open and state.order):
+            return
+        who = "You have" if state.order.by == by else f"{state.order.by} has"
+        what = "is being imported" if state.is_at_work else "waits for a decision"
+        raise AnnotatorError(
+            f"{who} begun another import: {state.order.name} {what}. One can be open at a time; wait, or cancel it."
+        )
+
+    def _decide(self, decision: Any, stage: str) -> None:
+        with self._lock:
+            if self.state.stage == READY:
+                self.state = replace(self.state, stage=stage, what="", done=0, of=0, error="")
+                self._decisions.put(decision)
+
+    def _run(self, order: Order) -> None:
+        try:
+            with self._opened(order) as plan:
+                try:
+                    self._settle(order, plan)
+                except _CancelledError:
+                    raise _CancelledError(_kept(order, plan)) from None
+        except _CancelledError as cancelled:
+            self._end(State(CANCELLED, order, time.time(), said=str(cancelled)))
+        except AnnotatorError as error:
+            self._end(State(FAILED, order, time.time(), error=for_page(str(error), order)))
+        except Exception as error:  # a thread has nobody to raise to: the page shows it, the server's log has all of it
+            log.exception("%s could not be imported", order.source)
+            text = f"{order.name} could not be imported: {type(error).__name__}: {error}"
+            self._end(State(FAILED, order, time.time(), error=for_page(text, order)))
+        finally:
+            if order.upload and self.state.stage != DONE:
+                known = [Path(unescaped(folder.path)) for folder in images.folders(self._db)]
+                forget(self._db.paths.project, order.source, known)
+
+    def _settle(self, order: Order, plan: Plan) -> None:
+        """Wait for decisions until it is stored or dropped."""
+        error, refused = "", None
+        while True:
+            self._end(State(READY, order, self.state.since, plan=plan, error=error, refused=refused))
+            decision = self._decisions.get()
+            if decision is None or self._cancel.is_set():
+                raise _CancelledError
+            if decision is True:
+                result = self._stored(order, plan)
+                if order.upload:
+                    uploads(self._db).remove(order.by)
+                self._end(State(DONE, order, time.time(), result=result))
+                return
+            try:
+                if isinstance(plan, labels.Plan):
+                    plan.choose(decision, self._note)
+                else:
+                    plan.choose(decision)
+                order, error, refused = replace(order, choices=decision), "", None
+            except AnnotatorError as problem:
+                error, refused = for_page(str(problem), order), decision
+
+    def _stored(self, order: Order, plan: Plan) -> labels.Done | Source:
+        try:
+            return plan.apply(self._note) if isinstance(plan, labels.Plan) else plan.apply(self._counted)
+        except _CancelledError:
+            if isinstance(plan, labels.Plan) and plan.is_stored:
+                raise AnnotatorError(
+                    f"{order.name} was imported before it could be cancelled. Undo it in the history below."
+                ) from None
+            raise
+
+    @contextmanager
+    def _opened(self, order: Order) -> Generator[Plan]:
+        if isinstance(order.choices, predictions.Choices):
+            path = Path(order.source)
+            with predictions.prepare(self._db, path, order.called, order.choices, order.by, self._counted) as plan:
+                yield plan
+        else:
+            project = self._db.paths.project
+            with labels.prepare(project, order.source, order.choices, order.by, self._note, order.name) as plan:
+                yield plan
+
+    def _note(self, what: str, done: int, of: int) -> None:
+        if self._cancel.is_set():
+            raise _CancelledError
+        self.state = replace(self.state, what=what, done=done, of=of)
+
+    def _counted(self, done: int) -> None:
+        self._note("Reading" if self.state.stage == READING else "Storing", done, 0)
+
+    def _end(self, state: State) -> None:
+        with self._lock:
+            self.state = state
+
+
+def importing(db: Database) -> Importing:
+    """The one of this project."""
+    return db.caches.get("importing", "", lambda: Importing(db), 1)
+
+
+def _kept(order: Order, plan: Plan) -> str:
+    """What stays of an import that is dropped; what was unpacked of an upload does not."""
+    if isinstance(plan, labels.Plan) and plan.kept and not order.upload:
+        return in_words.unchanged_in_words(plan)
+    return ""
+
+
+def for_page(text: str, order: Order) -> str:
+    """A sentence about a source without what only the command line has, an option in brackets, and without the place of
+    an uploaded file, which nobody knows."""
+    text = _OPTION.sub("", text)
+    return text.replace(f"{order.upload}/", "") if order.upload else text

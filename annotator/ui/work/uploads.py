@@ -1,0 +1,143 @@
+"""Files that a browser sends to be imported: streamed into the project's folder, and removed once they are.
+
+    <project>/uploads/<random>/<name>    a folder a person; nobody but the project's owner may read it
+
+They stay through reloads of the page, and are removed when they were imported, by a button, after a day, and at the
+next start of the server.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.exchange.files.safe_names import safe_name
+from annotator.exchange.sources.landing import RESERVE, size_in_words
+from annotator.store.database.database import Database
+
+FOLDER = "uploads"
+LARGEST = 4_000_000_000  # bytes of one file
+MOST = 20  # files of one person
+KEPT_SECONDS = 24 * 3600.0
+_PART = ".part"
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}")
+
+
+@dataclass(frozen=True)
+class Upload:
+    """The files of one person that are ready to be imported: names and bytes, in the order of names."""
+
+    folder: Path
+    files: tuple[tuple[str, int], ...]
+
+
+class Incoming:
+    """One file while it arrives."""
+
+    def __init__(self, target: Path):
+        self._target, self._part = target, target.with_name(f"{secrets.token_hex(4)}{_PART}")
+        self._file = os.fdopen(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        self._room = shutil.disk_usage(target.parent).free - RESERVE
+        self.bytes = 0
+
+    def write(self, data: bytes) -> None:
+        """Raises AnnotatorError for a file that is too large, DiskFull."""
+        self.bytes += len(data)
+        if self.bytes > LARGEST:
+            raise AnnotatorError(too_large(self._target.name))
+        if self.bytes > self._room:
+            raise DiskFull(f"{self._target.name} does not fit on the disk of the project beside what is kept free.")
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise DiskFull(f"{self._target.name} cannot be stored: {error.strerror or error}.") from error
+
+    def finish(self) -> str:
+        """The file is there as a whole; returns its name."""
+        self._file.close()
+        self._part.replace(self._target)
+        return self._target.name
+
+    def drop(self) -> None:
+        """Nothing of it stays."""
+        self._file.close()
+        self._part.unlink(missing_ok=True)
+
+
+class Uploads:
+    """What people have sent to one project; `uploads` gives the one of a project."""
+
+    def __init__(self, db: Database):
+        self._root = db.paths.project / FOLDER
+        self._lock = threading.Lock()
+        self._folders: dict[str, tuple[Path, float]] = {}  # person -> folder, and when it was made
+
+    def begin(self, by: str, name: str) -> Incoming:
+        """Take a file of this name from a person; one of the same name is replaced when it has arrived.
+
+        Raises:
+            AnnotatorError: For too many.
+        """
+        with self._lock:
+            self._forget_old()
+            folder = self._folders.get(by, (None, 0.0))[0]
+            if folder is None or not folder.is_dir():
+                folder = self._root / secrets.token_hex(8)
+                folder.mkdir(mode=0o700, parents=True)
+                self._folders[by] = (folder, time.time())
+        if len(list(folder.iterdir())) >= MOST:
+            raise AnnotatorError(f"{MOST} files are uploaded already. Remove them first, or pack all into one .zip.")
+        return Incoming(folder / stored_name(name))
+
+    def of(self, by: str) -> Upload | None:
+        """The files of a person, None without any."""
+        folder = self._folders.get(by, (None, 0.0))[0]
+        if folder is None or not folder.is_dir():
+            return None
+        files = sorted((path.name, path.stat().st_size) for path in folder.iterdir() if path.suffix != _PART)
+        return Upload(folder, tuple(files)) if files else None
+
+    def remove(self, by: str) -> None:
+        """Remove the files of a person."""
+        with self._lock:
+            folder, _ = self._folders.pop(by, (None, 0.0))
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _forget_old(self) -> None:
+        for by, (folder, made) in list(self._folders.items()):
+            if time.time() - made > KEPT_SECONDS:
+                del self._folders[by]
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def uploads(db: Database) -> Uploads:
+    """The ones of this project."""
+    return db.caches.get("uploads", "", lambda: Uploads(db), 1)
+
+
+def sweep(db: Database) -> None:
+    """Remove what an earlier server has left."""
+    shutil.rmtree(db.paths.project / FOLDER, ignore_errors=True)
+
+
+def stored_name(name: str) -> str:
+    """A name that every system allows, with the ending that the file has; never a path or a hidden file."""
+    base = re.split(r"[/\\]", name)[-1]
+    stem, ending = base, ""
+    if (match := _ENDING.fullmatch(Path(base).suffix)) and Path(base).stem:
+        stem, ending = base[: -len(match[0])], match[0]
+    return f"{safe_name(stem)}{ending}"
+
+
+def too_large(name: str) -> str:
+    """What is said of a file that is too large."""
+    return (
+        f"{name} is larger than {size_in_words(LARGEST)}, the most that a browser may send. Put it on the machine that "
+        "runs Annotator and give its path."
+    )

@@ -1,0 +1,1 @@
+"""duties: to be described."""

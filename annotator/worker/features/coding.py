@@ -1,0 +1,95 @@
+"""From the regions of images to the codes that are kept of them: settling the axes, and writing shards.
+
+The first images of a project keep their regions. Once there are enough to learn axes from, the axes are settled for
+good, every further shard is written with codes, and the regions of those before are replaced by codes (`code_regions`),
+a tenth of their size.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from annotator.store.features.basis import StoredBasis, basis_name, publish_basis
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.shards import Coded, write_shard
+from models.ensemble.basis import Basis
+from models.ensemble.regions import SAMPLE, RegionCodes, encode, learn_basis
+from models.rows import Rows
+
+
+def settle_basis(cache: FeatureCache) -> StoredBasis | None:
+    """The basis of the cache's folder, learned now where there is none yet; None while there are fewer than SAMPLE
+    images to learn from. Raises DiskFull, ValueError for regions that are not finite."""
+    if cache.basis is None and len(cache) >= SAMPLE:
+        publish_basis(cache.folder, stored(learn_basis(cache.features, cache.regions)))
+        cache.refresh()
+    elif cache.basis is not None and basis_name(cache.folder) is None:
+        publish_basis(cache.folder, cache.basis)  # its file is gone or damaged: no code could be read without it
+    return cache.basis
+
+
+def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray) -> None:
+    """Add a shard of images of the project to the cache's folder, with codes as soon as there is a basis, and read it.
+
+    image_ids (n,), features (n, D), regions (n, R, D) as the network gave them. Raises DiskFull.
+    """
+    basis = settle_basis(cache)
+    if basis is not None and len(basis.centre) != features.shape[1]:
+        basis = None  # it is of an older network, like the features before: the cache drops both
+    contents = cache.contents.of(image_ids)
+    kept = regions if basis is None else coded(basis, regions)
+    cache.refresh(write_shard(cache.folder, image_ids, contents, features, kept))
+
+
+def coded(basis: StoredBasis, regions: Rows, tell: Callable[[], None] = lambda: None) -> Coded:
+    """Codes of regions (n, R, D); tell is called every few dozen images. Needs nothing of the project."""
+    codes = encode(as_basis(basis), regions, tell)
+    return Coded(codes.codes.numpy(), codes.lengths[..., 0].half().numpy(), basis.name)
+
+
+def code_regions(cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> None:
+    """Replace the regions of the cache's images by codes, shard by shard; nothing to do where that is done.
+
+    A shard with codes is written before the one with regions is deleted, so a kill loses nothing. Raises DiskFull.
+    """
+    basis = settle_basis(cache)
+    if basis is None:
+        return
+    for part in cache.uncoded():
+        image_ids, contents, features, regions = cache.of_part(part)
+        cache.replace(part, write_shard(cache.folder, image_ids, contents, features[:], coded(basis, regions, tell)))
+    cache.drop_regions()
+
+
+class StoredRegions:
+    """The region codes of a cache's images, read by rows from the disk (models.ensemble.regions.Regions).
+
+    Attributes:
+        codes, lengths: Rows (N, R, K) int8 and (N, R) float16.
+    """
+
+    def __init__(self, cache: FeatureCache, basis: StoredBasis):
+        self.basis = as_basis(basis)
+        self.codes, self.lengths = cache.codes, cache.lengths
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice | np.ndarray) -> RegionCodes:
+        return as_codes(self.basis, self.codes[rows], self.lengths[rows])
+
+
+def as_codes(basis: Basis, codes: np.ndarray, lengths: np.ndarray) -> RegionCodes:
+    """Codes (n, R, K) and lengths (n, R) as a model takes them."""
+    return RegionCodes(basis, torch.from_numpy(codes), torch.from_numpy(lengths).float()[..., None])
+
+
+def stored(basis: Basis) -> StoredBasis:
+    """As arrays."""
+    return StoredBasis(basis.centre.numpy(), basis.axes.numpy(), basis.scales.numpy())
+
+
+def as_basis(basis: StoredBasis) -> Basis:
+    """As tensors."""
+    return Basis(*(torch.from_numpy(np.array(array)) for array in (basis.centre, basis.axes, basis.scales)))

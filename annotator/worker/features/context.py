@@ -1,0 +1,70 @@
+"""State shared by the worker's duties: the store, the features, the network, the heartbeat and the request to stop."""
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from annotator.settings import HEARTBEAT_SECONDS
+from annotator.store.database import heartbeat
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache, open_features
+from annotator.store.networks import configuration
+from annotator.worker.features.backbone import backbone_of
+
+if TYPE_CHECKING:
+    from models.backbones.networks import Backbone
+
+
+class Stopped(Exception):
+    """The worker was asked to end."""
+
+
+class Context:
+    """Shared by all duties of a worker. cache: features of the current backbone, None until `features` is called."""
+
+    def __init__(self, db: Database):
+        self.db = db
+        self.cache: FeatureCache | None = None
+        self.stop = threading.Event()
+        self._network: tuple[str, Backbone] | None = None  # loaded when first needed: importing torch takes seconds
+        self._beaten_at = 0.0
+        self._state: tuple = ()
+
+    def say(self, state: str, done: int = 0, of: int = 0) -> None:
+        """Write the heartbeat: at once when the state is new, otherwise once in HEARTBEAT_SECONDS."""
+        seconds = time.monotonic()
+        if (state, of) != self._state or seconds - self._beaten_at >= HEARTBEAT_SECONDS or done == of:
+            heartbeat.beat(self.db, state, done, of)
+            self._beaten_at, self._state = seconds, (state, of)
+
+    def check_stop(self) -> None:
+        """Raises Stopped when the worker was asked to end."""
+        if self.stop.is_set():
+            raise Stopped
+
+    def backbone_name(self) -> str:
+        """The network of the next run; it can change at any time."""
+        return configuration.backbone(self.db)
+
+    def has_backbone(self) -> bool:
+        """Whether a network is loaded already."""
+        return self._network is not None
+
+    def backbone(self) -> "Backbone":
+        """The network of the next run. Raises AnnotatorError when its weights cannot be had."""
+        name = self.backbone_name()
+        if self._network is None or self._network[0] != name:
+            self.say("loading the network")
+            self._network = (name, backbone_of(self.db, name))
+        return self._network[1]
+
+    def features(self) -> FeatureCache:
+        """The features of the current backbone that exist so far."""
+        name = self.backbone_name()
+        if self.cache is None or self.cache.folder != self.db.paths.features(name):
+            self.cache = open_features(self.db, name)
+        return self.cache
+
+    def forget(self) -> None:
+        """Free the network and the features."""
+        self._network, self.cache = None, None

@@ -1,0 +1,281 @@
+"""From image files to features, as fast as the machine's cores allow.
+
+Every worker thread takes a batch all the way: decode, squash, forward. Pillow
+and torch both let go of Python's lock while they work, so the threads run side
+by side, each on its own core, and there is nothing to hand over and nobody to
+wait for. That beats one forward pass spread over all cores with decoders beside
+it: the pass would wait, layer by layer, for the core a decoder has taken.
+
+A GPU wants many images at once: threads decode a few each, ahead of it; one more
+puts as many as it takes into its memory while it embeds those before.
+"""
+
+import contextlib
+import io
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from annotator.cluster.connection import cores
+from annotator.errors import AnnotatorError, NotAsked
+from annotator.store.locations.location import Reading, Source, reading
+from annotator.store.locations.objects import NOT_NOW
+from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb
+from annotator.store.pictures.files import content_of
+from models.backbones.batches import settle_batch
+
+if TYPE_CHECKING:
+    from models.backbones.networks import Backbone
+
+BATCH = 8  # images a thread takes at a time; small, so that a request to stop is heard soon
+DECODED_AHEAD = 2  # batches of a GPU that wait in memory
+UNDER_WAY = 3  # and that are put into its memory, embedded, or handed over
+WORTH_TRYING = 1000  # images for which a GPU is asked first how many it takes at once
+PARTS = 8  # at least so many batches of a GPU, where there are as many images: decoding goes on beside it
+MOST_WORKERS = 8  # beyond that, threads wait for Python's global lock
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """One batch of embedded images; the numbers are places in the list of paths given to embed()."""
+
+    indices: list[int]  # n of them
+    features: np.ndarray  # (n, D) float32, one row for each of `indices`
+    regions: np.ndarray | None  # (n, 9, D) float16, if asked for; see Backbone.features_and_regions
+    failures: list[tuple[int, str]]  # (place, one sentence that says why), of files that could not be read
+    facts: list[tuple[int, ImageFacts]]  # (place, size and time) of what was read at addresses
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A batch as the network takes it."""
+
+    indices: list[int]  # n of them
+    pixels: torch.Tensor  # (n, 3, S, S) uint8
+    failures: list[tuple[int, str]]  # as of Embedded
+    facts: list[tuple[int, ImageFacts]]
+
+
+def embed(
+    paths: Sequence[Source],
+    backbone: "Backbone",
+    *,
+    regions: bool = False,
+    batch: int | None = None,
+    workers: int | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    contents: Sequence[str] | None = None,
+    leave_out: Callable[[Source], bool] = lambda path: False,
+) -> Iterator[Embedded]:
+    """The features of image files, batch by batch, in the order of the paths.
+
+    Args:
+        regions: Whether features of the regions of each image are wanted too: no slower, but ten times the memory.
+        batch: Paths a batch; the last may be shorter. None: BATCH, on a GPU as many as it takes.
+        workers: Batches in the making at once; None: one a core, at most MOST_WORKERS.
+        should_stop: Asked before each batch is begun; once it says True, nothing new is begun, and the iterator ends
+            after the batches that are already in the making.
+        contents: The sha256 that each file should have; one with another content is a failure. None: not looked at.
+            What lies at an address always is.
+        leave_out: Asked of each path when its batch is next: True makes it a failure without a try.
+
+    A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the
+    network at the size it wants, read at reduced scale where the format can do that.
+    """
+
+    def begin(place: int) -> Reading:
+        if leave_out(paths[place]):
+            return _not_tried
+        read = reading(paths[place])
+        return partial(_checked, read, contents[place]) if contents else read
+
+    with embedding_threads(workers) as pool:
+        yield from embed_places(
+            len(paths), begin, backbone, pool, regions=regions, batch=batch, should_stop=should_stop
+        )
+
+
+def embed_places(
+    count: int,
+    begin: Callable[[int], Reading],
+    backbone: "Backbone",
+    pool: "Threads",
+    *,
+    regions: bool,
+    batch: int | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Iterator[Embedded]:
+    """The features of images 0 .. count - 1 in batches, as `embed` gives them.
+
+    Args:
+        begin: Place -> what gives its file (read_batch); asked when its batch is next, so that what lies at addresses
+            is read while batches before it are embedded.
+        pool: May be used by several such iterators at once.
+    """
+    stopped = should_stop or (lambda: False)
+    if backbone.on_gpu:
+        if count >= WORTH_TRYING:
+            settle_batch(backbone)
+        batch = batch or min(backbone.chunk, max(BATCH, count // PARTS))
+        yield from _embed_many_at_once(count, begin, backbone, pool, regions, batch, stopped)
+        return
+    batch = batch or BATCH
+    starts = iter(range(0, count, batch))
+    pending: deque[Future[Embedded]] = deque()
+    try:
+        while True:
+            # One batch ahead for each thread: none stands idle while the caller keeps what it got.
+            while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
+                places = range(start, min(start + batch, count))
+                readings = [begin(place) for place in places]  # at addresses: all of them at once
+                pending.append(pool.submit(_embed_batch, readings, places, backbone, regions))
+            if not pending:
+                return
+            yield pending.popleft().result()
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _embed_many_at_once(
+    count: int,
+    begin: Callable[[int], Reading],
+    backbone: "Backbone",
+    pool: "Threads",
+    regions: bool,
+    batch: int,
+    stopped: Callable[[], bool],
+) -> Iterator[Embedded]:
+    """The same for a GPU, with so many images at once."""
+    few = min(BATCH, batch)
+    starts = deque(range(0, count, few))
+    decoding: deque[Future[Decoded]] = deque()
+    pending: deque[Future[Embedded]] = deque()
+
+    def next_batch() -> list[Future[Decoded]]:
+        if stopped():
+            starts.clear()
+            while decoding and decoding[-1].cancel():
+                decoding.pop()
+        while starts and len(decoding) * few < DECODED_AHEAD * batch + pool.size * few:
+            start = starts.popleft()
+            places = range(start, min(start + few, count))
+            decoding.append(pool.submit(read_batch, [begin(place) for place in places], places, backbone))
+        return [decoding.popleft() for _ in range(min(len(decoding), max(1, batch // few)))]
+
+    with ThreadPoolExecutor(1, "upload") as uploading, ThreadPoolExecutor(1, "forward") as forwarding:
+        try:
+            while True:
+                while len(pending) < UNDER_WAY and (parts := next_batch()):
+                    uploaded = uploading.submit(_uploaded, parts, backbone)
+                    pending.append(forwarding.submit(_embed_uploaded, uploaded, backbone, regions))
+                if not pending:
+                    return
+                yield pending.popleft().result()
+        finally:
+            for future in (*decoding, *pending):
+                future.cancel()
+
+
+def _uploaded(parts: Sequence[Future[Decoded]], backbone: "Backbone") -> Decoded:
+    few = [part.result() for part in parts]
+    return Decoded(
+        list(chain.from_iterable(part.indices for part in few)),
+        backbone.upload(torch.cat([part.pixels for part in few])),
+        list(chain.from_iterable(part.failures for part in few)),
+        list(chain.from_iterable(part.facts for part in few)),
+    )
+
+
+def _embed_uploaded(uploaded: Future[Decoded], backbone: "Backbone", regions: bool) -> Embedded:
+    return _embedded(uploaded.result(), backbone, regions)
+
+
+class Threads(ThreadPoolExecutor):
+    """A thread pool that knows how many threads it has."""
+
+    def __init__(self, size: int, torch_threads: int):
+        super().__init__(size, "embed", initializer=torch.set_num_threads, initargs=(torch_threads,))
+        self.size = size
+
+
+@contextlib.contextmanager
+def embedding_threads(workers: int | None = None, shared: int | None = None) -> Iterator[Threads]:
+    """Threads that share the cores out among them, each with its own part for torch.
+
+    Args:
+        workers: How many; None: one a core, at most MOST_WORKERS.
+        shared: Cores that are shared out; None: all that this process may run on.
+
+    Within, torch gives new threads of this process fewer threads of its own; at the end that is set back.
+    """
+    shared = shared or cores()
+    workers = workers or max(1, min(shared, MOST_WORKERS))
+    before = torch.get_num_threads()
+    try:
+        with Threads(workers, max(1, shared // workers)) as pool:
+            yield pool
+    finally:
+        torch.set_num_threads(before)
+
+
+def _embed_batch(readings: Sequence[Reading], places: range, backbone: "Backbone", regions: bool) -> Embedded:
+    return _embedded(read_batch(readings, places, backbone), backbone, regions)
+
+
+def _embedded(batch: Decoded, backbone: "Backbone", regions: bool) -> Embedded:
+    features, of_regions = forward(batch.pixels, backbone, regions)
+    return Embedded(batch.indices, features, of_regions, batch.failures, batch.facts)
+
+
+def read_batch(readings: Iterable[Reading], places: Iterable[int], backbone: "Backbone") -> Decoded:
+    """Decode one batch.
+
+    Args:
+        readings: Of each place what gives its file; a BadImage, AnnotatorError or OSError that it raises is a failure.
+    """
+    least = backbone.input_size
+    indices, images, failures, facts = [], [], [], []
+    for place, read in zip(places, readings, strict=True):
+        try:
+            source = read()
+            if not isinstance(source, Path):
+                facts.append((place, check_image(source)))
+            images.append(backbone.preprocess(open_rgb(source, at_least=(least, least))))
+            indices.append(place)
+        except (BadImage, AnnotatorError, OSError) as error:
+            failures.append((place, str(error)))
+    if images:
+        # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.
+        pixels = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
+    else:
+        pixels = torch.zeros(0, 3, least, least, dtype=torch.uint8)
+    return Decoded(indices, pixels, failures, facts)
+
+
+def _not_tried() -> Path:
+    raise NotAsked(f"{NOT_NOW}: its address does not answer, and is asked again soon.")
+
+
+def _checked(read: Reading, sha256: str) -> Path | io.BytesIO:
+    source = read()
+    if isinstance(source, Path) and content_of(source) != sha256:
+        raise BadImage("the file holds another picture than when it was registered: run annotator init again")
+    return source
+
+
+def forward(images: torch.Tensor, backbone: "Backbone", regions: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """Features (n, D) float32 of images (n, 3, S, S) uint8, and, if asked, those of their regions (n, R, D) float16."""
+    if not regions:
+        return backbone.features(images).numpy(), None
+    features, of_regions = backbone.features_and_regions(images)
+    # Half precision ends at 65504; what is beyond would become infinite.
+    return features.numpy(), of_regions.clamp(-65504, 65504).half().numpy()

@@ -1,0 +1,86 @@
+"""The codes of all images, as updates use them (models/ensemble/incremental_update.py): made once, extended as images
+come, and kept beside the features for the next worker (store/features/image_codes.py).
+
+The axes are settled by the first SAMPLE images. While there are fewer, they are learned again, and all images are coded
+again, whenever their number has doubled, and nothing is kept.
+"""
+
+import logging
+from functools import partial
+
+import numpy as np
+import torch
+
+from annotator.errors import DiskFull
+from annotator.store.database.arrays import scratch_array
+from annotator.store.features.cache import FeatureCache
+from annotator.store.features.image_codes import read_codes, save_codes
+from annotator.store.features.rows import Rows
+from annotator.worker.features.coding import as_basis, stored
+from models.ensemble.incremental_update import ROWS, SAMPLE, ImageCodes, encode, learn_basis
+
+NEW = 0.05  # share of the images whose codes are not kept yet, above which all are written again
+
+log = logging.getLogger("annotator.worker")
+
+
+class KeptImageCodes:
+    """Each updater has one instance; what it holds in memory is a cache."""
+
+    def __init__(self):
+        self._folder = None
+        self._codes: ImageCodes | None = None
+        self._image_ids, self._learned_from, self._kept = np.zeros(0, np.int64), 0, 0
+
+    def of(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> ImageCodes:
+        """The codes of images.
+
+        Args:
+            features, image_ids: (N, D) and (N,), of the cache as it was at one moment.
+        """
+        if self._codes is None or self._folder != cache.folder or not self._begins(image_ids):
+            self._folder, self._codes = cache.folder, None
+            self._read(cache, features, image_ids)
+        images, empty = len(features), partial(scratch_array, cache.folder)
+        doubled = self._learned_from < SAMPLE and images >= 2 * self._learned_from
+        if self._codes is None or doubled:
+            self._codes = encode(learn_basis(features), features, 0, empty)
+            self._learned_from, self._kept = images, 0
+        elif len(self._codes) < images:
+            self._codes = self._codes.joined(encode(self._codes.basis, features, len(self._codes), empty), empty)
+        self._image_ids = image_ids
+        if self._learned_from >= SAMPLE and images - self._kept > NEW * images:
+            self._keep(cache, features, image_ids, self._codes)
+        return self._codes
+
+    def _begins(self, image_ids: np.ndarray) -> bool:
+        """Whether these images begin with those that have codes: a shard may have been taken away since."""
+        return np.array_equal(image_ids[: len(self._image_ids)], self._image_ids)
+
+    def _read(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> None:
+        """Take the codes that are kept, and make those of images that are new since; nothing where most are new."""
+        kept = read_codes(cache.folder)
+        if kept is None or len(kept.basis.centre) != features.shape[1]:
+            return
+        rows = kept.rows_of(image_ids, *features.shards())
+        missing = np.flatnonzero(rows < 0)
+        if 2 * len(missing) > len(rows):
+            return
+        basis, codes = as_basis(kept.basis), kept.codes
+        if len(missing) or not np.array_equal(rows, np.arange(len(codes))):
+            codes = scratch_array(cache.folder, (len(rows), codes.shape[1]), np.int8)
+            for start in range(0, len(rows), ROWS):
+                block = rows[start : start + ROWS]
+                codes[start : start + ROWS] = kept.codes[block]  # -1: any, made below
+            for start in range(0, len(missing), ROWS):
+                block = missing[start : start + ROWS]
+                codes[block] = encode(basis, features[block]).steps.numpy()
+        self._codes = ImageCodes(basis, torch.from_numpy(codes))
+        self._learned_from, self._kept = len(kept.image_ids), len(rows) - len(missing)
+
+    def _keep(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray, codes: ImageCodes) -> None:
+        self._kept = len(codes)  # also where it fails: not tried again at every run
+        try:
+            save_codes(cache.folder, stored(codes.basis), image_ids, *features.shards(), codes.steps.numpy())
+        except DiskFull as error:
+            log.warning("the codes of images were not kept: %s", error)

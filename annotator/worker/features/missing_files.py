@@ -1,0 +1,59 @@
+"""A thread of the worker that notices when image files are deleted or restored; it only checks that they exist.
+
+Of images that an older version registered it reads the capture times first, a few headers at a time.
+It has a thread of its own because a disk that does not answer holds up whoever asks it.
+"""
+
+import logging
+import threading
+
+from annotator.errors import AnnotatorError
+from annotator.store.database.database import Database
+from annotator.store.images import images
+
+AT_ONCE, PAUSE_SECONDS = 500, 0.5  # a million images in a quarter of an hour, at a few milliseconds a second
+READ_AT_ONCE = 50  # files whose headers are read between two such pauses: a million in three hours
+ROUND_SECONDS = 60.0
+
+log = logging.getLogger("annotator.worker")
+
+
+class MissingFiles:
+    """Runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance."""
+
+    def __init__(self, db: Database):
+        self._db = db
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="missing files", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def check_all(self) -> None:
+        """Check the files of all images once."""
+        last: int | None = 0
+        while last is not None:
+            last = images.check_files(self._db, last, AT_ONCE)
+            if last is not None and self._closed.wait(PAUSE_SECONDS):
+                return
+
+    def read_capture_times(self) -> None:
+        """Read the capture times of all images that were registered without."""
+        last: int | None = 0
+        while last is not None:
+            last = images.read_capture_times(self._db, last, READ_AT_ONCE)
+            if last is not None and self._closed.wait(PAUSE_SECONDS):
+                return
+
+    def _go_on(self) -> None:
+        while not self._closed.is_set():
+            try:
+                self.read_capture_times()
+                self.check_all()
+                images.check_addresses(self._db)
+            except AnnotatorError as error:  # such as a full disk or a long lock: retried in the next round
+                log.warning("files could not be looked for: %s", error)
+            self._closed.wait(ROUND_SECONDS)

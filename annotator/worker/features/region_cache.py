@@ -1,0 +1,34 @@
+"""The region codes of all embedded images, as trainings read them (models/ensemble/regions.py).
+
+Once the axes are settled, codes lie on the disk (coding.py), also those of images that an older version has embedded.
+Before, with few images, they are made in memory, anew whenever the number of images has doubled.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from annotator.store.features.cache import FeatureCache
+from annotator.worker.features.coding import StoredRegions, code_regions, settle_basis
+from models.ensemble.basis import GrowingCodes
+from models.ensemble.regions import SAMPLE, RegionCodes, Regions, encode, learn_basis
+
+
+class RegionCache:
+    """Each worker has one instance, empty at first. memory: what trainers keep from one training to the next."""
+
+    def __init__(self):
+        self._codes = GrowingCodes[RegionCodes](SAMPLE, RegionCodes.joined)
+        self.memory: dict[str, Any] = {}
+
+    def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
+        """The region codes of the cache's images, in the order of its rows; tell is called every few dozen images."""
+        basis = settle_basis(cache)
+        if basis is not None:
+            code_regions(cache, tell)
+            return StoredRegions(cache, basis)
+        return self._codes.of(
+            cache,
+            len(cache),
+            lambda: learn_basis(cache.features, cache.regions),
+            lambda basis, first: encode(basis, cache.regions, tell, first),
+        )

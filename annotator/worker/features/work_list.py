@@ -1,0 +1,63 @@
+"""The images that have yet to be embedded, in the order in which they are needed, for who takes a few at a time.
+
+The order is read once: at ten million images that takes a while. What people label meanwhile comes first all the same,
+by one look into an index.
+"""
+
+import time
+
+import numpy as np
+
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
+
+
+class WorkList:
+    """Image ids: labeled ones first, then in the order in which people will see them.
+
+    Attributes:
+        seconds: That reading the order took.
+        without: Addresses whose images are left out.
+    """
+
+    def __init__(self, db: Database, with_features: np.ndarray):
+        """with_features: image ids that have features already."""
+        began = time.monotonic()
+        self._db = db
+        self._newest = decisions.newest_decision(db)  # before the order is read
+        order = images.in_working_order(db)
+        self._order = order[~np.isin(order, with_features)]
+        self._next = 0
+        self._waits = np.zeros(int(order.max(initial=0)) + 1, bool)  # by image id
+        self._waits[self._order] = True
+        self._left = len(self._order)
+        self.seconds = time.monotonic() - began
+        self.without: set[str] = set()
+
+    def __len__(self) -> int:
+        """How many nobody has taken."""
+        return self._left
+
+    def take(self, count: int) -> list[int]:
+        """Up to `count` of them, [] when none is left."""
+        labeled = images.labeled_since(self._db, self._newest)
+        taken = self._hand_out(labeled[labeled < len(self._waits)], count)
+        while len(taken) < count and self._next < len(self._order):
+            following = self._order[self._next : self._next + count - len(taken)]
+            self._next += len(following)
+            taken += self._hand_out(following)
+        return taken
+
+    def leave_out(self, address: str) -> None:
+        """Leave out the images that lie at this address only."""
+        image_ids = images.only_at(self._db, address)
+        self._hand_out(image_ids[image_ids < len(self._waits)])
+        self.without.add(address)
+
+    def _hand_out(self, image_ids: np.ndarray, most: int | None = None) -> list[int]:
+        """Those that wait, at most so many, which wait no more."""
+        image_ids = image_ids[self._waits[image_ids]][:most]
+        self._waits[image_ids] = False
+        self._left -= len(image_ids)
+        return image_ids.tolist()

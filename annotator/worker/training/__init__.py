@@ -1,0 +1,1 @@
+"""training: to be described."""

@@ -1,0 +1,156 @@
+"""Calibrates a model's probabilities with what people answered to earlier predictions.
+
+Only answers to probabilities that were logged *before* the answer count: a model's probabilities of cells it was
+trained on prove nothing. Logged probabilities are the calibrated ones of their run; the calibration that is stored with
+the run turns them back into logits. The order of the images within a class stays as the model made it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from annotator.indexing import positions
+from annotator.records import PRESENT
+from annotator.store.database.database import Database
+from annotator.store.labels import calibration_data as scored
+from annotator.store.networks import adapted
+from models.rows import Rows
+from models.statistics.calibration import Calibration, fit, raw_logits
+
+KIND = "isotonic"
+FEWEST = 40  # answers before anything is calibrated
+BINS = 10  # quantile bins of a class's answered logits, from which importance weights are estimated
+FLATTENED = 0.2  # the power that importance weights are raised to
+ANCHORS = 20  # logits of each class at which the model's own probabilities count, where nobody was asked
+COLUMNS = 16  # classes calibrated at once, to avoid a second copy of all probabilities
+ROUNDED = 5e-4  # rounding error of logged probabilities, which have the three digits that people see
+LOWEST, HIGHEST = 0.25, 0.5  # between these a method's own threshold may move
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers to logged predictions: the model's logits (n,), columns (n,) of the next run, present (n,) bool; and one
+    sentence for each kind of answer that cannot be used."""
+
+    logits: np.ndarray
+    columns: np.ndarray
+    present: np.ndarray
+    left_out: list[str] = field(default_factory=list)
+
+
+def answered_before(db: Database, method: str, backbone: str, class_ids: list[int]) -> Answers:
+    """Answers to predictions of earlier runs of this method on this backbone; without those about images that the
+    backbone was fitted to, of which scores are not those of other images.
+
+    Args:
+        class_ids: Ascending, the columns of the result.
+    """
+    left_out = []
+    answers, odd = scored.answers(db, method, backbone, adapted.seen(db, backbone))
+    logits, known = np.zeros(len(answers)), np.isin(answers[:, 1], class_ids)
+    for run_id, row in scored.calibrations(db, np.unique(answers[:, 0]).astype(int).tolist()).items():
+        rows = np.flatnonzero(answers[:, 0] == run_id)
+        probabilities = np.clip(answers[rows, 2], ROUNDED, 1 - ROUNDED)
+        try:
+            calibration, of_run = _of_run(*row)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            left_out.append(f"{len(rows):,} answers to run {run_id}: its row cannot be read ({error})")
+            known[rows] = False
+            continue
+        if calibration is None:
+            logits[rows] = raw_logits(probabilities)
+            continue
+        columns, of_known_class = positions(answers[rows, 1], of_run)
+        odd += int((~of_known_class).sum())
+        known[rows[~of_known_class]] = False
+        logits[rows[of_known_class]] = calibration.invert(probabilities[of_known_class], columns[of_known_class])
+    if odd:
+        left_out.append(f"{odd:,} answers with a score: of a class that their run did not have, or no probability")
+    columns, _ = positions(answers[known, 1], np.array(class_ids, np.int64))
+    return Answers(logits[known], columns, answers[known, 3] == PRESENT, left_out)
+
+
+def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndarray) -> Calibration | None:
+    """The calibration of a new run; None with fewer than FEWEST answers.
+
+    Args:
+        probabilities: (N, C) float of the model, nan where it has none.
+        unknown: (N, C) bool, cells that nobody has answered: those the calibration is for.
+
+    People are shown likely cells first. An answer is weighted by the number of unknown cells for each shown one, in
+    its bin of the logits. The weights are raised to a power below 1 ("flattened", Shimodaira 2000, "Improving
+    predictive inference under covariate shift by weighting the log-likelihood function"), so that no single answer
+    counts for thousands of cells.
+    """
+    if len(answers.logits) < FEWEST:
+        return None
+    classes = probabilities.shape[1]
+    weights = np.ones(len(answers.logits))
+    anchors = np.full((classes, ANCHORS), np.nan)
+    for column in range(classes):
+        logits = raw_logits(probabilities[unknown[:, column], column])
+        if len(logits) and not np.isnan(logits).any():
+            anchors[column] = np.quantile(logits, (np.arange(ANCHORS) + 0.5) / ANCHORS)
+            rows = np.flatnonzero(answers.columns == column)
+            if len(rows):
+                weights[rows] = _weights(answers.logits[rows], logits)
+    return fit(KIND, answers.logits, answers.columns, answers.present, weights, classes, anchors)
+
+
+def fitted_to_answers(classes: int, answers: int) -> Calibration | None:
+    """The identity, stored with a run that its training has calibrated already (models/ensemble/stacking.py).
+
+    None with fewer than FEWEST unbiased answers.
+    """
+    return None if answers < FEWEST else Calibration("stacked", np.ones(classes), np.zeros(classes))
+
+
+def calibrated(calibration: Calibration | None, probabilities: np.ndarray) -> np.ndarray:
+    """Calibrated probabilities (N, C) of the model's; the same ones without a calibration."""
+    if calibration is None:
+        return probabilities
+    result = np.empty_like(probabilities)
+    for start in range(0, probabilities.shape[1], COLUMNS):
+        columns = slice(start, start + COLUMNS)
+        result[:, columns] = calibration.apply(raw_logits(probabilities[:, columns]), columns)
+    return result
+
+
+class Calibrated:
+    """Calibrated probabilities (N, C) of the model's, made for the rows that are asked for (models.rows.Rows)."""
+
+    def __init__(self, calibration: Calibration | None, probabilities: Rows):
+        self._calibration, self._probabilities = calibration, probabilities
+        self.shape, self.dtype, self.ndim = probabilities.shape, probabilities.dtype, probabilities.ndim
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        return calibrated(self._calibration, self._probabilities[rows])
+
+
+def threshold_of(calibration: Calibration | None, threshold: float) -> float:
+    """The calibrated probability from which on a class is suggested: the method's own threshold after calibration, on
+    average over the classes, and never above 0.5."""
+    if calibration is None:
+        return threshold
+    thresholds = calibration.apply(np.full((1, len(calibration.slopes)), raw_logits(np.array(threshold))))
+    return float(np.clip(thresholds.mean(), LOWEST, HIGHEST))
+
+
+def _of_run(class_ids: Any, saved: Any) -> tuple[Calibration | None, np.ndarray]:
+    """A run's calibration, checked, and its classes (C,) int64. Raises one of several errors for a damaged row."""
+    columns = np.array(class_ids, np.int64)
+    calibration = Calibration.from_dict(saved)
+    if calibration is not None:
+        calibration.check(len(columns))
+    return calibration, columns
+
+
+def _weights(shown: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    edges = np.unique(np.quantile(shown, np.linspace(0, 1, BINS + 1)[1:-1]))
+    of_shown, of_unknown = (np.searchsorted(edges, logits) for logits in (shown, unknown))
+    counts, unknown_counts = (np.bincount(bins, minlength=len(edges) + 1) for bins in (of_shown, of_unknown))
+    return (((unknown_counts + 1) / np.maximum(counts, 1)) ** FLATTENED)[of_shown]

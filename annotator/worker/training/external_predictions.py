@@ -1,0 +1,97 @@
+"""Predictions from elsewhere as a training reads them, and what a run notes of those that it used."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.records import Run
+from annotator.snapshot.suggestions import first_guesses
+from annotator.store.classes import name_texts
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.runs import prediction_sources, runs
+from models.catalogue import NEEDS, default_method
+from models.statistics.outside_scores import OutsideScores
+
+Versions = tuple[tuple[int, int], ...]
+"""(source, version) of each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outside:
+    """The sources of one moment.
+
+    Attributes:
+        versions: Of all, also of those that say nothing of these images or cannot be read: a run has seen them.
+        scores: (source, its scores in the order of the features) of the others.
+    """
+
+    versions: Versions
+    scores: list[tuple[int, OutsideScores]]
+
+    @property
+    def can_guess(self) -> bool:
+        """Whether there is a probability to begin with."""
+        return any(scores.is_probability for _, scores in self.scores)
+
+    def noted(self, class_ids: list[int], weights: np.ndarray | None) -> list[tuple[int, int, dict[int, float]]]:
+        """What runs.publish keeps: source, version, and the weight by class; {} where nothing was learned.
+
+        Args:
+            weights: (C, K) of `scores`.
+        """
+        place = {source_id: at for at, (source_id, _) in enumerate(self.scores)}
+        return [
+            (
+                source_id,
+                version,
+                {}
+                if weights is None or source_id not in place
+                else dict(zip(class_ids, np.round(weights[:, place[source_id]], 4).tolist(), strict=True)),
+            )
+            for source_id, version in self.versions
+        ]
+
+
+NOTHING = Outside((), [])
+
+
+def is_used(method: str) -> bool:
+    """Whether a method learns from other models: `auto` does, published methods are trained as published."""
+    return method == default_method()
+
+
+def read(db: Database, cache: FeatureCache, class_ids: list[int]) -> Outside:
+    """What all sources say of the images with features."""
+    versions = prediction_sources.versions(db)
+    scores: list[tuple[int, OutsideScores]] = []
+    for opened in prediction_sources.opened(db, versions):
+        source, values = opened.source, prediction_sources.aligned(db, opened, cache.image_ids, class_ids)
+        if not np.isnan(values).all():
+            scores.append((source.id, OutsideScores(source.name, values, source.scale)))
+    return Outside(versions, scores)
+
+
+def name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) -> np.ndarray:
+    """(N, C) float16 probabilities, nan where there is none: what the names of classes say of the images with features.
+
+    Raises:
+        AnnotatorError: Classes were not guessed from their names.
+    """
+    for opened in prediction_sources.opened(db):
+        if opened.source.name == prediction_sources.NAMES:
+            return prediction_sources.aligned(db, opened, cache.image_ids, class_ids)
+    raise AnnotatorError(
+        f"The method of this project needs {NEEDS['text']}, and there are none. {name_texts.state_in_words(db)}\n"
+        "    annotator names PROJECT says more; annotator backbones lists networks that know texts. Or choose another "
+        "method: annotator train PROJECT --method auto"
+    )
+
+
+def guesses_changed(db: Database, run: Run | None, versions: Versions) -> bool:
+    """Whether a run without enough labels would say something else than the current one, because sources do."""
+    before = runs.sources_of(db, run.id) if run else ()
+    if before == versions:
+        return False
+    return bool(before or first_guesses(db))

@@ -1,0 +1,42 @@
+"""Publishes query orders that need features alone before there is a run, so that the first labels teach most."""
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.queues import query_order
+from annotator.store.database import heartbeat
+from annotator.store.runs import runs
+from annotator.worker.features.context import Context
+
+GROWN = 2.0  # times as many images, after which orders are made again while images are still being embedded
+
+
+class FirstOrders:
+    """Makes the orders before the first run; each worker has one instance."""
+
+    def __init__(self, context: Context):
+        self._context, self._db = context, context.db
+        self._images = 0  # in the orders
+        self._is_over = False
+
+    def publish_if_due(self, all_embedded: bool) -> bool:
+        """Publish orders where there are enough more images than in the last ones, and no run yet; True if so.
+
+        Args:
+            all_embedded: No more features are on their way: any other number of images is a reason.
+        """
+        if self._is_over:
+            return False
+        cache = self._context.features()
+        count = len(cache.image_ids)
+        if count < max(1.0, GROWN * self._images) and not (all_embedded and count > self._images):
+            return False
+        if runs.current_run(self._db) is not None:
+            self._is_over = True
+            return False
+        self._images = count
+        try:
+            query_order.publish_first(self._db, np.array(cache.image_ids), cache.features, seed=count)
+        except AnnotatorError as error:  # a full disk: images come in random order until there is a run
+            heartbeat.note_error(self._db, f"The order of the first images could not be stored: {error}")
+        return True

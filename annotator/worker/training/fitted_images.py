@@ -1,0 +1,87 @@
+"""Images that an adapted network was fitted to: their answers say nothing of how far scores are to be believed.
+
+Their features show the answers, so whatever is learned from the features has seen them. Stacking and calibration leave
+them out. Likely mistakes are looked for among them as well: their answered cells get the scores of linear heads on the
+features of the network that was there first, fitted to the answers of other images (two halves), on the scale of the
+answers (Platt 1999).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from annotator.indexing import positions
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache, open_features
+from annotator.store.networks import adapted
+from annotator.worker.training.training_set import TrainingSet
+from models.finetune.probe import head_of
+from models.rows import Rows
+from models.statistics.calibration import fit, raw_logits
+
+HALVES = 2
+LEARNED = 10_000  # images that a head is fitted to, at most
+ROWS = 2048  # images scored at once
+SEED = 0
+
+
+def without(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
+    """The labels, with none unbiased on images that a network was fitted to, (n,) bool of the labeled ones."""
+    return replace(known, unbiased=known.unbiased & ~fitted[:, None]) if fitted.any() else known
+
+
+def score_unseen(
+    db: Database,
+    cache: FeatureCache,
+    backbone: str,
+    known: TrainingSet,
+    fitted: np.ndarray,
+    probabilities: np.ndarray,
+    tell: Callable[[], None] = lambda: None,
+) -> None:
+    """Give unbiased answers about images that a network was fitted to probabilities of models that have not seen them.
+
+    Args:
+        cache: Of the backbone that is used.
+        known, fitted: All labels, unbiased as they were given; (n,) bool, of the labeled images.
+        probabilities: (N, C) in the order of the cache; those cells are changed.
+
+    Where the features of the first network are gone, those of the cache are taken: heads have not seen an answer then,
+    but the network has.
+    """
+    first = open_features(db, adapted.first_parent(db, backbone))
+    image_ids = cache.image_ids[known.rows]
+    rows, there = positions(image_ids, first.image_ids, np.argsort(first.image_ids, kind="stable"))
+    features: Rows = first.features
+    if not there[fitted].all():
+        features, rows, there = cache.features, known.rows, np.ones(len(known.rows), bool)
+    half_of = np.random.default_rng(SEED).integers(0, HALVES, int(image_ids.max()) + 1)[image_ids]
+    scores = np.full(known.labels.shape, np.nan, np.float32)
+    for half in range(HALVES):
+        scored = np.flatnonzero(fitted & (half_of == half))
+        learned = _sampled(np.flatnonzero(there & (half_of != half)))
+        if not len(scored) or not (known.labels[learned] > 0).any():
+            continue
+        head = head_of(features[rows[learned]], known.labels[learned], known.mask[learned], known.unbiased[learned])
+        for start in range(0, len(scored), ROWS):
+            tell()
+            some = scored[start : start + ROWS]
+            scores[some] = head(features[rows[some]])
+    cells = known.unbiased & fitted[:, None] & (known.labels != 0) & ~np.isnan(scores)
+    at, columns = np.nonzero(cells)
+    logits, present = raw_logits(scores[at, columns]), known.labels[at, columns] > 0
+    calibration = fit("platt", logits, columns, present, np.ones(len(at)), known.labels.shape[1])
+    unseen = calibration.apply(raw_logits(scores))
+    for start in range(0, len(known.rows), ROWS):
+        some = np.arange(start, min(start + ROWS, len(known.rows)))
+        some = some[cells[some].any(1)]
+        of_images = known.rows[some]
+        before = probabilities[of_images]
+        probabilities[of_images] = np.where(cells[some] & ~np.isnan(before), unseen[some], before)
+
+
+def _sampled(places: np.ndarray) -> np.ndarray:
+    if len(places) <= LEARNED:
+        return places
+    return np.sort(np.random.default_rng(SEED).choice(places, LEARNED, replace=False))

@@ -1,0 +1,177 @@
+"""Publishes a new version of the current run after new decisions, in a fraction of a second, without a training.
+
+Every class that was answered since the run's training gets a correction (models/ensemble/incremental_update.py). It is
+always fitted to all of these answers, so that a version does not depend on the ones before it. Only columns with newer
+answers change, in the probabilities and in the rankings. Files are written first, one row last: if the worker is killed
+in between, the previous version stays. Probabilities and codes of all images lie on the disk and pass through memory in
+blocks.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from annotator.indexing import positions
+from annotator.records import Run
+from annotator.snapshot import rankings
+from annotator.snapshot.predictions import Predictions, arrays_of, stored_predictions
+from annotator.snapshot.rankings import Ranker, Rankings
+from annotator.store.database.arrays import ROWS, let_go
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.labels import cells, decisions
+from annotator.store.runs import probabilities, runs
+from annotator.worker.features.image_codes import KeptImageCodes
+from models.ensemble.incremental_update import ImageCodes, corrected, fit_correction
+from models.rows import Rows
+
+ANSWERS = 2000  # the newest of each class and state that an update uses; a training uses all
+
+
+class Updater:
+    """Publishes versions of the current run; its state in memory is a cache of what is on the disk."""
+
+    def __init__(self):
+        self._codes = KeptImageCodes()
+        self._run: _LoadedRun | None = None
+
+    def update(self, db: Database, cache: FeatureCache) -> Run | None:
+        """Publish a version that includes all decisions; None without new ones, or if the run has other features.
+
+        Args:
+            cache: The features of the images.
+
+        Raises:
+            DiskFull: The previous version stays, and the next call tries again.
+        """
+        run = runs.current_run(db)
+        if run is None or cache.folder != db.paths.features(run.backbone):
+            return None
+        loaded = self._load(db, run, cache)
+        if loaded is None:
+            return None
+        if decisions.newest_decision(db) <= run.last_decision_id:
+            return None
+        changed, newest = cells.changed_classes(db, run.last_decision_id)
+        columns = loaded.columns(changed)
+        if columns:
+            before = stored_predictions(db)
+            if before is None or (before.run.id, before.run.version) != (run.id, run.version):
+                return None  # a newer run has just come
+            rankings.save(db.paths.run(run.id, run.version + 1), loaded.publish(db, before, columns, newest))
+        runs.advance(db, run.id, run.version + bool(columns), newest)
+        return runs.current_run(db)
+
+    def _load(self, db: Database, run: Run, cache: FeatureCache) -> "_LoadedRun | None":
+        """This run and the codes of its images; None if they are not available."""
+        if self._run is None or self._run.run_id != run.id:
+            features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
+            image_ids = cache.image_ids[: len(features)]
+            trained = stored_predictions(db)
+            if trained is None or trained.run.id != run.id:
+                return None  # a newer run has just come
+            if not len(image_ids) or not np.isin(trained.image_ids, image_ids).all():
+                return None  # a shard was damaged: its images are embedded again, and a training follows
+            codes = self._codes.of(cache, features, image_ids)
+            self._run = _LoadedRun(db, trained, codes, _rows_of(trained.image_ids, image_ids))
+        return self._run
+
+
+class _LoadedRun:
+    """A run as its training left it, and the ranking of its newest version."""
+
+    def __init__(self, db: Database, trained: Predictions, codes: ImageCodes, images: np.ndarray):
+        """trained: of the newest version; images: (N,) the rows of the run's images in codes."""
+        self.run_id = trained.run.id
+        self._newest, self._codes, self._images = trained, codes, images
+        self._trained = arrays_of(db, trained.run.id)[1]
+        self._ranker = self._ranker_of(db, trained)
+
+    def _ranker_of(self, db: Database, newest: Predictions) -> Ranker:
+        """The ranker of a version: the one that its training has left, or one that goes on from what is stored."""
+        run = newest.run
+        ranker = rankings.take_ranker(db, run.id)
+        if ranker is not None and not run.version:
+            return ranker
+        arrays = newest.image_ids, newest.class_ids, newest.probabilities
+        stored = rankings.load(db.paths.run(run.id, run.version))
+        if stored is None:
+            return rankings.ranked(db, run.last_decision_id, *arrays)
+        ranker = Ranker(*arrays)
+        ranker.go_on(db, run.last_decision_id, stored)
+        return ranker
+
+    def columns(self, class_ids: set[int] | None) -> list[int]:
+        """The columns of these classes; all for None."""
+        of_run = self._newest.class_ids.tolist()
+        return [column for column, class_id in enumerate(of_run) if class_ids is None or class_id in class_ids]
+
+    def publish(self, db: Database, before: Predictions, columns: list[int], newest: int) -> Rankings:
+        """Write the next version's probabilities: some columns brought up to date with the decisions up to `newest`,
+        the others as in the version before. Returns its rankings. Raises DiskFull."""
+        run = before.run
+        corrections = np.stack([self._correction(db, run, column, newest) for column in columns])
+        rows = _Corrected(before.probabilities, self._trained, columns, self._codes, self._images, corrections)
+        if probabilities.is_whole_next(db, run.id, run.version, len(columns)):
+            probabilities.save_whole(db, run.id, run.version + 1, rows)
+            let_go(before.probabilities)
+        else:
+            probabilities.save_columns(db, run.id, run.version + 1, run.version, columns, rows.columns())
+        self._ranker.probabilities = probabilities.read(db, run.id, run.version + 1)
+        self._ranker.rank(db, newest, columns)
+        ranked = self._ranker.rankings()
+        let_go(self._trained)
+        let_go(self._ranker.probabilities)
+        return ranked
+
+    def _correction(self, db: Database, run: Run, column: int, newest: int) -> np.ndarray:
+        class_id = int(self._newest.class_ids[column])
+        ids, states = cells.sure_between(db, class_id, run.trained_decision_id, newest, ANSWERS)
+        rows, known = self._newest.rows(ids)
+        base = self._trained[rows[known], column]
+        usable = ~np.isnan(base)
+        rows = rows[known][usable]
+        return fit_correction(self._codes[self._images[rows]], base[usable], states[known][usable])
+
+
+class _Corrected:
+    """Probabilities (N, C) float16 of a version, made of the one before for the rows that are asked for
+    (models.rows.Rows)."""
+
+    def __init__(
+        self,
+        before: Rows,
+        trained: Rows,
+        columns: list[int],
+        codes: ImageCodes,
+        images: np.ndarray,
+        corrections: np.ndarray,
+    ):
+        self._before, self._trained, self._columns = before, trained, columns
+        self._codes, self._images, self._corrections = codes, images, corrections
+        self.shape, self.dtype, self.ndim = before.shape, before.dtype, before.ndim
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        block = np.array(self._before[rows])
+        block[:, self._columns] = self._of(rows)
+        return block
+
+    def columns(self) -> np.ndarray:
+        """The columns that change, (c, N) float16."""
+        found = np.empty((len(self._columns), len(self)), np.float16)
+        for start in range(0, len(self), ROWS):
+            rows = slice(start, start + ROWS)
+            found[:, rows] = self._of(rows).T
+        return found
+
+    def _of(self, rows: Any) -> np.ndarray:
+        base = self._trained[rows, self._columns]
+        return corrected(self._codes, self._images[rows], base, self._corrections)
+
+
+def _rows_of(wanted: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
+    """Where each of some image ids stands among others, all of which are there."""
+    return positions(wanted, image_ids, np.argsort(image_ids, kind="stable"))[0]

@@ -1,0 +1,68 @@
+"""The images of a project as trainers read them (models/trainers/base.py): cached features, region codes, maps."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.worker.features.backbone import backbone_of
+from annotator.worker.features.region_cache import RegionCache
+from annotator.worker.training import external_predictions as outside
+from models.ensemble.regions import Regions
+from models.rows import Rows
+from models.trainers.base import Progress
+
+if TYPE_CHECKING:
+    from annotator.worker.training.project_maps import ProjectMaps
+    from models.backbones.networks import Backbone
+
+
+class ProjectImages:
+    """The images of a feature cache, in its order."""
+
+    def __init__(
+        self,
+        db: Database,
+        cache: FeatureCache,
+        backbone: str,
+        load: Callable[[], "Backbone"] | None,
+        regions: RegionCache,
+        class_ids: Sequence[int] = (),
+    ):
+        """load gives the backbone; None: it is loaded by its name when it is needed. class_ids: of the columns."""
+        self._class_ids = class_ids
+        self._db, self._cache, self._backbone, self._load, self._regions = db, cache, backbone, load, regions
+
+    @property
+    def features(self) -> Rows:
+        return self._cache.features
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        return self._regions.memory
+
+    def region_codes(self, progress: Progress) -> Regions:
+        """The codes of all images; only those of new images are made."""
+        return self._regions.of(self._cache, lambda: progress("looking at regions of images", 0, 0))
+
+    def name_scores(self) -> np.ndarray:
+        """Raises AnnotatorError where classes were not guessed from their names."""
+        return outside.name_scores(self._db, self._cache, list(self._class_ids))
+
+    def maps(self) -> "ProjectMaps":
+        """Raises AnnotatorError when the backbone has no maps."""
+        # These take seconds to import, and only methods that read maps need them.
+        from annotator.worker.features.map_cache import MapFiles
+        from annotator.worker.training.project_maps import ProjectMaps
+        from models.backbones.feature_maps import FeatureMaps
+
+        backbone = self._load() if self._load else backbone_of(self._db, self._backbone)
+        try:
+            network = FeatureMaps(backbone)
+        except ValueError as error:
+            raise AnnotatorError(f"{error} Or choose a method that reads no maps.") from error
+        files = MapFiles(self._db.paths.features(backbone.name) / "maps", network)
+        return ProjectMaps(self._db, files, self._cache.image_ids)

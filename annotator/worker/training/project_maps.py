@@ -1,0 +1,72 @@
+"""The feature maps of a project's images as trainers read them (models/trainers/base.py)."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.locations.location import Source
+from annotator.worker.features.map_cache import WEAK, Kept, MapFiles
+from models.trainers.base import Progress
+
+KEPT_BYTES = 4 << 30  # plain maps of unlabeled images are stored if all fit into this; otherwise made for each run
+MAPS_AT_ONCE = 32  # read from the disk
+
+
+class ProjectMaps:
+    """Feature maps of a project's images: stored for labeled images, and for the others if KEPT_BYTES suffices for all.
+
+    An image without a readable file is marked as a problem and skipped.
+    """
+
+    def __init__(self, db: Database, files: MapFiles, image_ids: np.ndarray):
+        self._db, self._files, self._image_ids = db, files, image_ids
+        self.channels, self.weak, self.device = files.network.shape[0], WEAK, "cpu"
+
+    def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
+        ids = self._image_ids[rows].tolist()
+        self._make(ids, True, "making feature maps", progress)
+        readable = np.array([self._files.has(image_id, True) for image_id in ids], bool)
+        with_maps = [image_id for image_id, has_maps in zip(ids, readable, strict=True) if has_maps]
+        return readable, Kept(self._files, with_maps)
+
+    def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
+        state, ids = "asking about all images", self._image_ids[rows].tolist()
+        places = {image_id: place for place, image_id in enumerate(ids)}
+        if len(ids) * self._files.bytes_each <= KEPT_BYTES:
+            self._make(ids, False, state, progress)
+        on_disk = [image_id for image_id in ids if self._files.has(image_id, False)]
+        for start in range(0, len(on_disk), MAPS_AT_ONCE):
+            some = on_disk[start : start + MAPS_AT_ONCE]
+            progress(state, start, len(ids))
+            yield np.array([places[image_id] for image_id in some]), Kept(self._files, some)
+        stored, done = set(on_disk), len(on_disk)
+        missing = self._with_files([image_id for image_id in ids if image_id not in stored])
+        for keys, made in self._files.stream(missing, False):
+            done += len(keys)
+            progress(state, done, len(ids))
+            maps = {key: result for key in keys if isinstance(result := made[key], np.ndarray)}
+            if maps:
+                yield np.array([places[key] for key in maps]), list(maps.values())
+
+    def _make(self, ids: list[int], views: bool, state: str, progress: Progress) -> None:
+        """Make the maps that are missing."""
+        progress(state, 0, len(ids))
+        items = self._with_files([image_id for image_id in ids if not self._files.has(image_id, views)])
+        have = len(ids) - len(items)
+        for done, failures in self._files.make(items, views):
+            for image_id, reason in failures.items():
+                images.mark_problem(self._db, image_id, reason)
+            progress(state, have + done, len(ids))
+
+    def _with_files(self, ids: list[int]) -> list[tuple[int, Source]]:
+        """Images with the path of their file; those without one are marked as problems."""
+        items: list[tuple[int, Source]] = []
+        for image_id in ids:
+            try:
+                items.append((image_id, images.image_source(self._db, image_id)))
+            except AnnotatorError as error:
+                images.mark_problem(self._db, image_id, str(error))
+        return items

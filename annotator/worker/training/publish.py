@@ -1,0 +1,164 @@
+"""Publishes a finished training as the current run: calibration, query orders, rankings, arrays, and its row."""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.indexing import positions
+from annotator.quality import auto_accept, guarantee
+from annotator.queues import query_order
+from annotator.records import Run
+from annotator.settings import LEFT_OUT
+from annotator.snapshot import rankings
+from annotator.snapshot.predictions import Probabilities, damaged
+from annotator.store.database import invalid_rows as odd_rows
+from annotator.store.database.arrays import let_go, open_array, replacing, save_array, save_rows
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.labels import audits
+from annotator.store.networks import configuration
+from annotator.store.runs import runs
+from annotator.worker.training import calibrate
+from annotator.worker.training.training_set import TrainingSet
+from models.linear.training import Head
+from models.methods.base import Method
+from models.rows import Rows
+from models.trainers.base import Outcome
+
+log = logging.getLogger("annotator.worker")
+
+
+def publish_run(
+    db: Database,
+    cache: FeatureCache,
+    known: TrainingSet,
+    run_id: int,
+    method: Method,
+    backbone: str,
+    outcome: Outcome,
+    losses: Sequence[float],
+    started: float,
+    left_out: Sequence[str],
+    sources: Sequence[tuple[int, int, dict[int, float]]] = (),
+) -> Run:
+    """Write what the training made, and make its run the current one.
+
+    Args:
+        run_id: Of the row that runs.begin made.
+        started: time.perf_counter() when the training began.
+        left_out: What could not be used of the database, one sentence each.
+        sources: Predictions from elsewhere that it used (runs.publish).
+
+    Raises:
+        DiskFull: The run before stays the current one.
+    """
+    calibration, unusable = None, []
+    recorded = calibrate.fitted_to_answers(len(known.class_ids), int(known.unbiased.sum()))
+    if not outcome.calibrated:  # else already calibrated on unbiased answers; not recalibrated on logged ones
+        answers = calibrate.answered_before(db, method.name, backbone, known.class_ids)
+        unusable = answers.left_out
+        unknown = known.unknown(len(outcome.probabilities))
+        calibration = recorded = calibrate.calibration_of(answers, outcome.probabilities, unknown)
+    scores = calibrate.Calibrated(calibration, outcome.probabilities)
+    write_arrays(db, run_id, outcome.head, scores, cache, known)
+    runs.publish(
+        db,
+        run_id,
+        epochs=len(losses),
+        seconds=time.perf_counter() - started,
+        loss=losses,
+        calibration=recorded and recorded.as_dict(),
+        threshold=calibrate.threshold_of(calibration, method.threshold),
+        sources=sources,
+    )
+    runs.forget_old(db)
+    note_left_out(db, [*cache.left_out, *left_out, *unusable])
+    run = runs.current_run(db)
+    if run is None:
+        raise AnnotatorError(f"Run {run_id} was published and cannot be read. Is the database damaged?")
+    return run
+
+
+def write_arrays(db: Database, run_id: int, head: Head, scores: Rows, cache: FeatureCache, known: TrainingSet) -> None:
+    """Write the run's files: query orders, probabilities, rankings, head.
+
+    Args:
+        scores: (N, C) float, calibrated, in the order of the cache; read by rows.
+    """
+    folder, class_ids = db.paths.run(run_id), np.array(known.class_ids)
+    labels = _Labels(known, len(cache.image_ids))
+    query_order.save(folder, query_order.build(db, cache.image_ids, cache.features, scores, labels, seed=run_id))
+    order = np.argsort(cache.image_ids, kind="stable")
+    image_ids = cache.image_ids[order]
+    save_array(folder / "image_ids.npy", image_ids, sync=False)
+    # float16 tells apart what a person can: 0.998 and 0.999. Half the bytes to write after every run.
+    save_rows(folder / "probabilities.npy", _InOrder(scores, order), np.float16, sync=False)
+    probabilities = np.asarray(open_array(folder / "probabilities.npy"))
+    # Before the rankings, which leave out what is auto-accepted.
+    auto_accept.recheck(db, Probabilities(image_ids, class_ids, probabilities))
+    ranker = rankings.ranked(db, known.newest, image_ids, class_ids, probabilities)
+    rankings.save(folder, ranker.rankings())
+    rankings.keep_ranker(db, run_id, ranker)
+    let_go(probabilities)
+    with replacing(folder / "head.safetensors") as part:
+        head.save(part)
+
+
+class _InOrder:
+    """Rows (N, ...) in another order, read when they are asked for (models.rows.Rows)."""
+
+    def __init__(self, rows: Rows, order: np.ndarray):
+        self._rows, self._order = rows, order
+        self.shape, self.dtype, self.ndim = rows.shape, rows.dtype, rows.ndim
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        return self._rows[self._order[rows]]
+
+
+class _Labels:
+    """The labels (N, C) int8 of all images, 0 where nobody has answered, made for the rows that are asked for."""
+
+    def __init__(self, known: TrainingSet, images: int):
+        self._known = known
+        self.shape, self.dtype, self.ndim = (images, len(known.class_ids)), np.dtype(np.int8), 2
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any, /) -> np.ndarray:
+        wanted = np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else np.asarray(rows)
+        places, known = positions(wanted, self._known.rows)
+        result = np.zeros((len(wanted), self.shape[1]), np.int8)
+        result[known] = self._known.labels[places[known]]
+        return result
+
+
+def rows_left_out(db: Database, known: TrainingSet) -> list[str]:
+    """Rows of the database that cannot be used, one sentence each; a training continues without them."""
+    sentences = [
+        *odd_rows.settings(db),
+        *configuration.ignored(db),
+        *guarantee.ignored(db),
+        odd_rows.labels(db) if known.odd else "",
+        odd_rows.accepted(db),
+        *audits.damaged(db),
+        *damaged(db),
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def note_left_out(db: Database, left_out: list[str]) -> None:
+    """Store for the status what this training left out; log what the previous one did not leave out."""
+    before = db.setting(LEFT_OUT, [])
+    for sentence in left_out:
+        if sentence not in before:
+            log.warning("left out: %s", sentence)
+    if left_out != before:
+        db.set_setting(LEFT_OUT, left_out)

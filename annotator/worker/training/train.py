@@ -1,0 +1,96 @@
+"""One training: from decisions and cached features to probabilities for every image, published as a run."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from annotator.errors import NothingToLearn
+from annotator.records import Run
+from annotator.store.database.arrays import scratch_array
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.networks import adapted
+from annotator.store.runs import runs
+from annotator.worker.features.region_cache import RegionCache
+from annotator.worker.training import external_predictions as outside
+from annotator.worker.training import fitted_images, publish
+from annotator.worker.training.project_images import ProjectImages
+from annotator.worker.training.training_set import training_set
+from models.ensemble.all_images import Scoring, score_here
+from models.methods import make_method
+from models.trainers import make_trainer
+from models.trainers.base import TrainingLabels
+
+if TYPE_CHECKING:
+    from models.backbones.networks import Backbone
+
+
+def train(
+    db: Database,
+    cache: FeatureCache,
+    method_name: str,
+    parameters: dict,
+    backbone: str,
+    between: Callable[[str, int, int], None] = lambda state, done, of: None,
+    load: Callable[[], "Backbone"] | None = None,
+    regions: RegionCache | None = None,
+    scoring: Scoring | None = None,
+) -> Run:
+    """Train on everything decided so far and publish the result.
+
+    Args:
+        between: Called after every epoch, and more often where that takes long, with (state, done, of): the worker does
+            its other duties there.
+        load: Gives the backbone to a method that reads more than features; None: it is loaded by its name.
+        regions: Keeps region codes from one training to the next; None: they are made for this one.
+        scoring: Scores all images by what was learned; None: this process does.
+
+    Raises NothingToLearn without a positive label, ValueError for an unknown method or inputs that it cannot be trained
+    on, DiskFull. Rows of the database that make no sense are left out, and named in the status.
+    """
+    started = time.perf_counter()
+    answers = training_set(db, cache)
+    fitted = np.isin(cache.image_ids[answers.rows], adapted.seen(db, backbone))
+    known = fitted_images.without(answers, fitted)
+    others = outside.read(db, cache, known.class_ids) if outside.is_used(method_name) else outside.NOTHING
+    before = runs.current_run(db)
+    is_to_forget = before is not None and runs.sources_of(db, before.id) != ()  # sources that were removed since
+    if not known.positives and not (others.can_guess or (is_to_forget and outside.is_used(method_name))):
+        raise NothingToLearn(
+            "There is nothing to learn from yet: no image with features has a label 'present', and there are no "
+            "probabilities of another model (annotator predictions). Label some images first."
+        )
+    left_out = publish.rows_left_out(db, known)
+    try:
+        method = make_method(method_name, **parameters)
+    except (ValueError, TypeError) as error:
+        method = make_method(method_name)
+        left_out.append(f"parameters {parameters!r}: {error} The defaults of {method_name!r} are used.")
+    run_id = runs.begin(
+        db,
+        method=method_name,
+        parameters=method.parameters,
+        backbone=backbone,
+        class_ids=known.class_ids,
+        images=len(cache.image_ids),
+        last_decision_id=known.newest,
+        threshold=method.threshold,
+    )
+    images = ProjectImages(db, cache, backbone, load, regions or RegionCache(), known.class_ids)
+    mask = None if known.mask.all() else known.mask
+    labels = TrainingLabels(known.rows, known.labels, mask, known.unbiased)
+    scores = [of_source for _, of_source in others.scores]
+    scoring = scoring or partial(score_here, empty=partial(scratch_array, cache.folder))
+    trainer = make_trainer(method, images, labels, seed=run_id, progress=between, outside=scores, scoring=scoring)
+    for epoch in trainer.epochs():
+        between("training", epoch.number, epoch.of)
+    outcome = trainer.outcome()
+    if fitted.any() and outcome.calibrated:
+        tell = partial(between, "scoring images that the network was fitted to", 0, 0)
+        fitted_images.score_unseen(db, cache, backbone, answers, fitted, outcome.probabilities, tell)
+    losses = [epoch.loss for epoch in trainer.history]
+    used = others.noted(known.class_ids, outcome.outside_weights)
+    return publish.publish_run(db, cache, known, run_id, method, backbone, outcome, losses, started, left_out, used)

@@ -1,0 +1,83 @@
+"""People's decisions as arrays, for images with cached features: labels, a mask, and which labels are unbiased."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotator.indexing import positions
+from annotator.quality import differing
+from annotator.records import PRESENT, UNSURE
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.features.cache import FeatureCache
+from annotator.store.labels import decisions
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """People's decisions in the form that training code takes.
+
+    Attributes:
+        rows: (n,) rows of the feature cache: images with at least one label that is not 0.
+        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered; where people differ, what is probable by how often each
+            of them errs, if that is sure enough (quality/differing.py).
+        mask: (n, C) bool, False where somebody was unsure or people differ, and it is not known who is right: such a
+            cell is not trained on, not even as unknown; not to be written to, as without such cells it takes no memory.
+        class_ids: The classes of the columns.
+        unbiased: (n, C) bool, answers to questions that were not chosen by their answer
+            (store.decisions.training_cells); what is only probable is none.
+        newest: The newest decision these labels include.
+        odd: Labels that were left out, as their row makes no sense (store/database/invalid_rows.py).
+    """
+
+    rows: np.ndarray
+    labels: np.ndarray
+    mask: np.ndarray
+    class_ids: list[int]
+    unbiased: np.ndarray
+    newest: int
+    odd: int
+
+    @property
+    def positives(self) -> int:
+        return int((self.labels == PRESENT).sum())
+
+    def unknown(self, images: int) -> np.ndarray:
+        """(N, C) bool, for all rows of the cache: cells that nobody has answered."""
+        result = np.ones((images, len(self.class_ids)), bool)
+        result[self.rows] = (self.labels == 0) & self.mask
+        return result
+
+
+def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
+    """The labels as of one moment, for images with cached features."""
+    with db.reading():  # classes come and go
+        class_ids = [class_.id for class_ in classes.all_classes(db)]
+        cells, odd, newest = decisions.training_cells(db)
+        _take(cells, differing.taught(db))
+    place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
+    cells, place = cells[embedded], place[embedded]
+    sure = cells[:, 2] != UNSURE
+    rows = np.unique(place[sure])
+    labels = np.zeros((len(rows), len(class_ids)), np.int8)
+    used = np.isin(place, rows)
+    at, _ = positions(place[used], rows)
+    columns, _ = positions(cells[used, 1], np.array(class_ids, np.int64))
+    labels[at, columns] = np.where(sure[used], cells[used, 2], 0)
+    mask = np.broadcast_to(np.ones((), bool), labels.shape)
+    if not sure[used].all():
+        mask = mask.copy()
+        mask[at, columns] = sure[used]
+    unbiased = np.zeros(labels.shape, bool)
+    unbiased[at, columns] = sure[used] & (cells[used, 3] == 1)
+    return TrainingSet(rows, labels, mask, class_ids, unbiased, newest, odd)
+
+
+def _take(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
+    """Give those cells the state that is probable, in place; it is nobody's answer, so it is not unbiased."""
+    if not states:
+        return
+    rows = np.flatnonzero(cells[:, 2] == UNSURE)  # what people differ on is among these
+    for row, (image_id, class_id) in zip(rows.tolist(), cells[rows, :2].tolist(), strict=True):
+        if (image_id, class_id) in states:
+            cells[row, 2:4] = states[image_id, class_id], 0

@@ -1,0 +1,62 @@
+"""How a paper trained a whole network: the settings that are not the method's own constants."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+SETS = ("voc", "coco", "nus", "cub")
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """One paper's settings for one data set, for ResNet-50 at 448 pixels unless it says otherwise.
+
+    Attributes:
+        parameters: The method's constants that differ from its defaults.
+        lr: Learning rate of the backbone.
+        head_lr_scale: How many times that the classifier gets.
+        batch: Images a step.
+        epochs: Passes over the training images.
+        optimiser: "adam", "sgd" or "adamw_onecycle".
+        momentum: Of sgd.
+        weight_decay: As the optimiser defines it.
+        linear_lr, linear_batch: Lr and batch of the epochs in which the backbone stands still
+            (Method.freezes_backbone); None where there are none.
+    """
+
+    lr: float
+    batch: int
+    epochs: int
+    parameters: dict[str, Any] = field(default_factory=dict)
+    head_lr_scale: float = 1.0
+    optimiser: str = "adam"
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    linear_lr: float | None = None
+    linear_batch: int | None = None
+
+
+def per_set(voc: EndToEnd, coco: EndToEnd, nus: EndToEnd, cub: EndToEnd) -> dict[str, EndToEnd]:
+    """What one paper used for each of the four sets of this literature, by name."""
+    return dict(zip(SETS, (voc, coco, nus, cub), strict=True))
+
+
+def shared_protocol(**parameters: tuple) -> dict[str, EndToEnd]:
+    """The settings under which the baselines of this literature are compared, for each of `SETS`.
+
+    Args:
+        parameters: Constants of the method, each with its four values in the order of `SETS`.
+
+    Cole et al. (2021) searched learning rates 1e-2 to 1e-5 and batches of 8 and 16, and did not publish what they
+    found. These are the settings with which Zhou et al. (ECCV 2022) ran the same protocol again: Adam, one learning
+    rate for all weights, ten epochs. ASL, Hill, SPLC and ZLPR come from papers with a protocol of their own; the tables
+    of single-positive learning list them under this one.
+
+    Raises:
+        ValueError: A constant has not one value for each set.
+    """
+    for name, values in parameters.items():
+        if len(values) != len(SETS):
+            raise ValueError(f"{name} has {len(values)} values; it needs one for each of {', '.join(SETS)}.")
+    rates, batches = (1e-5, 1e-5, 1e-5, 1e-4), (8, 16, 16, 8)
+    constants = [{name: values[i] for name, values in parameters.items()} for i in range(len(SETS))]
+    return per_set(*(EndToEnd(lr, batch, 10, own) for lr, batch, own in zip(rates, batches, constants, strict=True)))

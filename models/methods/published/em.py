@@ -1,0 +1,43 @@
+"""Entropy maximization alone: predictions of unanswered cells stay uncertain; no pseudo-labels."""
+
+from models.losses.base import at_least_zero
+from models.losses.entropy_maximization import EntropyMaximization
+from models.methods.base import Method, worth_trying
+from models.methods.end_to_end import shared_protocol
+
+
+class EM(Method):
+    """The default is the published one for PASCAL VOC; COCO and NUS-WIDE have alpha .1, CUB .01."""
+
+    name = "em"
+    title = "Entropy maximization"
+    paper = "Zhou et al., Acknowledging the Unknown for Multi-label Learning with Single Positive Labels, ECCV"
+    year = 2022
+    url = "https://arxiv.org/abs/2203.16219"
+    assumes = "What nobody marked is unknown, and stays so."
+    threshold = 0.7  # the published code advises 0.75 for this loss
+    tunable = worth_trying(alpha=(0.01, 0.05, 0.1, 0.2, 0.5))
+    published = shared_protocol(alpha=(0.2, 0.1, 0.1, 0.01))
+
+    def __init__(self, alpha: float = 0.2, eps: float = 1e-5):
+        """alpha weighs an unseen cell against a seen one; eps is added inside every logarithm (published code: 1e-5).
+
+        Raises:
+            ValueError: One of them is negative.
+        """
+        at_least_zero(alpha=alpha, eps=eps)
+        self.alpha = alpha
+        self.eps = eps
+
+    def criterion(self) -> EntropyMaximization:
+        """The same loss in every epoch; without pseudo-labels its weight beta is never used."""
+        return EntropyMaximization(alpha=self.alpha, eps=self.eps)
+
+    def gives_up(self, scores: list[float]) -> bool:
+        """After the first epoch that is no better than the best before it; in the published code only."""
+        return no_better_than_before(scores)
+
+
+def no_better_than_before(scores: list[float]) -> bool:
+    """Whether the last validation mAP is not above all the earlier ones: the early stop of Zhou et al.'s code."""
+    return len(scores) > 1 and scores[-1] <= max(scores[:-1])

@@ -1,0 +1,103 @@
+"""Entropy maximization with asymmetric pseudo-labelling: the least likely cells become soft negatives.
+
+After a warm-up, every epoch ends with a look at all training images: of each class, the unseen cells with the lowest
+probabilities become soft pseudo-negatives, and stay so. Positives are never guessed; that is the asymmetry.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import at_least_zero, shares
+from models.losses.entropy_maximization import EntropyMaximization
+from models.methods.base import Method, worth_trying
+from models.methods.end_to_end import shared_protocol
+from models.methods.published.em import no_better_than_before
+from models.methods.published.ranks import lowest
+
+
+class EMAPL(Method):
+    """The defaults are the published ones for PASCAL VOC: photographs that show one or two of twenty classes.
+
+    COCO has alpha .1, beta .9; NUS-WIDE .1, .2, warm-up .4; CUB .01, .4, warm-up .3.
+    """
+
+    name = "em_apl"
+    title = "Entropy maximization + asymmetric pseudo-labelling"
+    paper = "Zhou et al., Acknowledging the Unknown for Multi-label Learning with Single Positive Labels, ECCV"
+    year = 2022
+    url = "https://arxiv.org/abs/2203.16219"
+    assumes = "What nobody marked is unknown; nine tenths of it turn out to be absent."
+    threshold = 0.7
+    tunable = worth_trying(alpha=(0.01, 0.1, 0.2, 0.5), beta=(0.02, 0.1, 0.4, 0.9), warm_up=(0.3, 0.5, 0.7))
+    published = shared_protocol(alpha=(0.2, 0.1, 0.1, 0.01), beta=(0.02, 0.9, 0.2, 0.4), warm_up=(0.5, 0.5, 0.4, 0.3))
+
+    def __init__(
+        self,
+        alpha: float = 0.2,
+        beta: float = 0.02,
+        negatives: float = 0.9,
+        warm_up: float = 0.5,
+        eps: float = 1e-5,
+    ):
+        """Weights and schedule.
+
+        Args:
+            alpha: Weight of an unseen cell against a seen one.
+            beta: Weight of a pseudo-negative against a seen cell.
+            negatives: Share of the unseen cells of each class that are pseudo-negatives in the end (the paper's theta).
+            warm_up: Share of the epochs before the first guess (published: 5 of 10).
+            eps: Added inside every logarithm (published code: 1e-5).
+
+        Raises:
+            ValueError: A share is not between 0 and 1.
+        """
+        at_least_zero(alpha=alpha, beta=beta, eps=eps)
+        shares(negatives=negatives, warm_up=warm_up)
+        self.alpha, self.beta = alpha, beta
+        self.negatives, self.warm_up = negatives, warm_up
+        self.eps = eps
+
+    def criterion(self) -> EntropyMaximization:
+        """The same loss in every epoch; what changes is the targets."""
+        return EntropyMaximization(self.alpha, self.beta, self.eps)
+
+    def gives_up(self, scores: list[float]) -> bool:
+        """After the first epoch that is no better than the best before it, which may be before the first guess."""
+        return no_better_than_before(scores)
+
+    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
+        """As in Method; and counts how many cells of each class are to be given up after each epoch."""
+        super().begin(labels, mask, epochs, generator)
+        self.first = max(1, round(self.warm_up * epochs))
+        unseen = (labels == UNSEEN) if mask is None else (labels == UNSEEN) & mask
+        # int() as in the published code: with few images a class may get no pseudo-negative at all.
+        self.counts = (self.negatives * unseen.sum(0).double() / max(epochs - self.first, 1)).long()
+
+    def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
+        """Make the least likely cells soft negatives. The published code does so after the last epoch, too."""
+        if self.first <= epoch < self.total_epochs:
+            give_up_on_lowest(self.targets, predict(), self.counts, self.mask)
+
+
+def give_up_on_lowest(targets: Tensor, probabilities: Tensor, counts: Tensor, mask: Tensor | None = None) -> None:
+    """Writes -p into the `counts` least likely unseen cells of each class, in place.
+
+    Args:
+        targets: (N, C) float; only cells that are 0 are touched, so an earlier guess is never revisited.
+        probabilities: (N, C) float in [0, 1].
+        counts: (C,) int64, cells to write in each class; where fewer are unseen, all of them.
+        mask: (N, C) bool; cells that may not be used are left alone.
+
+    Equal probabilities are taken in the order of the rows. Source: Zhou et al. 2022, and `aysmmetric_pseudo_labeling`
+    in their main.py. One difference: a guess of exactly 0 or 1, which float32 can produce, is moved inwards by 1e-7.
+    There it would read as "not looked at" or as a person's word.
+    """
+    open_cells = targets == UNSEEN
+    if mask is not None:
+        open_cells &= mask
+    chosen = open_cells & lowest(torch.where(open_cells, probabilities, torch.inf), counts)
+    guess = -probabilities.clamp(1e-7, 1 - 1e-7).to(targets.dtype)
+    targets.copy_(torch.where(chosen, guess, targets))

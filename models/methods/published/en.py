@@ -1,0 +1,109 @@
+"""Expected negative: for each class, the least likely images are negatives, as many as are expected not to show it.
+
+A running average of what the network has said of every cell decides; what is not picked costs nothing. It is the first
+part of a paper whose others (consistency of predictions and of score maps over time) need maps.
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import ABSENT, PRESENT
+from models.losses.base import at_least_zero, shares
+from models.losses.expected_negative import ExpectedNegative
+from models.methods.base import Method, positive, worth_trying
+from models.methods.end_to_end import shared_protocol
+from models.methods.published.ranks import lowest
+
+
+class EN(Method):
+    """The defaults are for PASCAL VOC. k, the expected classes an image, matters most.
+
+    The authors know for each class how many images show it. In a project that is estimated: k x images, divided among
+    the classes as the marked cells are. How fast the average forgets is not in the text at hand; 0.8 is a choice.
+    """
+
+    name = "en"
+    title = "Expected negative"
+    paper = (
+        "Verelst et al., Spatial Consistency Loss for Training Multi-Label Classifiers from Single-Label Annotations, "
+        "WACV"
+    )
+    year = 2023
+    url = "https://arxiv.org/abs/2203.06127"
+    assumes = "What nobody marked is absent in as many images as expected, those the network finds least likely."
+    threshold = 0.55
+    open_points = (
+        "The authors know for each class how many images show it; here k x images are divided among the classes as "
+        "their marked cells are.",
+        "How fast the running average forgets is not in the text at hand; momentum = 0.8 is a choice.",
+        "The other parts of the paper, consistency of predictions and of score maps, are not in this method. Score "
+        "maps of an image are laid over one another from epoch to epoch, through flips and crops; what reads maps here "
+        "does not say how a view was turned, and makes no crops. How these terms are weighed is not in the text at "
+        "hand.",
+    )
+    tunable = worth_trying(k=(1.2, 1.5, 2.0, 3.0, 5.0), momentum=(0.0, 0.5, 0.8, 0.9))
+    published = shared_protocol(k=(1.5, 2.9, 1.9, 31.4))
+
+    def __init__(self, k: float = 1.5, momentum: float = 0.8, eps: float = 1e-5):
+        """Constants.
+
+        Args:
+            k: How many classes an image shows on average.
+            momentum: How much of the running average stays at every look at an image.
+            eps: Added inside the logarithm.
+
+        Raises:
+            ValueError: For a number that makes no sense.
+        """
+        positive(k=k)
+        shares(momentum=momentum)
+        at_least_zero(eps=eps)
+        if momentum == 1:
+            raise ValueError("momentum = 1 would never take up a prediction; it must be below 1.")
+        self.k = k
+        self.momentum = momentum
+        self.eps = eps
+
+    def criterion(self) -> ExpectedNegative:
+        """The same loss in every epoch; what changes is which cells are negatives."""
+        return ExpectedNegative(self.eps)
+
+    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
+        """As in Method; and counts how many negatives each class is to have."""
+        super().begin(labels, mask, epochs, generator)
+        self.given = self.targets.clone()
+        self.usable = torch.ones_like(self.given, dtype=torch.bool) if mask is None else mask
+        self.negatives = self.usable.sum(0) - expected_positives(self.given, self.usable, self.k)
+        self.average = torch.full_like(self.given, torch.nan)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Choose the negatives; in the first epoch, without predictions, all unseen cells."""
+        unseen = (self.given > ABSENT) & (self.given < PRESENT) & self.usable
+        if epoch > 1:
+            # Answered cells are not ranked: confirmed absences are always negatives, marked cells never.
+            value = torch.where(unseen, self.average.nan_to_num(nan=torch.inf), torch.inf)
+            value = torch.where((self.given <= ABSENT) & self.usable, -torch.inf, value)
+            unseen &= lowest(value, self.negatives)
+        self.targets = torch.where(unseen, float(ABSENT), self.given)
+
+    def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
+        """As in Method; also updates the running average of the predictions."""
+        predicted = torch.sigmoid(logits.detach().float())
+        before = self.average[rows]
+        self.average[rows] = torch.where(
+            before.isnan(), predicted, self.momentum * before + (1 - self.momentum) * predicted
+        )
+        return super().loss(logits, rows)
+
+
+def expected_positives(labels: Tensor, usable: Tensor, k: float) -> Tensor:
+    """The expected number of positives of each class: (C,) int64, between the marked cells and all usable ones.
+
+    Args:
+        labels, usable: (N, C), and (N, C) bool: cells that may be used.
+        k: Classes an image on average; shared out among the classes as the marked cells are.
+    """
+    marked = ((labels >= PRESENT) & usable).sum(0)
+    images = usable.any(1).sum()
+    expected = (k * images * marked / marked.sum().clamp(min=1)).round().long()
+    return torch.minimum(torch.maximum(expected, marked), usable.sum(0))

@@ -1,0 +1,56 @@
+"""Expected positive regularization: unseen cells have no label, but a batch must expect k classes an image."""
+
+import torch
+from torch import Tensor
+
+from models.losses.expected_positive_regularization import ExpectedPositiveRegularization
+from models.methods.base import Method, positive, worth_trying
+from models.methods.end_to_end import shared_protocol
+
+
+class EPR(Method):
+    """The defaults are the published ones for PASCAL VOC. k, the expected classes an image, matters most.
+
+    The authors counted k on fully labelled images: VOC 1.5, COCO 2.9, NUS-WIDE 1.9, CUB 31.4. In a project nobody knows
+    it, so it is a number to set: how many of the classes one image shows on average.
+    """
+
+    name = "epr"
+    title = "Expected positive regularization"
+    paper = "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR"
+    year = 2021
+    url = "https://arxiv.org/abs/2106.09708"
+    assumes = "Of what nobody marked only one thing is known: how many classes an image shows on average."
+    threshold = 0.5
+    tunable = worth_trying(k=(1.2, 1.5, 2.0, 3.0, 5.0), strength=(0.1, 1.0, 10.0))
+    published = shared_protocol(k=(1.5, 2.9, 1.9, 31.4))
+
+    def __init__(self, k: float = 1.5, strength: float = 1.0, form: str = "code", eps: float = 1e-5):
+        """Constants, and which source to follow.
+
+        Args:
+            k: How many classes an image shows on average.
+            strength: Weight of the penalty for expecting another number (1 in the code; the paper gives none).
+            form: "code": the loss of marked cells is divided by images x classes; "paper": by images only, so that the
+                penalty counts C times less beside it. The code is what made the published tables.
+            eps: Added inside the logarithm (published code: 1e-5).
+
+        Raises:
+            ValueError: For an unknown form or a number that makes no sense.
+        """
+        positive(k=k)
+        self.k, self.strength = k, strength
+        self.form = form
+        self.eps = eps
+        self.criterion()  # what makes no sense is refused now, not at the first training
+
+    loss_function: ExpectedPositiveRegularization
+
+    def criterion(self) -> ExpectedPositiveRegularization:
+        """The same loss in every epoch."""
+        return ExpectedPositiveRegularization(self.k, self.strength, self.form, self.eps)
+
+    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
+        """As in Method; more classes than there are cannot be expected."""
+        super().begin(labels, mask, epochs, generator)
+        self.loss_function.k = min(self.k, labels.shape[1])

@@ -1,0 +1,94 @@
+"""Generalized robust loss: unseen cells start as negatives of low weight and become what the network predicts.
+
+The loss has two curves, k(p) and v(p); this file moves them along while training goes on.
+"""
+
+from models.losses.base import at_least_zero, finite, no_such
+from models.losses.generalized_robust import GeneralizedRobust
+from models.methods.base import Method, fallen_behind, worth_trying
+from models.methods.end_to_end import EndToEnd, per_set
+
+SCHEDULES = ("code", "paper")
+
+
+class GR(Method):
+    """The defaults are the published ones for PASCAL VOC: photographs that show one or two of twenty classes.
+
+    COCO and NUS-WIDE end at w 10, b -8; CUB too, with q3 1.5. Where the curves start is given in the code only.
+    """
+
+    name = "gr"
+    title = "Generalized robust loss"
+    paper = "Chen et al., Boosting Single Positive Multi-label Classification with Generalized Robust Loss, IJCAI"
+    year = 2024
+    url = "https://arxiv.org/abs/2405.03501"
+    assumes = "What nobody marked is mostly absent, except where the network is coming to believe otherwise."
+    threshold = 0.5
+    tunable = worth_trying(w=(2.0, 5.0, 10.0), b=(-8.0, -5.0, -2.0), q3=(0.7, 1.0, 1.5))
+    published = per_set(
+        voc=EndToEnd(1e-5, 8, 8, head_lr_scale=10),
+        coco=EndToEnd(1e-5, 16, 8, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
+        nus=EndToEnd(1e-5, 16, 10, {"w": 10.0, "b": -8.0}, head_lr_scale=10),
+        cub=EndToEnd(5e-5, 8, 10, {"w": 10.0, "b": -8.0, "q3": 1.5}, head_lr_scale=10),
+    )
+
+    def __init__(
+        self,
+        w: float = 2.0,
+        b: float = -2.0,
+        mu: float = 0.8,
+        sigma: float = 0.5,
+        w_start: float = 0.0,
+        b_start: float = -2.0,
+        mu_start: float = 0.5,
+        sigma_start: float = 2.0,
+        q1: float = 0.0,
+        q2: float = 0.01,
+        q3: float = 1.0,
+        eps: float = 1e-7,
+        schedule: str = "code",
+    ):
+        """Curves, exponents and the way there.
+
+        Args:
+            w, b, mu, sigma: Where the curves end; *_start is where they begin (see the loss for each).
+            q1, q2, q3, eps: As in the loss.
+            schedule: "code": in epoch e of T, w and b have gone (e - 1) / T of their way (and never arrive), mu and
+                sigma e / T; "paper": all have gone e / T.
+
+        Raises:
+            ValueError: For an unknown schedule, a sigma of 0, or a number that is none.
+        """
+        at_least_zero(q1=q1, q2=q2, q3=q3, eps=eps)
+        finite(w=w, b=b, mu=mu, w_start=w_start, b_start=b_start, mu_start=mu_start)
+        if schedule not in SCHEDULES:
+            raise no_such("schedule", schedule, SCHEDULES)
+        if not (sigma > 0 and sigma_start > 0):
+            raise ValueError(f"sigma = {sigma} and sigma_start = {sigma_start} must both be positive.")
+        self.w, self.b, self.mu, self.sigma = w, b, mu, sigma
+        self.w_start, self.b_start, self.mu_start, self.sigma_start = w_start, b_start, mu_start, sigma_start
+        self.q1, self.q2, self.q3 = q1, q2, q3
+        self.eps = eps
+        self.schedule = schedule
+
+    loss_function: GeneralizedRobust
+
+    def criterion(self) -> GeneralizedRobust:
+        """The loss with the start parameters of both curves."""
+        return GeneralizedRobust(
+            self.w_start, self.b_start, self.mu_start, self.sigma_start, self.q1, self.q2, self.q3, self.eps
+        )
+
+    def gives_up(self, scores: list[float]) -> bool:
+        """Once the validation mAP is more than 2 points below its best; in the published code, not in the paper."""
+        return fallen_behind(scores, 2)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Set the parameters of both curves for this epoch."""
+        way_of_v = epoch / self.total_epochs
+        way_of_k = way_of_v if self.schedule == "paper" else (epoch - 1) / self.total_epochs
+        curves = self.loss_function
+        curves.w = self.w_start + way_of_k * (self.w - self.w_start)
+        curves.b = self.b_start + way_of_k * (self.b - self.b_start)
+        curves.mu = self.mu_start + way_of_v * (self.mu - self.mu_start)
+        curves.sigma = self.sigma_start + way_of_v * (self.sigma - self.sigma_start)

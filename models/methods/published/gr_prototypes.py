@@ -1,0 +1,69 @@
+"""Generalized robust loss with prototypes: the more an image is like the marked ones, the more a class may be there.
+
+People mark the most salient class of an image, so marked images are good examples of their class, and what is missing
+is mostly less salient: the network alone finds it late. It follows the abstract of PiSA only: open_points says what was
+not at hand, and what is done instead.
+"""
+
+from models.methods.base import worth_trying
+from models.methods.published.gr_guided import GRGuided
+
+
+class GRPrototypes(GRGuided):
+    """Everything is as in `gr`, but unseen cells are in part what prototypes say (models/linear/prototypes.py).
+
+    Without a frozen network, and in classes with fewer than five marked images, it is `gr`.
+    """
+
+    name = "gr+prototypes"
+    title = "Generalized robust loss + prototypes"
+    paper = (
+        "After the abstract of One Coin Has Two Sides: Single Positive Multi Label Learning from Salient Annotations, "
+        "ICML"
+    )
+    year = 2026
+    url = "https://icml.cc/virtual/2026/poster/64609"
+    assumes = (
+        "What nobody marked is what the network comes to believe, the more so the more the image is like marked ones."
+    )
+    needs = ("prototypes",)
+    tunable = worth_trying(trust=(0.05, 0.1, 0.2), sharpness=(2.0, 4.0, 8.0))
+    reproduced = "no: only the abstract of the paper (PiSA) was at hand, so this is not its method"
+    open_points = (
+        "How PiSA makes prototypes is open: here the mean of the marked images, in the features of the frozen "
+        "network, centred and of length 1.",
+        "How PiSA rejects false negatives by them is open. Here the share of the marked images that are less alike "
+        "to the prototype of the others than this image is to that of all, raised to the power of 4, takes part in "
+        "the soft label of the generalized robust loss, with weight trust = 0.05. To leave such cells out instead "
+        "was worse in most of what was tried.",
+        "How prototypes guide the learning of the embedding is open, and left out: the network is frozen.",
+    )
+
+    def __init__(
+        self,
+        w: float = 2.0,
+        b: float = -2.0,
+        mu: float = 0.8,
+        sigma: float = 0.5,
+        w_start: float = 0.0,
+        b_start: float = -2.0,
+        mu_start: float = 0.5,
+        sigma_start: float = 2.0,
+        q2: float = 0.01,
+        q3: float = 1.0,
+        trust: float = 0.05,
+        sharpness: float = 4.0,
+        eps: float = 1e-7,
+        schedule: str = "code",
+    ):
+        """Two numbers of its own, and those of `gr`.
+
+        Args:
+            trust: How much prototypes count beside what the network believes.
+            sharpness: The power to which the share of less alike images is raised.
+
+        Raises:
+            ValueError: As `gr` does, for a trust that is not between 0 and 1, and for a negative sharpness.
+        """
+        curves = (w, b, mu, sigma, w_start, b_start, mu_start, sigma_start)
+        super().__init__(*curves, q2, q3, trust, sharpness, eps, schedule)

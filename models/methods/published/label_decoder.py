@@ -1,0 +1,151 @@
+"""The label-wise embedding model of LAGC: every class attends to the feature map of an image.
+
+The positions of the map attend to each other in one transformer encoder layer. Every class is a learned query, which
+attends to the positions in two decoder layers; the result is the embedding of that class in that image. One weight
+vector a class turns it into a logit.
+
+Xie et al., NeurIPS 2022, and its published code, built on Query2Label (Liu et al. 2021, https://arxiv.org/abs/2107.10834)
+with the self-attention of the queries taken out.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+TEMPERATURE = 10_000.0  # of the sine code: how much slower its slowest wave is than its fastest
+
+
+class LabelDecoder(nn.Module):
+    """Maps (B, K, h, w) to logits (B, C); while `projecting` in training also to embeddings (B, C, P) of length 1."""
+
+    def __init__(
+        self,
+        channels: int,
+        classes: int,
+        *,
+        width: int = 0,
+        heads: int = 4,
+        feed_forward: int = 0,
+        dropout: float = 0.1,
+        decoder_layers: int = 2,
+        projection: int = 128,
+        generator: torch.Generator | None = None,
+    ):
+        """Sizes; those published for ResNet-50 are the defaults, and d = 2048, feed_forward = 8192 follow from its map.
+
+        Args:
+            channels: K of the map.
+            width: D, to which a 1x1 convolution first brings the map; 0: d = channels, and no convolution.
+            feed_forward: Inner size of the two-layer networks; 0: 4 d.
+            projection: P, the length of the embeddings that are compared in the second stage.
+            generator: Decides the start (on the CPU); None: torch's global one.
+
+        Raises:
+            ValueError: D cannot be divided among the heads and the four parts of the position code.
+        """
+        super().__init__()
+        d = width or channels
+        if d % heads or d % 4:
+            raise ValueError(
+                f"A width of {d} can be divided neither among {heads} heads nor the four parts of the position code"
+                if d % heads and d % 4
+                else f"A width of {d} must be divisible by the {heads} heads and by 4. Set width to a number that is."
+            )
+        inner = feed_forward or 4 * d
+        seed = torch.randint(2**62, (), generator=generator)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(seed))
+            self.reduce = nn.Conv2d(channels, d, 1) if width else nn.Identity()
+            self.encoder = EncoderLayer(d, heads, inner, dropout)
+            self.decoder = nn.ModuleList(DecoderLayer(d, heads, inner, dropout) for _ in range(decoder_layers))
+            self.norm = nn.LayerNorm(d)
+            for matrix in [p for part in (self.encoder, self.decoder) for p in part.parameters() if p.ndim > 1]:
+                nn.init.xavier_uniform_(matrix)
+            self.queries = nn.Parameter(torch.randn(classes, d))
+            bound = 1 / math.sqrt(d)
+            self.weight = nn.Parameter(torch.empty(classes, d).uniform_(-bound, bound))
+            self.bias = nn.Parameter(torch.empty(classes).uniform_(-bound, bound))
+            self.project = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, projection))
+        self.projecting = False  # set by the method: the projection is of the second stage only
+
+    def embeddings(self, maps: Tensor) -> Tensor:
+        """The embedding of each class in each map: (B, K, h, w) -> (B, C, d)."""
+        maps = self.reduce(maps)
+        places = maps.flatten(2).transpose(1, 2)
+        where = position_code(*maps.shape[1:], device=maps.device).to(maps.dtype)
+        places = self.encoder(places, where)
+        queries = self.queries.to(places.dtype)
+        answers = torch.zeros_like(queries).expand(len(maps), -1, -1)
+        for layer in self.decoder:
+            answers = layer(answers, queries, places, where)
+        return self.norm(answers)
+
+    def forward(self, maps: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """(B, K, h, w) -> logits (B, C), or (logits, embeddings)."""
+        embeddings = self.embeddings(maps)
+        logits = (embeddings * self.weight).sum(-1) + self.bias
+        if not (self.projecting and self.training):
+            return logits
+        return logits, F.normalize(self.project(embeddings).float(), dim=-1)
+
+
+class Layer(nn.Module):
+    """Attention and a two-layer network, each added to what came in and normalised (post-norm)."""
+
+    def __init__(self, d: int, heads: int, inner: int, dropout: float):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(d, heads, dropout, batch_first=True)
+        self.feed = feed(d, inner, dropout)
+        self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.dropout = nn.Dropout(dropout)
+
+    def following(self, came_in: Tensor, heard: Tensor) -> Tensor:
+        """The rest of the layer after attention: its input and the output of attention, of the same shape."""
+        attended = self.norm1(came_in + self.dropout(heard))
+        return self.norm2(attended + self.dropout(self.feed(attended)))
+
+
+class EncoderLayer(Layer):
+    """The positions attend to each other."""
+
+    def forward(self, places: Tensor, where: Tensor) -> Tensor:
+        """Places (B, T, d) and their code (T, d) -> (B, T, d)."""
+        asked = places + where
+        heard, _ = self.attention(asked, asked, places, need_weights=False)
+        return self.following(places, heard)
+
+
+class DecoderLayer(Layer):
+    """The classes attend to the positions, but not to each other."""
+
+    def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
+        """Answers (B, C, d), queries (C, d), places (B, T, d) and their code (T, d) -> (B, C, d)."""
+        heard, _ = self.attention(answers + queries, places + where, places, need_weights=False)
+        return self.following(answers, heard)
+
+
+def feed(d: int, inner: int, dropout: float) -> nn.Sequential:
+    """The two-layer network of a transformer layer."""
+    return nn.Sequential(nn.Linear(d, inner), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inner, d))
+
+
+def position_code(d: int, height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
+    """Sine code of the positions of a map: (height x width, d), row by row.
+
+    Half of the numbers are of the row, half of the column, each as sines and cosines in turn; rows and columns are
+    counted from 1 and scaled to 2 pi over the whole map. Source: DETR (Carion et al. 2020), as Query2Label uses it.
+    d must be divisible by 4.
+    """
+    half = d // 2
+    period = TEMPERATURE ** (2 * torch.arange(half, device=device).div(2, rounding_mode="floor") / half)
+
+    def waves(length: int) -> Tensor:
+        place = torch.arange(1, length + 1, device=device) / (length + 1e-6) * 2 * math.pi
+        angle = place[:, None] / period
+        return torch.stack([angle[:, 0::2].sin(), angle[:, 1::2].cos()], dim=2).flatten(1)
+
+    rows = waves(height)[:, None].expand(height, width, half)
+    columns = waves(width)[None].expand(height, width, half)
+    return torch.cat([rows, columns], dim=2).flatten(0, 1)

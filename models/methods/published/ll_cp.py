@@ -1,0 +1,42 @@
+"""LL-Cp, large loss with permanent correction: the unseen cells with the largest loss become present for good."""
+
+from torch import Tensor
+
+from models.labels import PRESENT
+from models.methods.published.large_loss import LargeLoss, as_published, rejections
+
+
+class LLCp(LargeLoss):
+    """The default is the published delta for PASCAL VOC; COCO, NUS-WIDE and CUB have .2.
+
+    The k-th dearest cell itself is corrected in this step only; those above it for good, as in the published code.
+    """
+
+    name = "ll_cp"
+    title = "Large loss, permanent correction"
+    assumes = "What nobody marked is absent, except what has once fitted that worst: that is present."
+    published = as_published(voc=0.1, coco=0.2, nus=0.2, cub=0.2)
+    corrects = True
+
+    def __init__(self, delta: float = 0.1, released: bool = False):
+        """Percentage and version.
+
+        Args:
+            delta: How many cells of a hundred are rejected, in every epoch from the second on.
+            released: True: what the released code does. It compares the name of the scheme by identity, which is never
+                true of a command line's words, and so trains LL-Ct. False: what its authors meant.
+
+        Raises:
+            ValueError: Unless delta is between 0 and 100.
+        """
+        super().__init__(delta)
+        self.released = released
+
+    def rejected(self, cells: int) -> int:
+        """The same share in every epoch from the second on."""
+        return rejections(self.epoch, cells, self.delta, constant=not self.released)
+
+    def after(self, rows: Tensor, above: Tensor) -> None:
+        """Writes the corrections into the labels of this training."""
+        if not self.released:
+            self.targets[rows] = self.targets[rows].masked_fill(above, PRESENT)

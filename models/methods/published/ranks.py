@@ -1,0 +1,21 @@
+"""Which cells of each class are its lowest: shared by the methods that pick cells by rank."""
+
+import torch
+from torch import Tensor
+
+
+def lowest(values: Tensor, counts: Tensor) -> Tensor:
+    """(N, C) bool: True for the `counts` lowest values of each column; of equal values the one in the earlier row.
+
+    Args:
+        values: (N, C) float; +inf for what should come last.
+        counts: (C,) int64; a column with fewer values gives all it has.
+    """
+    size = len(values)
+    if not values.numel():
+        return torch.zeros_like(values, dtype=torch.bool)
+    # Selecting one value a column is several times faster than sorting all of them.
+    bars = [column.kthvalue(min(max(k, 1), size)).values for column, k in zip(values.T, counts.tolist(), strict=True)]
+    below, at = values < torch.stack(bars), values == torch.stack(bars)
+    room = counts - below.sum(0)
+    return (counts > 0) & (below | (at & (at.cumsum(0) <= room)))

@@ -1,0 +1,46 @@
+"""Self-paced loss correction: from the second epoch on, an unseen cell with a high probability counts as present."""
+
+from models.losses.self_paced_correction import SelfPacedCorrection
+from models.methods.base import Method, worth_trying
+from models.methods.end_to_end import shared_protocol
+
+
+class SPLC(Method):
+    """The defaults are the published ones. Nothing is written down: what is corrected may be negative again later."""
+
+    name = "splc"
+    title = "Self-paced loss correction"
+    paper = "Zhang et al., Simple and Robust Loss Design for Multi-Label Learning with Missing Labels"
+    year = 2021
+    url = "https://arxiv.org/abs/2112.07368"
+    assumes = "What nobody marked is absent, unless the network is sure that it is present."
+    threshold = 0.55
+    tunable = worth_trying(tau=(0.5, 0.6, 0.7, 0.8), margin=(0.0, 0.5, 1.0), change_epoch=(1, 3, 6))
+    published = shared_protocol()
+
+    def __init__(self, tau: float = 0.6, margin: float = 1.0, gamma: float = 2.0, change_epoch: int = 1):
+        """Threshold and loss.
+
+        Args:
+            tau: From which probability on an unseen cell counts as present.
+            margin, gamma: Taken off the logits of present cells, and the focal exponent of all.
+            change_epoch: How many epochs pass before the first correction.
+
+        Raises:
+            ValueError: For a number that makes no sense.
+        """
+        if not change_epoch >= 0:
+            raise ValueError(f"change_epoch = {change_epoch} is a number of epochs; it must not be negative.")
+        self.tau, self.margin, self.gamma = tau, margin, gamma
+        self.change_epoch = change_epoch
+        self.criterion()  # what makes no sense is refused now, not at the first training
+
+    loss_function: SelfPacedCorrection
+
+    def criterion(self) -> SelfPacedCorrection:
+        """The loss as it is before the first correction."""
+        return SelfPacedCorrection(self.tau, self.margin, self.gamma, correcting=False)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Switches the correction on when it is time."""
+        self.loss_function.correcting = epoch > self.change_epoch

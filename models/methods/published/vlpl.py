@@ -1,0 +1,80 @@
+"""Vision-language pseudo-labels: what a text-image network is sure of counts as present; the rest stays unknown.
+
+The guesses are made once, before training, and never change. Every other unseen cell is pushed towards maximum entropy.
+"""
+
+import torch
+from torch import Tensor
+
+from models.labels import UNSEEN
+from models.losses.base import at_least_zero, shares
+from models.losses.entropy_maximization import EntropyMaximization
+from models.methods.base import Method, worth_trying
+from models.methods.end_to_end import EndToEnd, per_set
+
+
+class VLPL(Method):
+    """The defaults are those of the published code for PASCAL VOC; COCO and NUS-WIDE have alpha .1, CUB .01.
+
+    Without scores of names it is entropy maximization alone.
+    """
+
+    name = "vlpl"
+    title = "Vision-language pseudo-labels"
+    paper = "Xing et al., Vision-Language Pseudo-Labels for Single-Positive Multi-Label Learning, CVPRW"
+    year = 2024
+    url = "https://arxiv.org/abs/2310.15985"
+    assumes = "What nobody marked is unknown, except where a text-image network is sure of the name of the class."
+    threshold = 0.7  # as for em, whose loss it is
+    needs = ("text",)
+    tunable = worth_trying(alpha=(0.01, 0.1, 0.2, 0.5), beta=(0.2, 0.7, 1.0), sure=(0.2, 0.3, 0.5))
+    published = per_set(
+        voc=EndToEnd(1e-5, 8, 10),
+        coco=EndToEnd(1e-5, 8, 10, {"alpha": 0.1}),
+        nus=EndToEnd(1e-5, 8, 10, {"alpha": 0.1}),
+        cub=EndToEnd(1e-4, 8, 10, {"alpha": 0.01}),
+    )
+    reproduced = (
+        "no: the figures of the paper are of whole networks with pseudo-labels of CLIP ViT-L/14 at 336 pixels, "
+        "which were not trained here"
+    )
+    open_points = (
+        "The formulas are those of the published code (MIT licence); of the paper only the beginning was at hand.",
+        "The code takes the softmax over classes of CLIP's similarities at temperature 0.01. Here the guesses from "
+        "names of the project are taken (docs/backbones.md), which say of each class by itself how probable it is.",
+        "The paper speaks of negative pseudo-labels, too. With the settings of its code there are none, nor are "
+        "there here.",
+    )
+
+    def __init__(
+        self, alpha: float = 0.2, beta: float = 0.7, sure: float = 0.3, softness: float = 0.1, eps: float = 1e-5
+    ):
+        """Weights and the threshold.
+
+        Args:
+            alpha: Weight of an unseen cell against a seen one.
+            beta: Weight of a pseudo-label against a seen cell.
+            sure: An unseen cell with a higher score of its name gets a pseudo-label.
+            softness: Share of a pseudo-label that says absent.
+            eps: Added inside every logarithm.
+
+        Raises:
+            ValueError: One of them is negative, or a share above 1.
+        """
+        at_least_zero(alpha=alpha, beta=beta, eps=eps)
+        shares(sure=sure, softness=softness)
+        self.alpha, self.beta, self.sure, self.softness = alpha, beta, sure, softness
+        self.eps = eps
+
+    def criterion(self) -> EntropyMaximization:
+        """Entropy maximization; the pseudo-labels are its soft labels."""
+        return EntropyMaximization(self.alpha, self.beta, self.eps)
+
+    def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
+        """As in Method; and writes the pseudo-labels. A comparison with nan is false: no score, no pseudo-label."""
+        super().begin(labels, mask, epochs, generator)
+        if self.evidence is None:
+            return
+        guessed = (self.targets == UNSEEN) & (self.evidence > self.sure)
+        # -1 would be a person's word.
+        self.targets[guessed] = -min(1 - self.softness, 1 - 1e-6)
