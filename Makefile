@@ -2,6 +2,7 @@
 # make check  lint, import contracts, types, unit tests                  make test       that, trainings, processes, browser
 # make lint   the first three of these                                  make test-slow  simulations, sweeps, benchmarks
 # make test-readers   exports read by Label Studio, CVAT, FiftyOne, Datumaro: 1.4 GB of tools into .venv-readers
+# make docs   the documents as a site, in build/site              make figures     README's figures, measured anew: 20 minutes
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
 
 PYTHON ?= python3
@@ -12,10 +13,10 @@ BIN = $(VENV)/bin
 # cores a third one gains nothing: 655 s instead of 622, with both cores busy all the time.
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 6 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo lint check test unit-tests user-tests test-slow test-readers screenshots clean help
+.PHONY: demo lint check test unit-tests user-tests test-slow test-readers screenshots figures docs clean help
 
 help:
-	@sed -n 1,5p Makefile
+	@sed -n 1,6p Makefile
 
 demo: $(VENV)/installed
 	$(BIN)/annotator demo demo-project
@@ -61,6 +62,12 @@ test-readers: $(VENV)/installed-for-tests .venv-readers/installed
 screenshots: $(VENV)/installed-for-tests
 	$(BIN)/python docs/screenshots.py
 	$(BIN)/python docs/screenshots_team.py
+
+docs: $(VENV)/installed-for-tests
+	$(BIN)/mkdocs build -f .mkdocs.yml
+
+figures: $(VENV)/installed-for-tests
+	$(BIN)/python docs/figures.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

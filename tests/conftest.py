@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from contexts import Contexts
 from PIL import Image
+from run_failed_again import pytest_sessionfinish  # noqa: F401 - a hook
 
 from annotator.__main__ import main
 from annotator.benchmark.harness.browser import chromium

@@ -1,12 +1,7 @@
 """The command line: parse, call one function, print; one file a kind of command.
 
-project.py (init, serve, demo), home.py, backup.py (backup, restore), doctor.py, work.py (worker, embed, train),
-backbones.py, adapt.py, show.py (status, history, methods), export.py, predictions.py, members.py, assign.py,
-names.py, import_.py, classes.py, certify.py, accept.py, pace.py, agreement.py, people.py, bench.py, bench_labels.py
-and bench_finish.py hold the commands;
-options.py and printing.py are what they share.
-
-It never loads torch itself, except for the commands that train, measure, or show a method in full.
+options.py and printing.py hold what the commands share. Only the commands that train, measure, or show a method in full
+load torch. Begin with project.py.
 """
 
 from typing import Annotated

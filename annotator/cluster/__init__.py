@@ -1,9 +1,5 @@
-"""Work on the machines of a Ray cluster: reaching one, and having calls of a function done there.
+"""Calls of a function on the machines of a Ray cluster; knows nothing of projects.
 
-Ray is an extra that most machines do not have: it is imported inside of functions. What is here knows nothing of
-projects, and imports nothing but annotator.errors.
-
-    connection.py   reach a cluster, or start one on this machine; its errors in words
-    tasks.py        calls of a function: which machine gets which, what happens to lost ones
-    versions.py     whether a machine has the same program
+Ray is an extra that most machines lack, so it is imported inside functions. Imports only annotator.errors. Begin with
+tasks.py.
 """

@@ -11,7 +11,8 @@ from models.statistics.double_reading import AS_ABSENT, AS_LABELED, AS_PRESENT, 
 
 
 def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
-    """The answers to images that several people answer (store/labels/overlap.py); None where no two answered the same one.
+    """The answers to images that several people answer (store/labels/overlap.py); None where no two answered the same
+    one.
 
     Args:
         class_ids: (C,) int64.

@@ -7,8 +7,8 @@ them where there is none) follow in the order of their sha256, which is as good 
 or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its first images
 again (store/labels/incomplete.py).
 
-The orders by file name and capture time follow from the images alone (store/images/sequences.py), so they need no run. They
-hold all images that are not complete, and every person goes on behind the last image that they have left.
+The orders by file name and capture time follow from the images alone (store/images/sequences.py), so they need no run.
+They hold all images that are not complete, and every person goes on behind the last image that they have left.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,8 @@
 
 The gradient of an unseen cell vanishes at p = 0.5 and at p = 0 and 1, so such a cell neither pulls towards absent (as
 assume-negative does) nor fights what the network has understood. The second stage of the paper, asymmetric
-pseudo-labelling, hands in its guesses as labels between -1 and 0; when and which is decided in methods/published/em_apl.py.
+pseudo-labelling, hands in its guesses as labels between -1 and 0; when and which is decided in
+methods/published/em_apl.py.
 
 Zhou et al., "Acknowledging the Unknown for Multi-label Learning with Single Positive Labels", ECCV 2022,
 https://arxiv.org/abs/2203.16219

@@ -1,7 +1,8 @@
 """Generalized robust loss: an unseen cell is a mixture of positive and negative, and uncertain cells count less.
 
 How much of a positive is k(p), a logistic curve over what the network already believes; how much the cell counts is
-v(p), a bell curve over the same. Both curves move while training goes on (methods/published/gr.py); here they stand still.
+v(p), a bell curve over the same. Both curves move while training goes on (methods/published/gr.py); here they stand
+still.
 
 Chen et al., "Boosting Single Positive Multi-label Classification with Generalized Robust Loss", IJCAI 2024,
 https://arxiv.org/abs/2405.03501

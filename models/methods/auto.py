@@ -1,8 +1,8 @@
 """Auto: this project's own method, put together from what ranked hidden positives best on several collections.
 
-The gradient-trained half is the generalized robust loss (methods/published/gr.py) on the square roots of pooled features; the
-other half, and the regions of images that both score, are in models/ensemble/fit_ensemble.py. docs/benchmarks.md has
-the evidence.
+The gradient-trained half is the generalized robust loss (methods/published/gr.py) on the square roots of pooled
+features; the other half, and the regions of images that both score, are in models/ensemble/fit_ensemble.py.
+docs/benchmarks.md has the evidence.
 """
 
 from typing import ClassVar

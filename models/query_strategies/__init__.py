@@ -1,9 +1,7 @@
 """The query strategies by name: in which order images are shown for annotation.
 
-The table is the registry: a new strategy is one file (base.py says what it must be) and one entry here. The worker
-computes every order of the table after each run (annotator/queues/query_order.py), and the pages offer all of them.
-random.py, uncertainty.py, class_balance.py, diversity.py, representative.py, expected_missing.py and mix.py order
-images without a label; incomplete.py orders those with some answers.
+The table is the registry: a new strategy is one file and one entry here. The worker computes every order after each run
+(annotator/queues/query_order.py), and the pages offer all of them. Begin with base.py.
 """
 
 from dataclasses import dataclass

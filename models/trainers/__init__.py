@@ -1,12 +1,8 @@
-"""One trainer for each kind of input a method reads; the worker and every benchmark train by these and nothing else.
+"""One trainer for each kind of input a method reads; the worker and every benchmark train by these.
 
-base.py says what goes in (`Images`, `TrainingLabels`, `Settings`) and what comes out (epochs, probabilities, an
-`Outcome`), and is the place to begin. linear.py, regions.py and maps.py train on a frozen backbone, network.py whole
-networks. evidence.py makes what some methods weigh beside labels.
-
-A method with another input is trained by one more class here and one entry in `TRAINERS`. Trainers are a package of
-their own because they join `methods` with `linear`, `ensemble` and `finetune`, all of which import `methods.base`:
-inside `methods` they would close a circle. Nothing else in models imports this package.
+A method with another input is one more class here and one entry in TRAINERS. Trainers join `methods` with `linear`,
+`ensemble` and `finetune`, which import `methods.base`: inside `methods` they would close a circle. Nothing else in
+models imports this package. Begin with base.py.
 """
 
 from pkgutil import resolve_name

@@ -1,6 +1,5 @@
-"""Class names as a first guess: what a text-image network says of images before anybody has answered anything.
+"""Class names as a first guess: what a text-image network says before anybody has answered.
 
-prompts.py makes texts of the names of a class, patch_scores.py compares them with the patches of an image (torch), and
-first_guess.py makes both, the whole image and its patches, comparable between classes, as probabilities. Nothing is
-trained. prompts.py and first_guess.py load no torch.
+prompts.py makes texts of names, first_guess.py makes scores comparable between classes; nothing is trained. Only
+patch_scores.py loads torch. Begin with first_guess.py.
 """

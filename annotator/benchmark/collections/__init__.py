@@ -1,7 +1,5 @@
-"""`annotator bench collections`: is `auto` the first everywhere? Many collections, constants chosen on the others.
+"""`annotator bench collections`: compare `auto` with the best published method on many collections.
 
-measure.py            all methods and settings on all collections: `measure`
-recipes.py            collections that the program makes itself, from what is installed with it
-settings.py           the settings of `auto` that are tried, and which of them is chosen without a collection
-report.py plot.py     tables, and a picture
+Constants are chosen on some collections and judged on the others (settings.py); recipes.py makes collections from what
+is installed with the program. Begin with measure.py.
 """

@@ -1,5 +1,5 @@
-"""Data in, data out: what a project of made-up labels costs to export and to import in each format, beside a floor.
+"""`annotator bench data`: the cost of exporting and importing made-up labels in each format.
 
-Begin with measure.py. made_up.py makes the projects, step.py does one step in a process of its own and measures it,
-floors.py reads and writes the same files with pandas, pyarrow, numpy, json or ElementTree.
+Each step runs in a process of its own beside a floor that reads and writes the same files with a plain library.
+Begin with measure.py.
 """

@@ -1,7 +1,7 @@
 """The sets on which methods are compared: those of the papers, or any folder of images with its truth.
 
-One file a set, one line in DATASETS. What makes figures comparable with published ones - rows, split, single-positive
-draw - is in models/protocol.py; each file says how its set is read.
+One file a set, one line in DATASETS. models/protocol.py makes figures comparable with published ones: rows, split and
+single-positive draw. Each file says how its set is read.
 """
 
 from pathlib import Path

@@ -1,6 +1,5 @@
-"""Finished labels against a person's effort: `annotator bench effort`. Begin with measure.py.
+"""`annotator bench effort`: finished labels against a person's effort.
 
-people.py answers, session.py performs one action after the other on a project_copy.py, policies.py chooses them
-(changed_constants.py: by another Autopilot), play.py lets each policy work to its end. curves.py, comparison.py,
-report.py and plot.py say what came of it.
+A simulated person (people.py) performs the actions that a policy chooses (policies.py) on a copy of a project, and
+curves.py counts what is finished after each. Begin with measure.py.
 """

@@ -1,5 +1,5 @@
-"""What survives: annotators work on a real server and worker while both are killed, stalled and cut off from the disk.
+"""`annotator bench faults`: people work on a real server and worker while both are killed and stalled.
 
-Begin with measure.py. people.py speaks the protocols of the pages, hands.py tracks which page holds what, system.py
-starts and harms the processes, compare.py checks every guarantee at the end.
+people.py speaks the protocols of the pages, system.py starts and harms the processes, compare.py checks every guarantee
+at the end. Begin with measure.py.
 """

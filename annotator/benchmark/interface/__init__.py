@@ -1,15 +1,8 @@
-"""A key or a click -> the next image painted, in a real Chromium, beside the least that any page could do.
+"""`annotator bench interface`: a key or click -> the next image painted, in a real Chromium.
 
-Pages take turns in one browser, and the same script times all of them (probe.py). Consecutive frames are 16.7 ms
-apart; after a pause the first one may come at once.
-
-The floor (harness/floor.py) is a bare Starlette page, with a form for each of our pages; it appends labels to a file
-and waits for the disk. A second floor, `picture_first`, delays everything but the picture until it is painted: a page
-can hardly be quicker. Ours are the pages as `annotator serve` serves them, on generated projects. No worker runs, but
-in the row `training`, where one trains and draws heat maps without end (also during the floor's turns). Heat maps are
-drawn beforehand: the page is measured, not the drawing.
-
-Rows are in annotate.py, gallery.py and others.py, given a ground.py; presses.py and bursts.py press keys.
+Pages take turns in one browser with two floors (benchmark/harness/floor.py): a bare page that waits for the disk, and
+one that paints the picture before anything else. Frames are 16.7 ms apart. No worker runs but in the row `training`;
+heat maps are drawn beforehand. Begin with ROWS below; presses.py and bursts.py press the keys.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
-"""`annotator bench methods`: every method, side by side, on anybody's data; measure.py is the place to begin.
+"""`annotator bench methods`: compare all training methods on anybody's data.
 
-task.py options.py data.py work.py                   labels and figures of one seed; choices; features; what is done
-cells.py on_cluster.py                               the trainings of a comparison; on the machines of a Ray cluster
-trainers.py images.py finetune.py epochs.py          one training, by models/trainers; its inputs; choosing the epoch
-tune.py report.py plot.py                            equal budgets; tables and plots
+task.py draws the labels and computes the figures of one seed, cells.py runs the trainings, also on a Ray cluster, and
+tune.py gives each method the same budget. Begin with measure.py.
 """

@@ -1,7 +1,4 @@
-"""`annotator bench variants`: what can be had from the packaged networks within twice the time of the default.
+"""`annotator bench variants`: what packaged networks give within twice the time of the default.
 
-measure.py            the comparison: `measure`
-variants.py           the variants: which passes each takes, and what it makes of them
-passes.py             images through a packaged network at some size, perhaps mirrored; seconds of a pass
-small_objects.py      two made-up collections with small objects
+variants.py lists the passes of each variant and what it makes of them. Begin with measure.py.
 """

@@ -1,1 +1,5 @@
-"""bench: to be described."""
+"""`annotator bench`: the commands of the measurements.
+
+speed.py has those of speed and reliability and the shared options, labels.py those of what people get, finish.py the
+public benchmark. Begin with speed.py.
+"""

@@ -6,8 +6,9 @@ needs no pooling with others; a pooled figure would let the many cells of easy c
 no cell is filled in whose own error probability exceeds WORST times the requested error: a class with 1 % positives
 could otherwise become absent everywhere.
 
-This is only as good as the probabilities. While there are too few answers to calibrate them (worker/training/calibrate.py, and
-models/ensemble for `auto`), WORST is 1: every single cell, not only the mean, must be within the requested error.
+This is only as good as the probabilities. While there are too few answers to calibrate them
+(worker/training/calibrate.py, and models/ensemble for `auto`), WORST is 1: every single cell, not only the mean, must
+be within the requested error.
 """
 
 from dataclasses import dataclass

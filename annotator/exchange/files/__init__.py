@@ -1,7 +1,5 @@
-"""Files of other people, which may be large, broken or hostile: problems.py collects what is wrong with one.
+"""Reading and writing files that may be large, broken or hostile, whatever their format.
 
-text.py, lines.py, json_stream.py and npy.py read; growing.py writes arrays whose length is not known before.
-text_cells.py is text in the cells of a CSV, xml_text.py in XML; safe_names.py makes names that every system allows,
-inside.py keeps paths inside of their folder, addresses.py finds the name of an image in an address. Knows no format
-and no project.
+problems.py collects what is wrong with a file, so that all of it is reported at once. Knows no format and no project.
+Begin with problems.py.
 """

@@ -1,10 +1,7 @@
-"""One file per format that is read or written, one line a format in the table FORMATS.
+"""One file a format that is read or written, one line a format in the table FORMATS.
 
-format.py says what a format is, contents.py what is read, view.py what is written; begin there. shared/ is what several
-formats do alike. images.py is a folder without labels. Of larger formats, a part has a file of its own: label_lines.py
-reads JSON lines, parquet_table.py Parquet, huggingface_columns.py and huggingface_tables.py data sets of the hub;
-coco_images.py keeps the ids of a COCO file, and torch_dataset.py is the Dataset that a torch export contains. What is
-not of one format is in exchange/files.
+format.py says what a format is, contents.py what reading yields, view.py what writing gets; shared/ is what several
+formats do alike. What belongs to no format is in exchange/files/. Begin with format.py.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """What a source holds, before anything of it is stored: images, labels, scores and facts, item by item.
 
 A reader yields items as it goes through its file, so that memory does not grow with the file; nothing is looked up or
-stored while it reads (store/imports/staging.py does both). What is wrong is noted with its place and reading goes on, so that a
-person sees all problems of a file together.
+stored while it reads (store/imports/staging.py does both). What is wrong is noted with its place and reading goes on,
+so that a person sees all problems of a file together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""From a source to the project: importing.py reads labels and images in any format, shows what would change and stores
-it as one. origin.py finds out what a person names, folders.py registers images, class_map.py says which class of the
-project a name of the source stands for, and in_words.py says what would change and what has. Begin with importing.py.
+"""From a source to the project: show what would change, then store all of it or nothing.
+
+origin.py finds the format of what a person names, class_map.py the class of the project that a name stands for. Begin
+with importing.py.
 """

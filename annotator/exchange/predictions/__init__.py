@@ -1,3 +1,4 @@
-"""Scores of other models: outside_predictions.py stores them as a source of predictions, score_tables.py reads them
-from files and score_frames.py from tables of programs; in_words.py says what sources there are.
+"""Scores of other models, stored as a source of predictions.
+
+They come from files (score_tables.py) or from tables of programs (score_frames.py). Begin with outside_predictions.py.
 """

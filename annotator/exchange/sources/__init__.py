@@ -1,9 +1,7 @@
-"""Where images come from when they are no folder: one file a kind of source, one line in the table SOURCES.
+"""Where images come from when they are no folder: one file a kind, one line in the table SOURCES.
 
-source.py says what a source is; landing.py is the folder <project>/imported/<name>/ that what is unpacked or downloaded
-lands in, and bombs.py the limits of archives. zip_archive.py (with zip_directory.py), tar_archive.py and tables.py
-(Parquet, Arrow) unpack, path_list.py reads lists of paths, urls.py downloads; which addresses are allowed, and how they
-are listed and read, is in store/locations/. A folder, and what none of them recognises, is for formats/ as it is.
+What is unpacked or downloaded lands in <project>/imported/<name>/ (landing.py), within the limits of bombs.py. Which
+addresses are allowed is in store/locations/. Begin with source.py.
 """
 
 from dataclasses import replace

@@ -239,7 +239,8 @@ class Database:
         return id(connection), connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
 
     def setting(self, key: str, default: Any = None) -> Any:
-        """A project-wide setting (any JSON value); the default also for one that is no JSON (store/database/invalid_rows.py)."""
+        """A project-wide setting (any JSON value); the default also for one that is no JSON
+        (store/database/invalid_rows.py)."""
         text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
         return default if text is None else json.loads(text)
 

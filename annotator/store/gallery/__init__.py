@@ -1,1 +1,4 @@
-"""gallery: to be described."""
+"""Images as the Gallery filters, sorts and shows them: columns in memory, brought up to date by changes.
+
+Begin with columns.py.
+"""

@@ -1,1 +1,5 @@
-"""pictures: to be described."""
+"""What is in an image file: the only decoder, EXIF, colours, files of a folder; no database.
+
+The network sees the pixels that the browser shows. decoding_budget.py bounds the memory of all threads. Begin with
+decoding.py.
+"""

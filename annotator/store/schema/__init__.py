@@ -1,4 +1,4 @@
-"""The tables of project.db, as numbered steps, a file each: new ones are added at the end, old ones are never edited.
+"""The tables of project.db, as numbered steps, a file each: new ones are added, old ones never edited.
 
 Decisions are appended and never changed; `label` holds the newest state of each image-class cell and can be rebuilt
 from them. `image` is a content, `file` a place where that content lies, so a moved or doubled file is never a second

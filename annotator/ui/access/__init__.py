@@ -1,1 +1,5 @@
-"""access: to be described."""
+"""Who gets in, as whom, and how much they may ask.
+
+middleware.py lets requests in by the cookie, sessions.py knows members by theirs, tokens.py signs what pages send,
+rate_limit.py bounds it. context.py is the project that is served. Begin with middleware.py.
+"""

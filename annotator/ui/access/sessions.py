@@ -171,7 +171,8 @@ def of_script(sessions: Sessions) -> Member | None:
 
 
 def follow(sessions: Sessions) -> None:
-    """From now on the store checks every write against the role of whoever asks for it (store/database/authorization.py)."""
+    """From now on the store checks every write against the role of whoever asks for it
+    (store/database/authorization.py)."""
 
     def who() -> int | None:
         if get_script_run_ctx(suppress_warning=True) is None:

@@ -1,4 +1,4 @@
-"""The parts of the Export page. choosing.py has the widgets, columns.py those of a CSV's columns, and kept.py keeps
-what they show; outlook.py shows what an export would hold, card.py its data card; ordering.py begins one, which
-running.py writes in the background, and tags.py compares those that were tagged. Begin with pages/export.py.
+"""The parts of the Export page: choosing, what an export would hold, writing it in the background, tags.
+
+ordering.py begins an export, which running.py writes. Begin with pages/export.py.
 """

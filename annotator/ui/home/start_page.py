@@ -1,9 +1,9 @@
 """The start page: the projects that its visitor may open, how far each is, and their role there.
 
 Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
-read (ui/access/middleware.py); it proves who they are in that project, and nothing else. So the page names no project to somebody
-who has no role in it. What is wrong with a project is told to whoever owns one. On one's own computer a one-time key
-lets the browser in, as everywhere, and all projects are listed.
+read (ui/access/middleware.py); it proves who they are in that project, and nothing else. So the page names no project
+to somebody who has no role in it. What is wrong with a project is told to whoever owns one. On one's own computer a
+one-time key lets the browser in, as everywhere, and all projects are listed.
 """
 
 import html

@@ -1,1 +1,1 @@
-"""One file per page: a function `page` each."""
+"""The pages: one file each with a function `page`; the table is parts/navigation.py."""

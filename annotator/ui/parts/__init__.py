@@ -1,1 +1,4 @@
-"""parts: to be described."""
+"""What several pages are made of: the frame, the table of pages, forms and lists.
+
+Begin with navigation.py and frame.py.
+"""

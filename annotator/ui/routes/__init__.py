@@ -1,8 +1,8 @@
-"""The routes behind the components, one file a kind of answer, and those for programs (predictions.py, metrics.py).
-Every one checks a token, but that which says whether the server is ready.
+"""The routes behind the components, one file a kind of answer, and those for programs.
 
-They hold no rules: what comes next is asked of the engine. Anything that touches the disk runs in a thread, because a
-synchronous database call in an async route would stall every browser.
+Every one checks a token, but that which says whether the server is ready. They hold no rules: what comes next is asked
+of the queues. What touches the disk runs in a thread, because a synchronous call in an async route would stall every
+browser. Begin with guard.py.
 """
 
 from annotator.ui.routes import (

@@ -69,14 +69,16 @@ def refuse_without(request: Request, right: Right) -> None:
 
 
 def blind_as(request: Request, annotator: str) -> str:
-    """The annotator, where nothing may be shown of images that they are still to answer blind (store/people/blindness.py); ""
+    """The annotator, where nothing may be shown of images that they are still to answer blind
+    (store/people/blindness.py); ""
     for whoever may review, and for everybody where the project has no members."""
     member: Member | None = request.scope.get(MEMBER)
     return annotator if member is not None and member.right < Right.REVIEW else ""
 
 
 def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
-    """The handler, reached only with an access token that has this right (store/people/access_tokens.py); it is given the
+    """The handler, reached only with an access token that has this right (store/people/access_tokens.py); it is given
+    the
     token's name. No cookie counts here, and door.py lets nothing in that a browser sends."""
 
     async def answered(request: Request) -> Response:

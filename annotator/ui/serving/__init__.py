@@ -1,1 +1,4 @@
-"""serving: to be described."""
+"""The server's own work: the worker beside it, sockets, threads that read images, logs, the end.
+
+Begin with worker_watch.py.
+"""

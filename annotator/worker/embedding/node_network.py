@@ -1,7 +1,7 @@
 """The network on a machine of a cluster: threads that decode and embed on a CPU, or that decode for a GPU.
 
-It embeds as the worker does (worker/features/embed.py). How many images a GPU takes at once is found by trying before the first
-(models/backbones/batches.py).
+It embeds as the worker does (worker/features/embed.py). How many images a GPU takes at once is found by trying before
+the first (models/backbones/batches.py).
 """
 
 from collections.abc import Callable

@@ -4,6 +4,13 @@ A worker has one chunk at work and one at hand, never more, and each result is t
 that is the back-pressure, and it bounds what Ray's object stores hold. Machines may come and go. A worker that is lost
 costs its chunks, which go to others; its machine gets a new one. A machine on which workers cannot begin is left out,
 and why is said.
+
+Ray Data is not used, although it maps batches with pools of actors, too. What is lost with a worker must be one chunk,
+known by its images, since each must be in the shards exactly once and a file that kills its reader must be found; Ray
+Data hides which rows were in a lost task. Its pipelines are hardly supported through `ray://`
+(https://github.com/ray-project/ray/issues/39860), and lost blocks of a lost machine are made again by lineage, outside
+of its back-pressure (docs.ray.io, Ray Data, fault tolerance). So there are actors, one chunk at work and one waiting
+for each, and a queue of our own. Ray's own retries are off (max_restarts = max_task_retries = 0): the queue knows more.
 """
 
 import math

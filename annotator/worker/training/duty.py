@@ -23,7 +23,8 @@ class Training:
     """Runs trainings and finishes the requests for them; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None], scoring: "Scoring | None" = None):
-        """between is called often during a training with (state, done, of); scoring is that of worker/training/train.py."""
+        """between is called often during a training with (state, done, of); scoring is that of
+        worker/training/train.py."""
         self._context, self._db, self._between, self._scoring = context, context.db, between, scoring
         self._regions = None  # RegionCache: importing torch takes seconds
         self.schedule = Schedule()

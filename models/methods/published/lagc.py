@@ -1,9 +1,9 @@
 """Label-aware global consistency: two views of an image must agree, and embeddings of a class must be alike.
 
-The network is not a linear head: every class attends to the feature map (models/methods/published/label_decoder.py). In a first
-stage, confident predictions on a weakly augmented view are the targets of a strongly augmented one. In a second, the
-embeddings of all cells assumed present are collected in a queue, pulled together within a class and pushed apart
-between classes.
+The network is not a linear head: every class attends to the feature map (models/methods/published/label_decoder.py). In
+a first stage, confident predictions on a weakly augmented view are the targets of a strongly augmented one. In a
+second, the embeddings of all cells assumed present are collected in a queue, pulled together within a class and pushed
+apart between classes.
 """
 
 from typing import Any

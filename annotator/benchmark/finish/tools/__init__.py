@@ -1,7 +1,6 @@
-"""The tools that come with the benchmark: ours, and four simple baselines. The table is the registry.
+"""The tools that come with `bench finish`: ours and four baselines. The table is the registry.
 
-engine.py is the project, model and memory that all but the form work on; autopilot.py is ours; baselines.py has the
-others, and binomial_audit.py how they know that they are finished.
+engine.py is the project, model and memory that all but the form work on. Begin with autopilot.py.
 """
 
 from collections.abc import Callable
