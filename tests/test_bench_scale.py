@@ -72,7 +72,7 @@ def test_photos_have_the_size_that_was_asked_for_and_differ(tmp_path, kilobytes)
     assert len(set(contents)) == 3
     assert all(abs(len(content) - 1000 * kilobytes) < 200 + 30 * kilobytes for content in contents)
     facts = [check_image(io.BytesIO(content)) for content in contents]
-    first, second = (fact.captured_at for fact in facts[:2])
+    first, second = (fact.capture.captured_at for fact in facts[:2])
     assert first and second == first + 60 and whole_jpeg(contents[0])
     with Image.open(io.BytesIO(contents[0])) as image:
         assert image.size == (facts[0].width, facts[0].height)

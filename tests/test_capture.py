@@ -12,7 +12,7 @@ from PIL import Image, TiffImagePlugin
 from annotator.store.images import images
 from annotator.store.images.registration import register
 from annotator.store.pictures import decoding as pixels
-from annotator.store.pictures.exif import captured_at
+from annotator.store.pictures.exif import capture_of
 from annotator.store.pictures.files import list_files
 from annotator.worker.features.missing_files import MissingFiles
 
@@ -41,14 +41,14 @@ def test_the_time_of_a_tiff_is_read_from_the_directory_it_points_at(tmp_path):
     start = path.stat().st_size
     with path.open("ab") as file:  # Pillow writes no such directory
         file.write(struct.pack("<HHHIII", 1, 0x9003, 2, len(SAID) + 1, start + 18, 0) + SAID.encode() + b"\0")
-    assert pixels.check_image(path).captured_at == NOON
+    assert pixels.check_image(path).capture.captured_at == NOON
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
 def test_the_time_is_read_of_every_format_that_has_one(tmp_path, suffix):
     photo(tmp_path / f"a.{suffix}")
-    assert pixels.check_image(tmp_path / f"a.{suffix}").captured_at == NOON
-    assert pixels.capture_time(tmp_path / f"a.{suffix}") == NOON
+    assert pixels.check_image(tmp_path / f"a.{suffix}").capture.captured_at == NOON
+    assert pixels.read_capture(tmp_path / f"a.{suffix}").captured_at == NOON
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_time_is_read_of_every_format_that_has_one(tmp_path, suffix):
 )
 def test_fractions_and_offsets_count_and_nonsense_is_no_time(tmp_path, said, expected):
     photo(tmp_path / "a.jpg", **said)
-    time = pixels.check_image(tmp_path / "a.jpg").captured_at
+    time = pixels.check_image(tmp_path / "a.jpg").capture.captured_at
     assert time == (None if expected is None else pytest.approx(expected, abs=1e-6))
 
 
@@ -101,7 +101,7 @@ def test_a_hostile_block_takes_neither_the_image_nor_the_memory(name):
     image = Image.open(file)
     image.info["exif"] = b"Exif\0\0" + HOSTILE[name]
     tracemalloc.start()
-    assert captured_at(image) is None
+    assert capture_of(image).captured_at is None
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
 
@@ -117,7 +117,7 @@ def test_no_damage_to_a_block_stops_the_registration_of_the_image(tmp_path):
         for _ in range(chance.randint(1, 12)):
             damaged[chance.randrange(start, end)] = chance.randrange(256)
         image = Image.open(io.BytesIO(damaged))
-        time = captured_at(image)
+        time = capture_of(image).captured_at
         assert time is None or -2.3e9 < time < 7.3e9
         image.load()  # it reads on where it was
 

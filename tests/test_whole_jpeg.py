@@ -88,5 +88,5 @@ def test_a_spoilt_file_is_judged_as_when_it_is_decoded(kind, tmp_path):
 
 def test_size_and_time_are_those_of_the_whole_file():
     facts = check_image(io.BytesIO(KINDS["exif"]))
-    assert (facts.width, facts.height, facts.format) == (61, 97, "JPEG") and facts.captured_at
+    assert (facts.width, facts.height, facts.format) == (61, 97, "JPEG") and facts.capture.captured_at
     assert whole_jpeg(KINDS["exif"]) and not whole_jpeg(KINDS["progressive"])

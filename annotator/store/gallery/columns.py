@@ -11,6 +11,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,10 @@ from annotator.store.database.database import Database
 from annotator.store.database.invalid_rows import STATES
 from annotator.store.gallery.class_states import ClassStates, places_of
 from annotator.store.gallery.names import ImageNames
+from annotator.store.gallery.values import Membership, Texts, grown
 from annotator.store.labels.derivation import COMPLETE
 from annotator.store.pictures.decoding_budget import give_back_freed
+from annotator.store.pictures.exif import CAPTURE, Capture
 
 AT_ONCE = 20_000  # rows read, or images looked up, at a time
 REREAD = 50_000  # changed images from which on all are read again; of newer decisions, if they are a third of all
@@ -54,51 +57,14 @@ def stamp(db: Database) -> Stamp:
     )
 
 
-class Membership:
-    """Which of some names, such as people, each image has: a bit each, 64 names a word."""
-
-    def __init__(self):
-        self.names: list[str] = []
-        self._number: dict[str, int] = {}
-        self._words: list[np.ndarray] = []
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._number
-
-    def of(self, name: str, count: int) -> np.ndarray:
-        """(count,) bool: which images have it."""
-        if name not in self._number:
-            return np.zeros(count, bool)
-        word, bit = divmod(self._number[name], 64)
-        return (self._words[word] & np.uint64(1 << bit)) != 0
-
-    def grow(self, count: int) -> None:
-        self._words = [_grown(word, count, 0) for word in self._words]
-
-    def clear(self, rows: np.ndarray | slice) -> None:
-        for word in self._words:
-            word[rows] = 0
-
-    def add(self, rows: np.ndarray, names: Sequence[str], count: int) -> None:
-        for name in dict.fromkeys(names):
-            if name not in self._number:
-                self._number[name] = len(self.names)
-                self.names.append(name)
-                if len(self.names) > 64 * len(self._words):
-                    self._words.append(np.zeros(count, np.uint64))
-        numbers = np.array([self._number[name] for name in names], np.uint64)
-        for place, word in enumerate(self._words):
-            here = numbers // np.uint64(64) == place
-            np.bitwise_or.at(word, rows[here], np.uint64(1) << (numbers[here] % np.uint64(64)))
-
-
 class ImageColumns:
     """The columns, each with a row an image.
 
     Attributes:
         image_ids: (N,) int64, ascending.
         names: Names, folders, and the order by name.
-        captured: (N,) float64, seconds since 1970 by the camera's clock; nan: not known.
+        facts: By name, those of Capture (pictures/exif.py): numbers as (N,) float64, nan where not known; texts as
+            Texts.
         complete: (N,) bool: every class has an answer.
         positives: (N,) int16: labels that say present.
         newest: (N,) int64: the newest decision that holds, 0 without one; newest_at (N,) float64 its time, or nan.
@@ -114,7 +80,10 @@ class ImageColumns:
         self.stamp = NOTHING
         self.names = ImageNames()
         self.image_ids = np.zeros(0, np.int64)
-        self.captured, self.newest_at = np.zeros(0), np.zeros(0)
+        self.facts: dict[str, np.ndarray | Texts] = {
+            field.name: Texts() if isinstance(field.default, str) else np.zeros(0) for field in fields(Capture)
+        }
+        self.newest_at = np.zeros(0)
         self.complete, self.flagged = np.zeros(0, bool), np.zeros(0, bool)
         self.positives, self.newest = np.zeros(0, np.int16), np.zeros(0, np.int64)
         self.people, self.sources = Membership(), Membership()
@@ -189,6 +158,29 @@ class ImageColumns:
         """(n,) int32: the rows with a capture time, by it and then by name."""
         return self._order("capture", ~np.isnan(self.captured), (self.captured, self.names.rank))
 
+    @property
+    def captured(self) -> np.ndarray:
+        """(N,) float64, seconds since 1970 by the camera's clock; nan: not known."""
+        return self.numbers("captured_at")
+
+    def numbers(self, fact: str) -> np.ndarray:
+        """Return a fact that is a number, (N,) float64; nan: not known."""
+        values = self.facts[fact]
+        assert isinstance(values, np.ndarray), f"{fact} is a text"
+        return values
+
+    def texts(self, fact: str) -> Texts:
+        """Return a fact that is a text."""
+        values = self.facts[fact]
+        assert isinstance(values, Texts), f"{fact} is a number"
+        return values
+
+    def with_attribute(self, sql: sqlite_utils.Database, name: str, value: str) -> np.ndarray:
+        """(N,) bool: on which images an imported attribute has this value. They are looked up, not kept."""
+        mask = np.zeros(len(self), bool)
+        mask[self._rows(sql, "SELECT image_id FROM attribute WHERE name = ? AND value = ?", [name, value])] = True
+        return mask
+
     def _order(self, name: str, has_value: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
         if name not in self._orders:
             rows = np.flatnonzero(has_value)
@@ -205,34 +197,55 @@ class ImageColumns:
         rows = self._rows(sql, query, [before.change, before.image])
         renamed: dict[int, str] = {}
         for some in _parts(rows):
-            for image_id, name, captured in self._facts(sql, some):
+            for image_id, name, *values in self._facts(sql, some):
                 row = int(positions([image_id], self.image_ids)[0][0])
-                self.captured[row] = np.nan if captured is None else captured
+                self._put_facts(np.array([row]), [[value] for value in values])
                 renamed[row] = name
-        ids, captured, names = [self.image_ids], [self.captured], list[str]()
-        query = "SELECT id, name, captured_at FROM image WHERE id > ? ORDER BY id"
-        for some_ids, some_names, times in _chunks(sql, query, [before.image]):
+        ids, facts, names = [self.image_ids], list[list[Sequence[Any]]](), list[str]()
+        query = f"SELECT id, name, {', '.join(CAPTURE)} FROM image WHERE id > ? ORDER BY id"
+        for some_ids, some_names, *values in _chunks(sql, query, [before.image]):
             ids.append(np.array(some_ids, np.int64))
-            captured.append(np.array(times, np.float64))  # None becomes nan
+            facts.append(values)
             names += some_names
-        first = len(self)
-        self.image_ids, self.captured = np.concatenate(ids), np.concatenate(captured)
+        first = place = len(self)
+        self.image_ids = np.concatenate(ids)
+        self._grow_facts()
+        for values in facts:
+            count = len(values[0])
+            self._put_facts(np.arange(place, place + count), values)
+            place += count
         self.names.update(sql, self.image_ids, names, renamed)
         self._grow()
         self._note_moved("capture", np.concatenate([rows, np.arange(first, len(self))]))
 
-    def _facts(self, sql: sqlite_utils.Database, rows: np.ndarray) -> list[tuple[int, str, float | None]]:
+    def _put_facts(self, rows: np.ndarray, values: Sequence[Sequence[Any]]) -> None:
+        for name, some in zip(CAPTURE, values, strict=True):
+            kept_values = self.facts[name]
+            if isinstance(kept_values, Texts):
+                kept_values.put(rows, some)
+            else:
+                kept_values[rows] = np.array(some, np.float64)  # None becomes nan
+
+    def _grow_facts(self) -> None:
+        for name, values in self.facts.items():
+            if isinstance(values, Texts):
+                values.grow(len(self))
+            else:
+                self.facts[name] = grown(values, len(self), np.nan)
+
+    def _facts(self, sql: sqlite_utils.Database, rows: np.ndarray) -> list[tuple[Any, ...]]:
+        columns = ", ".join(f"i.{name}" for name in CAPTURE)
         return sql.execute(
-            """SELECT i.id, i.name, i.captured_at FROM json_each(?) wanted
+            f"""SELECT i.id, i.name, {columns} FROM json_each(?) wanted
             CROSS JOIN image i ON i.id = wanted.value""",
             [self._ids(rows)],
         ).fetchall()
 
     def _grow(self) -> None:
         count = len(self)
-        self.complete, self.flagged = _grown(self.complete, count, False), _grown(self.flagged, count, False)
-        self.positives, self.newest = _grown(self.positives, count, 0), _grown(self.newest, count, 0)
-        self.newest_at = _grown(self.newest_at, count, np.nan)
+        self.complete, self.flagged = grown(self.complete, count, False), grown(self.flagged, count, False)
+        self.positives, self.newest = grown(self.positives, count, 0), grown(self.newest, count, 0)
+        self.newest_at = grown(self.newest_at, count, np.nan)
         self.people.grow(count)
         self.sources.grow(count)
         for states in self._states.values():
@@ -354,10 +367,6 @@ def _is_before(rows: np.ndarray, others: np.ndarray, keys: tuple[np.ndarray, ...
 def _sorted(rows: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
     """What puts rows in order: by the first key, then by the next."""
     return np.lexsort([key[rows] for key in reversed(keys)])
-
-
-def _grown(values: np.ndarray, count: int, fill: object) -> np.ndarray:
-    return np.concatenate([values, np.full(count - len(values), fill, values.dtype)])
 
 
 def _parts(rows: np.ndarray) -> Iterator[np.ndarray]:

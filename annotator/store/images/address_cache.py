@@ -16,6 +16,7 @@ from annotator.errors import AnnotatorError
 from annotator.roles import Right
 from annotator.settings import DECODER
 from annotator.store.database.database import Database
+from annotator.store.images.facts import FACT_COLUMNS, fact_values
 from annotator.store.locations.cache import FileCache
 from annotator.store.locations.location import Location, read
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image
@@ -89,11 +90,10 @@ def copy_name(location: Location, kind: str) -> str:
 
 
 def keep_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
-    """Keep size and capture time of images of which only the content's checksum was known."""
-    rows = [(fact.width, fact.height, fact.captured_at, image_id) for image_id, fact in facts]
+    """Keep the facts of images of which only the content's checksum was known."""
+    rows = [(*fact_values(fact), image_id) for image_id, fact in facts]
     if not rows or db.read_only:
         return
     with db.writing(durable=False, right=Right.LOOK) as sql:
-        sql.conn.executemany(
-            "UPDATE image SET width = ?, height = ?, captured_at = ?, capture_read = 1 WHERE id = ? AND width = 0", rows
-        )
+        columns = ", ".join(f"{name} = ?" for name in FACT_COLUMNS)
+        sql.conn.executemany(f"UPDATE image SET {columns} WHERE id = ? AND width = 0", rows)

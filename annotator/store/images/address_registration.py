@@ -134,8 +134,7 @@ def _inspect(objects: Objects, file: Listed) -> FoundFile:
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 == file.was_sha256:
             return FoundFile(file.path, file.state, sha256)
-        image = check_image(io.BytesIO(content))
-        return FoundFile(file.path, file.state, sha256, image.width, image.height, captured_at=image.captured_at)
+        return FoundFile(file.path, file.state, sha256, check_image(io.BytesIO(content)))
     except NoAnswer as error:
         if not objects.answers():
             raise

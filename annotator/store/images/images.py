@@ -17,7 +17,8 @@ from annotator.store.database.database import Database
 from annotator.store.images import address_cache as fetched
 from annotator.store.locations.location import Location, Source, read
 from annotator.store.locations.objects import NOT_NOW, is_remote
-from annotator.store.pictures.decoding import BadImage, capture_time
+from annotator.store.pictures.decoding import BadImage, read_capture
+from annotator.store.pictures.exif import CAPTURE, UNKNOWN
 from annotator.store.pictures.files import GONE, FileState, escaped, is_there, open_checked, unescaped
 
 PROBES = 3  # images of an address that are read to see whether it answers again
@@ -367,17 +368,18 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
         ORDER BY id LIMIT ?""",
         [after, limit],
     )
-    times: list[tuple[float | None, int]] = []
+    captures: list[tuple[float | str | int | None, ...]] = []
     for (image_id,) in rows:
         try:
-            times.append((capture_time(image_path(db, image_id)), image_id))
+            captures.append((*read_capture(image_path(db, image_id)).row(), image_id))
         except BadImage:
-            times.append((None, image_id))
+            captures.append((*UNKNOWN.row(), image_id))
         except AnnotatorError:
             continue
-    if times:
+    if captures:
+        columns = ", ".join(f"{name} = ?" for name in CAPTURE)
         with db.writing(durable=False) as sql:
-            sql.conn.executemany("UPDATE image SET captured_at = ?, capture_read = 1 WHERE id = ?", times)
+            sql.conn.executemany(f"UPDATE image SET {columns}, capture_read = 1 WHERE id = ?", captures)
     return rows[-1][0] if len(rows) == limit else None
 
 

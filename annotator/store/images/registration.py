@@ -19,6 +19,7 @@ from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.database import project_identity as place
 from annotator.store.database.database import USUAL_KB, Database
+from annotator.store.images.facts import FACT_COLUMNS, fact_values
 from annotator.store.locations.objects import is_remote
 from annotator.store.pictures.files import (
     GONE,
@@ -265,15 +266,8 @@ class Scan:
             )
         }
         self.result.added += len(new)
-        rows = {  # width 0: only the checksum was read (fetched.py)
-            file.path: (
-                file.sha256,
-                file.width,
-                file.height,
-                name_key(self.folder_id, file.path),
-                file.captured_at,
-                file.width > 0,
-            )
+        rows = {
+            file.path: (file.sha256, name_key(self.folder_id, file.path), *fact_values(file.facts))
             for file in reversed(new.values())
         }
         sql.execute(_NEW_IMAGES, [json.dumps([(path, *facts) for path, facts in rows.items() if path not in taken])])
@@ -338,9 +332,9 @@ class Scan:
 
 
 # One statement for all rows of a batch: between two statements Python waits for the threads that read the files.
-_NEW_IMAGES = """INSERT INTO image (name, sha256, width, height, name_key, captured_at, capture_read)
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
-    FROM json_each(?) ORDER BY key"""
+_IMAGE_COLUMNS = ("name", "sha256", "name_key", *FACT_COLUMNS)
+_NEW_IMAGES = f"""INSERT INTO image ({", ".join(_IMAGE_COLUMNS)})
+    SELECT {", ".join(f"value ->> {place}" for place in range(len(_IMAGE_COLUMNS)))} FROM json_each(?) ORDER BY key"""
 _NEW_FILES = """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, image_id, reason)
     SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?)
     WHERE true ORDER BY key ON CONFLICT (folder_id, path) DO UPDATE SET

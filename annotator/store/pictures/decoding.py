@@ -22,9 +22,9 @@ from typing import BinaryIO
 from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
 
 from annotator.store.disk.open_files import NotAFile, clock, open_file
-from annotator.store.pictures import colours
-from annotator.store.pictures import exif as capture
+from annotator.store.pictures import colours, exif
 from annotator.store.pictures.decoding_budget import DECODING
+from annotator.store.pictures.exif import UNKNOWN, Capture
 from annotator.store.pictures.jpeg import whole_jpeg
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
@@ -51,13 +51,12 @@ class BadImage(ValueError):
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """Size in pixels as people see the image (after its EXIF rotation), format, and time (capture.py), of a valid image
-    file."""
+    """Facts of a valid image file: its size in pixels as people see it, after its EXIF rotation, format and capture."""
 
     width: int
     height: int
     format: str  # one of FORMATS
-    captured_at: float | None = None
+    capture: Capture = UNKNOWN
 
 
 def check_image(source: Path | BinaryIO) -> ImageFacts:
@@ -72,14 +71,14 @@ def check_image(source: Path | BinaryIO) -> ImageFacts:
     if whole and whole.width * whole.height <= MAX_PIXELS:
         with contextlib.suppress(BadImage):  # of which the words are then those of the whole file
             _decode(whole.tables)
-            facts = capture.facts_of(whole.exif) if whole.exif else (1, None) if whole.exif == b"" else None
+            facts = exif.facts_of(whole.exif) if whole.exif else (1, UNKNOWN) if whole.exif == b"" else None
             if facts:
                 return ImageFacts(*_turned((whole.width, whole.height), facts[0]), "JPEG", facts[1])
             with _reasons(), opened(io.BytesIO(whole.head)) as image:
                 size = _turned((whole.width, whole.height), orientation(image))
-                return ImageFacts(*size, "JPEG", capture.captured_at(image))
+                return ImageFacts(*size, "JPEG", exif.capture_of(image))
     with _reasons(), opened(source) as image:
-        header_size, captured_at = image.size, capture.captured_at(image)
+        header_size, capture = image.size, exif.capture_of(image)
         image.draft(image.mode, (1, 1))
         with DECODING.granted(_bytes_to_load(image, header_size)), _reading(image):
             image.load()
@@ -87,7 +86,7 @@ def check_image(source: Path | BinaryIO) -> ImageFacts:
         width, height = image.size if image.format == "TIFF" else header_size
         if orientation(image) >= 5:
             width, height = height, width
-        return ImageFacts(width, height, "JPEG" if image.format == "MPO" else str(image.format), captured_at)
+        return ImageFacts(width, height, "JPEG" if image.format == "MPO" else str(image.format), capture)
 
 
 @lru_cache(maxsize=64)
@@ -97,13 +96,13 @@ def _decode(content: bytes) -> None:
         image.load()
 
 
-def capture_time(path: Path) -> float | None:
-    """When the picture was taken (capture.py); None where the file does not say. Only its header is read.
+def read_capture(path: Path) -> Capture:
+    """Return what a file says of how it was taken (exif.py). Only its header is read.
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
     with _reasons(), open_file(path) as file, opened(file) as image:
-        return capture.captured_at(image)
+        return exif.capture_of(image)
 
 
 def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -> Image.Image:

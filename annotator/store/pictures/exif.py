@@ -1,4 +1,7 @@
-"""When a picture was taken, read from the EXIF block of its file.
+"""What the EXIF block of a file says of its picture: when it was taken.
+
+A field of `Capture` is a column of the table `image` and, in memory, of the Gallery: registration, cache and columns go
+over its fields by name.
 
 Blocks are not trusted. Pillow only finds the block: its own reader keeps whatever sizes the entries claim, so a few
 kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of three tags
@@ -12,6 +15,7 @@ import io
 import re
 import struct
 from contextlib import suppress
+from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime, timedelta, timezone
 from typing import IO
 
@@ -20,6 +24,8 @@ from PIL import ImageFile
 DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET = 0x9003, 0x9291, 0x9011
 EXIF_DIRECTORY, ORIENTATION = 0x8769, 0x0112
 EXIF, SHORT = b"Exif\0\0", 3
+FIRST_TEXTS: tuple[int, ...] = ()  # tags whose texts are read from the first directory
+EXIF_TEXTS = (DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET)  # and from the one of the exposure
 MOST_ENTRIES = 1000
 LONGEST = 64  # bytes of a text
 EARLIEST, LATEST = 1900, 2200  # years; others are clocks that were never set, or spoilt blocks
@@ -28,20 +34,39 @@ _DATE = re.compile(r"(\d{4})\D(\d\d)\D(\d\d)\D(\d\d)\D(\d\d)\D(\d\d)")
 _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 
-def captured_at(image: ImageFile.ImageFile) -> float | None:
-    """Seconds since 1970 at which the picture was taken; None where the file does not say, or says nonsense.
+@dataclass(frozen=True)
+class Capture:
+    """Facts of how a picture was taken. A number is None and a text "" where the file does not say, or says nonsense.
+
+    Attributes:
+        captured_at: Seconds since 1970.
+    """
+
+    captured_at: float | None = None
+
+    def row(self) -> tuple[float | str | None, ...]:
+        """Return the values of the columns CAPTURE, as the database keeps them: an unknown text is NULL, too."""
+        return tuple(None if value == "" else value for value in astuple(self))
+
+
+CAPTURE = tuple(field.name for field in fields(Capture))  # columns of the table `image`
+UNKNOWN = Capture()
+
+
+def capture_of(image: ImageFile.ImageFile) -> Capture:
+    """Return what the EXIF block of an image says.
 
     Args:
         image: Opened and not yet loaded; of a PNG only a block before the pixels is known then.
     """
     with suppress(Exception):  # whatever is wrong with the block, the picture is good
         file = _block(image)
-        return _time_of(_texts(file)) if file else None
-    return None
+        return _capture(_texts(file)) if file else UNKNOWN
+    return UNKNOWN
 
 
-def facts_of(block: bytes) -> tuple[int, float | None] | None:
-    """Orientation (1 to 8) and time, read from an EXIF block; None for a block that is not plain enough to be sure."""
+def facts_of(block: bytes) -> tuple[int, Capture] | None:
+    """Return orientation (1 to 8) and capture of an EXIF block; None for one that is not plain enough to be sure."""
     try:
         file = io.BytesIO(block.removeprefix(EXIF))
         order, entries = _first_directory(file)
@@ -49,12 +74,16 @@ def facts_of(block: bytes) -> tuple[int, float | None] | None:
         if (kind, count) != (SHORT, 1) or len(entries) >= MOST_ENTRIES:
             return None
         (turn,) = struct.unpack_from(f"{order}H", value)
-        taken = None
+        taken = UNKNOWN
         with suppress(Exception):  # as above
-            taken = _time_of(_texts(file))
+            taken = _capture(_texts(file))
         return turn if 1 <= turn <= 8 else 1, taken
     except (LookupError, struct.error):
         return None
+
+
+def _capture(texts: dict[int, str]) -> Capture:
+    return Capture(captured_at=_time_of(texts))
 
 
 def _block(image: ImageFile.ImageFile) -> IO[bytes] | None:
@@ -73,15 +102,17 @@ def _first_directory(file: IO[bytes]) -> tuple[str, dict[int, tuple[int, int, by
 
 
 def _texts(file: IO[bytes]) -> dict[int, str]:
-    """The texts of the three tags that are there."""
+    """Return the texts of the tags FIRST_TEXTS and EXIF_TEXTS that are there."""
     place = file.tell()
     try:
         order, first = _first_directory(file)
-        _, _, directory = first[EXIF_DIRECTORY]
-        (start,) = struct.unpack(f"{order}I", directory)
-        entries = _entries(file, order, start)
-        wanted = (DATE_TIME_ORIGINAL, SUBSECONDS, OFFSET)
-        return {tag: _text(file, order, *entries[tag]) for tag in wanted if tag in entries}
+        texts = {tag: _text(file, order, *first[tag]) for tag in FIRST_TEXTS if tag in first}
+        if EXIF_DIRECTORY in first:
+            _, _, directory = first[EXIF_DIRECTORY]
+            (start,) = struct.unpack(f"{order}I", directory)
+            entries = _entries(file, order, start)
+            texts |= {tag: _text(file, order, *entries[tag]) for tag in EXIF_TEXTS if tag in entries}
+        return texts
     finally:
         file.seek(place)
 

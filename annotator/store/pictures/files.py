@@ -23,7 +23,7 @@ from typing import NamedTuple
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.disk.open_files import open_file, read_file
-from annotator.store.pictures.decoding import IMAGE_SUFFIXES, READ_WHOLE, BadImage, check_image
+from annotator.store.pictures.decoding import IMAGE_SUFFIXES, READ_WHOLE, BadImage, ImageFacts, check_image
 
 GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
 KNOWN_OF = 1000  # files looked up at a time
@@ -56,22 +56,19 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundFile:
-    """One file of a folder: an image (sha256, width, height), or kept out for a reason.
+    """One file of a folder: an image (sha256 and facts), or kept out for a reason.
 
     Attributes:
         path: Relative to the folder, with "/" on every system, escaped.
-        width, height: 0 where the content is the one that was known.
-        captured_at: Seconds since 1970 (capture.py), None where the file does not say.
+        facts: None where the content is the one that was known, or only its checksum is.
         reason: What kind of problem, then ": " and details of this file, if there are any.
     """
 
     path: str
     state: FileState = NOT_READ
     sha256: str = ""
-    width: int = 0
-    height: int = 0
+    facts: ImageFacts | None = None
     reason: str = ""
-    captured_at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -266,8 +263,7 @@ def _inspect(folder: str, inside: str, path: str, known: Known | None, below: di
         sha256, source = _content(real)
         if known and known.sha256 == sha256:
             return FoundFile(path, state, sha256)
-        image = check_image(source)
-        return FoundFile(path, state, sha256, image.width, image.height, captured_at=image.captured_at)
+        return FoundFile(path, state, sha256, check_image(source))
     except BadImage as error:
         return FoundFile(path, state, reason=str(error))
     except OSError as error:

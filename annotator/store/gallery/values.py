@@ -1,0 +1,79 @@
+"""Columns of names in memory: which of some names each image has, and which one of many texts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+NONE = -1
+
+
+class Membership:
+    """Which of some names, such as people, each image has: a bit each, 64 names a word."""
+
+    def __init__(self):
+        self.names: list[str] = []
+        self._number: dict[str, int] = {}
+        self._words: list[np.ndarray] = []
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._number
+
+    def of(self, name: str, count: int) -> np.ndarray:
+        """(count,) bool: which images have it."""
+        if name not in self._number:
+            return np.zeros(count, bool)
+        word, bit = divmod(self._number[name], 64)
+        return (self._words[word] & np.uint64(1 << bit)) != 0
+
+    def grow(self, count: int) -> None:
+        self._words = [grown(word, count, 0) for word in self._words]
+
+    def clear(self, rows: np.ndarray | slice) -> None:
+        for word in self._words:
+            word[rows] = 0
+
+    def add(self, rows: np.ndarray, names: Sequence[str], count: int) -> None:
+        for name in dict.fromkeys(names):
+            if name not in self._number:
+                self._number[name] = len(self.names)
+                self.names.append(name)
+                if len(self.names) > 64 * len(self._words):
+                    self._words.append(np.zeros(count, np.uint64))
+        numbers = np.array([self._number[name] for name in names], np.uint64)
+        for place, word in enumerate(self._words):
+            here = numbers // np.uint64(64) == place
+            np.bitwise_or.at(word, rows[here], np.uint64(1) << (numbers[here] % np.uint64(64)))
+
+
+class Texts:
+    """One text of each image, such as its camera, as a number in a list of those that occur; none: not known."""
+
+    def __init__(self):
+        self.names: list[str] = []
+        self._number: dict[str, int] = {}
+        self._codes = np.zeros(0, np.int32)
+
+    def where(self, text: str) -> np.ndarray:
+        """(N,) bool: which images have this text; "": those that have none."""
+        return self._codes == (self._number.get(text, NONE - 1) if text else NONE)
+
+    def used(self) -> list[str]:
+        """Return the texts that an image has, sorted."""
+        codes: list[int] = np.unique(self._codes).tolist()
+        return sorted(self.names[code] for code in codes if code != NONE)
+
+    def grow(self, count: int) -> None:
+        self._codes = grown(self._codes, count, NONE)
+
+    def put(self, rows: np.ndarray, texts: Sequence[str | None]) -> None:
+        """Set the texts of these rows; None: not known."""
+        for text in dict.fromkeys(texts):
+            if text and text not in self._number:
+                self._number[text] = len(self.names)
+                self.names.append(text)
+        self._codes[rows] = [self._number[text] if text else NONE for text in texts]
+
+
+def grown(values: np.ndarray, count: int, fill: object) -> np.ndarray:
+    """Return the values with as many of `fill` after them as make `count`."""
+    return np.concatenate([values, np.full(count - len(values), fill, values.dtype)])

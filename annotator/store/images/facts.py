@@ -1,0 +1,13 @@
+"""What is kept of an image file's facts: which columns of the table `image` they fill, in one place for all writers."""
+
+from annotator.store.pictures.decoding import ImageFacts
+from annotator.store.pictures.exif import CAPTURE, UNKNOWN
+
+FACT_COLUMNS = ("width", "height", "capture_read", *CAPTURE)
+
+
+def fact_values(facts: ImageFacts | None) -> tuple[float | str | None, ...]:
+    """Return the values of FACT_COLUMNS; width 0 where only the checksum of a file is known (address_cache.py)."""
+    if facts is None:
+        return (0, 0, False, *UNKNOWN.row())
+    return (facts.width, facts.height, True, *facts.capture.row())
