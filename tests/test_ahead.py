@@ -3,7 +3,8 @@
 from served import until
 
 from annotator.snapshot import gallery
-from annotator.snapshot.gallery import GalleryFilter, Sorting
+from annotator.snapshot.filters import GalleryFilter
+from annotator.snapshot.gallery import Sorting
 from annotator.store.database.database import Database
 from annotator.ui.serving.read_ahead import ReadAhead
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
 from annotator.records import Batch, Decision
 from annotator.snapshot import gallery
-from annotator.snapshot.gallery import GalleryFilter, Sorting
+from annotator.snapshot.filters import GalleryFilter
+from annotator.snapshot.gallery import Sorting
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
 from annotator.store.classes import history as class_history
@@ -43,15 +45,19 @@ FILTERS = [
     {"source": "suggestion"},
     {"source": "gallery", "by": "Bob"},
     {"by": "Nobody"},
-    {"first": date.today() - timedelta(days=2)},
-    {"last": date.today() - timedelta(days=2)},
-    {"first": date.today() - timedelta(days=3), "last": date.today() - timedelta(days=1), "by": "Ann"},
+    {"from": date.today() - timedelta(days=2)},
+    {"to": date.today() - timedelta(days=2)},
+    {"from": date.today() - timedelta(days=3), "to": date.today() - timedelta(days=1), "by": "Ann"},
     {"folder": "deep"},
     {"name": "1"},
     {"name": "P/2"},
     {"name": "1.JPG", "open": (1,)},
     {"name": "%"},
+    {"facts": (("site", "north"),)},
+    {"facts": (("site", "north"), ("licence", "free")), "has": (1,)},
+    {"facts": (("site", "nowhere"),)},
 ]
+NOTHING = dict.fromkeys(("has", "lacks", "open", "facts"), ()) | dict.fromkeys(("source", "by", "folder", "name"), "")
 SORTINGS = [Sorting(by, down, 1 if by == "probability" else None) for by in gallery.SORTS for down in (False, True)]
 
 
@@ -70,8 +76,9 @@ class Plain:
         self.flagged = {row["id"] for row in overview.flagged(db)}
         self.classes = [class_.id for class_ in classes.all_classes(db)]
         self.images = db.rows("SELECT id, name, captured_at FROM image ORDER BY name_key, id")
+        self.facts = {tuple(row.values()) for row in db.rows("SELECT image_id, name, value FROM attribute")}
 
-    def ids(self, only: GalleryFilter, sorting: Sorting) -> list[int]:
+    def ids(self, only: SimpleNamespace, sorting: Sorting) -> list[int]:
         shown = [image for image in self.images if self.is_shown(image, only)]
         valued = [image for image in shown if self.value(image, sorting.by) is not None]
         if sorting.by != "name":
@@ -90,7 +97,7 @@ class Plain:
             "probability": PROBABILITIES.get(image["id"]),
         }[by]
 
-    def is_shown(self, image: dict, only: GalleryFilter) -> bool:
+    def is_shown(self, image: dict, only: SimpleNamespace) -> bool:
         own, given = self.labels.get(image["id"], {}), self.held.get(image["id"], [])
         day = datetime.fromtimestamp(given[-1]["decided_at"]).date() if given else None
         folder, _, _ = image["name"].rpartition("/")
@@ -102,10 +109,11 @@ class Plain:
             and only.flagged in (None, image["id"] in self.flagged)
             and (not only.source or any(row["source"] == only.source for row in given))
             and (not only.by or any(row["annotator"] == only.by for row in given))
-            and (only.first is None or (day is not None and day >= only.first))
-            and (only.last is None or (day is not None and day <= only.last))
+            and (only.since is None or (day is not None and day >= only.since))
+            and (only.to is None or (day is not None and day <= only.to))
             and (not only.folder or f"{folder}/".startswith(f"{only.folder}/"))
             and only.name.casefold() in image["name"].casefold()
+            and all((image["id"], *fact) in self.facts for fact in only.facts)
         )
 
 
@@ -116,13 +124,16 @@ def agree(db: Database, some: random.Random | None = None) -> None:
     """Each filter, in each order or in one of them, as it is kept and as a new process finds it."""
     fresh, plain = Database(db.paths.project), Plain(db)
     for values in FILTERS:
-        only = GalleryFilter(**values)
-        if not {*only.has, *only.lacks, *only.open} <= set(plain.classes):
+        only = GalleryFilter.of(**values)
+        wanted_of = SimpleNamespace(
+            **{"complete": None, "flagged": None, "to": None, **NOTHING, **values}, since=values.get("from")
+        )
+        if not only.class_ids <= set(plain.classes):
             with pytest.raises(AnnotatorError, match="no class 2"):
                 gallery.listing(db, only, Sorting())
             continue
         for sorting in SORTINGS if some is None else [some.choice(SORTINGS)]:
-            wanted = plain.ids(only, sorting)
+            wanted = plain.ids(wanted_of, sorting)
             for one in (db, fresh):
                 ids = gallery.listing(one, only, sorting).ids(0, 1000)
                 assert ids == wanted, (only, sorting, one is fresh)
@@ -209,6 +220,10 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
             draw(photos / "A 1.jpg", seed=78)
             (photos / "11.jpg").rename(photos / "deep" / "Z11.jpg")
             set_up(db.paths.project, images_folder=photos)
+        if step == 4:
+            with db.writing() as sql:
+                sql.execute("INSERT INTO attribute SELECT id, 'site', iif(id % 2, 'north', 'south'), NULL FROM image")
+                sql.execute("INSERT INTO attribute SELECT id, 'licence', 'free', NULL FROM image WHERE id % 3 = 0")
         if step in (2, 7):
             with db.writing() as sql:
                 sql.execute("UPDATE image SET captured_at = 1000 + (id * 7 + ?) % 9 WHERE id % 3 = 0", [step])
@@ -216,7 +231,7 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
 
 
 def test_a_listing_stays_as_it_is_for_whoever_scrolls_and_its_tiles_are_as_they_are_now(predicted):
-    db, only = predicted, GalleryFilter(open=(1,))
+    db, only = predicted, GalleryFilter.of(open=(1,))
     first = gallery.window(db, only, Sorting(), 0, 10)
     assert (first.total, first.changed, len(first.images)) == (24, False, 10)
     third = first.images[2].image.id
@@ -244,12 +259,12 @@ def test_a_refresh_that_fails_half_way_leaves_nothing_half_read(predicted, photo
     change(db, chance, days=0)
     with monkeypatch.context() as patch, pytest.raises(AnnotatorError, match="the disk is gone"):
         patch.setattr(classes, "all_classes", raise_once(AnnotatorError("the disk is gone"), classes.all_classes))
-        gallery.folders(db)
+        gallery.choices(db)
     agree(db)
 
 
 def test_listings_made_while_others_decide_are_up_to_date_at_the_end(predicted):
-    db, only = predicted, GalleryFilter(by="Ann")
+    db, only = predicted, GalleryFilter.of(by="Ann")
 
     def look(number: int) -> int:
         return sum(len(gallery.listing(db, only, sorting).rows) for sorting in SORTINGS for _ in range(4)) + number
@@ -283,7 +298,7 @@ def test_files_called_as_asked_come_before_those_that_begin_so_and_these_before_
 
     assert found("fox") == ["fox.old.jpg", "a/fox.jpg", "b/Fox.JPG", "a/fox 2.jpg", "b/redfox.jpg", "fox/deer.jpg"]
     assert found("fox", 2) == ["fox.old.jpg", "a/fox.jpg"] and found("fox", 0) == found("") == found("wolf") == []
-    assert gallery.folders(db) == ["", "a", "b", "fox"]
+    assert [name for name, _ in gallery.choices(db)["folder"]] == ["a", "b", "fox"]
     assert found("fox.jpg") == ["a/fox.jpg", "b/Fox.JPG", "b/redfox.jpg"]
     assert found("A/FOX") == ["a/fox.jpg", "a/fox 2.jpg"] and found("/de") == ["fox/deer.jpg"] == found("fox/")
     assert found("e\u0301t") == found("\u00c9T") == ["\u00c9t\u00e9.jpg"] and found("0_%") == ["x0_%.jpg"]

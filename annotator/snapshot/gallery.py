@@ -13,22 +13,21 @@ from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
 from functools import reduce
 
 import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.indexing import positions
-from annotator.records import ABSENT, PRESENT
+from annotator.snapshot.filters import FILTERS, MOST_CHOICES, GalleryFilter
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.gallery import columns as image_columns
 from annotator.store.gallery import tiles
-from annotator.store.gallery.class_states import OPEN
 from annotator.store.gallery.columns import ImageColumns
+from annotator.store.images import attributes
 from annotator.store.people import blindness
 from annotator.store.runs import runs
 
@@ -40,35 +39,6 @@ FEW = 16  # one image in so many
 LARGEST_BITS = 0x7C00  # of a float16 that is a number from 0 on, which sort as the numbers do
 NO_VALUE = LARGEST_BITS + 1
 COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
-
-
-@dataclass(frozen=True)
-class GalleryFilter:
-    """Which images are shown: those for which everything given is true.
-
-    Attributes:
-        has, lacks, open: Ids of classes that are present, absent, without an answer.
-        complete: Whether every class has an answer; None: both.
-        flagged: Whether it has a flag; None: both.
-        source, by: A decision that holds has this source, or is this person's; "": any.
-        first, last: Days (of this computer's clock) between which the newest decision was made, both included.
-        folder: It lies in this folder or one below it; "": any.
-        name: A part of its name, with its folder; capitals count as small letters.
-        blind: This person is not to answer it blind any more (store/people/blindness.py); "": whoever it is.
-    """
-
-    has: tuple[int, ...] = ()
-    lacks: tuple[int, ...] = ()
-    open: tuple[int, ...] = ()
-    complete: bool | None = None
-    flagged: bool | None = None
-    source: str = ""
-    by: str = ""
-    first: date | None = None
-    last: date | None = None
-    folder: str = ""
-    name: str = ""
-    blind: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,6 +147,8 @@ def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> s
     parts: list[float] = [*image_columns.stamp(db)]
     if sorting.by == "probability" and (run := runs.current_run(db)):
         parts += [run.id, run.version]
+    if filter_.asks_attributes:
+        parts += attributes.stamp(db)
     if filter_.blind:
         parts += blindness.stamp(db)
     return ".".join(map(str, parts))
@@ -240,17 +212,16 @@ def _up_to_date(db: Database) -> Generator[ImageColumns]:
         yield columns
 
 
-def folders(db: Database) -> list[str]:
-    """The folders with images, sorted, for the choice of a filter; "" are images beside the folders."""
+def choices(db: Database) -> dict[str, list[tuple[str, str]]]:
+    """Return what can be chosen or is proposed for each filter, as (value, words), at most MOST_CHOICES of each."""
     with _up_to_date(db) as columns:
-        used: list[int] = np.unique(columns.names.folder).tolist()
-        return sorted(columns.names.folders[folder] for folder in used)
+        return {one.name: list(one.choices(db, columns))[:MOST_CHOICES] for one in FILTERS}
 
 
 def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
     if sorting.by not in SORTS:
         raise AnnotatorError(f"There is no order {sorting.by!r}. There is: {', '.join(SORTS)}.")
-    named = {*filter_.has, *filter_.lacks, *filter_.open}
+    named = filter_.class_ids
     if sorting.by == "probability":
         if sorting.class_id is None:
             raise AnnotatorError("To sort by probability, name a class.")
@@ -263,34 +234,10 @@ def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
 
 def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.ndarray | None:
     """(N,) bool: which images are shown; None: all."""
-    masks: list[np.ndarray] = []
-    for class_ids, state in ((filter_.has, PRESENT), (filter_.lacks, ABSENT), (filter_.open, OPEN)):
-        masks += [columns.with_state(db.sql, class_id, state) for class_id in class_ids]
-    for wanted, values in ((filter_.complete, columns.complete), (filter_.flagged, columns.flagged)):
-        if wanted is not None:
-            masks.append(values if wanted else ~values)
-    for name, members in ((filter_.source, columns.sources), (filter_.by, columns.people)):
-        if name:
-            masks.append(members.of(name, len(columns)))
-    if filter_.first is not None:
-        masks.append(columns.newest_at >= _beginning(filter_.first))
-    if filter_.last is not None:
-        masks.append(columns.newest_at < _beginning(filter_.last, days=1))
-    if filter_.folder:
-        masks.append(columns.names.in_folder(filter_.folder))
-    if filter_.name:
-        masks.append(columns.names.containing(filter_.name))
+    masks = filter_.masks(db, columns)
     if filter_.blind and (hidden := blindness.all_hidden_from(db, filter_.blind)):
         masks.append(~np.isin(columns.image_ids, list(hidden)))
     return reduce(np.logical_and, masks) if masks else None
-
-
-def _beginning(day: date, days: int = 0) -> float:
-    """When a day begins by this computer's clock, or the one so many days later; unix seconds."""
-    try:
-        return (datetime.combine(day, time()) + timedelta(days=days)).timestamp()
-    except (OverflowError, ValueError, OSError):  # years that a clock does not know
-        return float("-inf") if day.year < 1971 else float("inf")
 
 
 def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> SortedRows:

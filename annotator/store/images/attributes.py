@@ -5,6 +5,28 @@ blocks.py reads them.
 
 import sqlite_utils
 
+from annotator.store.database.database import Database
+
+
+def names(db: Database) -> list[str]:
+    """Return the names of all attributes that an image has, sorted."""
+    # Each name is looked up after the one before: a project has few names and many rows.
+    query = """WITH RECURSIVE found(name) AS (SELECT min(name) FROM attribute UNION ALL
+        SELECT (SELECT min(name) FROM attribute WHERE name > found.name) FROM found WHERE name NOT NULL)
+        SELECT name FROM found WHERE name NOT NULL"""
+    return [name for (name,) in db.tuples(query)]
+
+
+def values(db: Database, name: str, most: int) -> list[str]:
+    """Return the values that an attribute has on some image, sorted, at most so many."""
+    query = "SELECT DISTINCT value FROM attribute WHERE name = ? ORDER BY value LIMIT ?"
+    return [value for (value,) in db.tuples(query, [name, most])]
+
+
+def stamp(db: Database) -> tuple[int, int]:
+    """Return what changes when an import stores attributes or is taken back."""
+    return db.tuples("SELECT coalesce(max(id), 0), count(undone_at) FROM import")[0]
+
 
 def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool) -> int:
     """Store the facts that are staged; the last one holds where the source has several. Returns how many were new or

@@ -5,24 +5,16 @@ from them. `image` is a content, `file` a place where that content lies, so a mo
 image. Order is decided by decision ids; clocks can jump.
 """
 
+import pkgutil
+import re
+from importlib import import_module
+
 from sqlite_utils import Migrations
 
-from annotator.store.schema.m001 import m001
-from annotator.store.schema.m002 import m002
-from annotator.store.schema.m003 import m003
-from annotator.store.schema.m004 import m004
-from annotator.store.schema.m005 import m005
-from annotator.store.schema.m006 import m006
-from annotator.store.schema.m007 import m007
-from annotator.store.schema.m008 import m008
-from annotator.store.schema.m009 import m009
-from annotator.store.schema.m010 import m010
-from annotator.store.schema.m011 import m011
-from annotator.store.schema.m012 import m012
-from annotator.store.schema.m013 import m013
-from annotator.store.schema.m014 import m014
 
-STEPS = (m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014)
+# Found by their names: m001.py has the function m001, and so on.
+_NAMES = sorted(module.name for module in pkgutil.iter_modules(__path__) if re.fullmatch(r"m\d{3}", module.name))
+STEPS = tuple(getattr(import_module(f"{__name__}.{name}"), name) for name in _NAMES)
 MIGRATIONS = Migrations("annotator")
 for step in STEPS:
     MIGRATIONS()(step)

@@ -5,14 +5,15 @@ Everything quick happens in components/gallery/gallery.js, which reads the filte
 
 import streamlit as st
 
-from annotator.records import SOURCES
 from annotator.snapshot import gallery
+from annotator.snapshot.filters import FILTERS, Kind
+from annotator.store.images import attributes
 from annotator.store.labels import counts as overview
 from annotator.ui.access import context
 from annotator.ui.components import mount
 from annotator.ui.parts import frame
 
-MOST_FOLDERS = 1000  # offered to choose from
+MOST_FACTS, MOST_VALUES = 50, 200  # imported facts whose values are proposed, and values of each
 
 
 def page() -> None:
@@ -22,10 +23,21 @@ def page() -> None:
     if not gallery.is_ready(db):
         with st.spinner("Reading the list of images..."):
             gallery.prepare(db)
+    choices = gallery.choices(db)
     mount(
         "gallery",
         images=overview.image_counts(db)["all"],
-        annotators=overview.annotators(db),
-        sources=[(source.name, f"{source.name}: {source.about}") for source in SOURCES.values()],
-        folders=[folder for folder in gallery.folders(db) if folder][:MOST_FOLDERS],
+        facts={name: attributes.values(db, name, MOST_VALUES) for name, _ in choices["facts"][:MOST_FACTS]},
+        filters=[
+            {
+                "name": one.name,
+                "label": one.label,
+                "kind": one.kind,
+                "front": one.in_front,
+                "answers": one.reveals_labels,
+                "choices": choices[one.name],
+            }
+            for one in FILTERS
+            if one.kind != Kind.FACTS or choices[one.name]
+        ],
     )

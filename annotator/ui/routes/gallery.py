@@ -1,5 +1,6 @@
 """The routes of the Gallery: parts of a listing, the place of an image, ids of a range; and images by their name."""
 
+from dataclasses import replace
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -9,7 +10,8 @@ from starlette.routing import Route
 
 from annotator.roles import Right
 from annotator.snapshot import gallery
-from annotator.snapshot.gallery import GalleryFilter, Sorting
+from annotator.snapshot.filters import FILTERS, GalleryFilter, Kind
+from annotator.snapshot.gallery import Sorting
 from annotator.store.database import versions
 from annotator.store.gallery.tiles import Tile
 from annotator.store.people import blindness
@@ -18,7 +20,6 @@ from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import (
     FindRequest,
-    GalleryFilterRequest,
     GalleryIdsRequest,
     GalleryPlaceRequest,
     GalleryRequest,
@@ -36,7 +37,7 @@ async def window(request: Request, annotator: str) -> Response:
     images}.
 
     filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
-               name}, all optional (snapshot.gallery.GalleryFilter)
+               name, facts: [[name, value]], ...}, all optional (snapshot.filters.FILTERS)
     sort       name, decided, captured, labels, or probability (of `class`); down: reversed
     version    of the answer before, for as long as the same listing is scrolled through
     changed    a listing made now might differ from this one
@@ -118,24 +119,12 @@ def _ids(asked: GalleryIdsRequest, blind: str) -> dict[str, Any]:
 
 
 def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
-    only = asked.only
+    values = {one.name: getattr(asked.only, f"{one.name}_") for one in FILTERS}
+    values |= {one.name: sorted(set(values[one.name])) for one in FILTERS if one.kind == Kind.CLASSES}
+    given = GalleryFilter.of(**values)
     # Which images any other list holds, and where, tells what is known of them, or that, when or by whom it was said.
-    silent = GalleryFilterRequest(folder=only.folder, name=only.name)
-    tells = only != silent or asked.sort not in SILENT_SORTS
-    return GalleryFilter(
-        has=tuple(sorted(set(only.has))),
-        lacks=tuple(sorted(set(only.lacks))),
-        open=tuple(sorted(set(only.open))),
-        complete=only.complete,
-        flagged=only.flagged,
-        source=only.source or "",
-        by=only.by,
-        first=only.first,
-        last=only.last,
-        folder=only.folder.strip("/"),
-        name=only.name,
-        blind=blind if tells else "",
-    )
+    tells = given.reveals_labels or asked.sort not in SILENT_SORTS
+    return replace(given, blind=blind) if tells else given
 
 
 def _sorting(asked: GalleryRequest) -> Sorting:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from annotator.records import SOURCES, sources
+from annotator.snapshot.filters import FILTERS, Filter, Kind
 
 MOST_NAMED = 5000  # images or cells that a page names as in hand or passed; more are not read
 MOST_DECISIONS = 500  # of one request
@@ -29,6 +30,7 @@ Text = Annotated[str, Meta(max_length=100)]
 Uuid = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_.-]{8,100}\Z")]
 Path = Annotated[str, Meta(max_length=4096)]
 Classes = Annotated[list[Id], Meta(max_length=1000)]
+Facts = Annotated[list[tuple[Path, Path]], Meta(max_length=100)]
 Images = Annotated[list[Id], Meta(max_length=100_000)]
 Cells = Annotated[list[tuple[Id, IdOrNone]], Meta(max_length=100_000)]
 if TYPE_CHECKING:
@@ -136,20 +138,37 @@ class ExamplesRequest(Struct):
     class_id: Id = field(name="class")
 
 
-class GalleryFilterRequest(Struct):
-    """snapshot.gallery.GalleryFilter."""
+def _given(one: Filter) -> Any:
+    """Return the type of what a request gives to a filter."""
+    if one.allowed:
+        return Literal[("", *one.allowed)]
+    return {
+        Kind.CLASSES: Classes,
+        Kind.SWITCH: bool | None,
+        Kind.CHOICE: Text,
+        Kind.TEXT: Path,
+        Kind.DAY: date | None,
+        Kind.FACTS: Facts,
+    }[one.kind]
 
-    has: Classes = []
-    lacks: Classes = []
-    open: Classes = []
-    complete: bool | None = None
-    flagged: bool | None = None
-    source: AnySource | None = None
-    by: Text = ""
-    first: date | None = field(default=None, name="from")
-    last: date | None = field(default=None, name="to")
-    folder: Path = ""
-    name: Path = ""
+
+if TYPE_CHECKING:
+    GalleryFilterRequest = Struct
+else:
+    # snapshot.filters.FILTERS, field by field; "from" is no name in Python, so that all have another one there.
+    GalleryFilterRequest = msgspec.defstruct(
+        "GalleryFilterRequest",
+        [
+            (f"{one.name}_", _given(one), field(default_factory=list, name=one.name))
+            if one.kind in (Kind.CLASSES, Kind.FACTS)
+            else (
+                f"{one.name}_",
+                _given(one),
+                field(default=None if one.kind in (Kind.SWITCH, Kind.DAY) else "", name=one.name),
+            )
+            for one in FILTERS
+        ],
+    )
 
 
 class GalleryRequest(Struct, kw_only=True):

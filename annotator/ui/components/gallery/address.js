@@ -1,67 +1,99 @@
 // @ts-check
 /**
  * What the gallery shows, as it stands in the address: so a reload, the browser's own "back" and a copied link show the
- * same images. Classes are named, as people know them.
+ * same images. Classes are named, as people know them. Which filters there are, the server says (snapshot/filters.py).
  */
 
 /**
- * @typedef {{has: string[], lacks: string[], open: string[], complete: string, flagged: string, source: string, by: string,
- *            from: string, to: string, folder: string, name: string, sort: string, of: string, down: boolean}} View
- *   has, lacks, open   names of classes that an image has, lacks, has no answer of; all of them count
- *   complete, flagged  "yes", "no", or "" for both
- *   from, to           days, as in 2026-11-22, between which the newest decision was made
- *   sort               name, decided, captured, labels or probability
- *   of                 the class whose probability is sorted by
+ * @typedef {{name: string, label: string, kind: "classes" | "switch" | "choice" | "text" | "day" | "facts", front: boolean,
+ *            answers: boolean, choices: [string, string][]}} Condition
+ *   a filter; answers: what it shows depends on answers of people; choices: values with their words
+ * @typedef {{lists: Record<string, string[]>, given: Record<string, string>, sort: string, of: string, down: boolean}} View
+ *   lists   of filters of kind classes the names of classes; of kind facts `fact`s; all of them count
+ *   given   of all other filters what is given; of a switch "yes" or "no"; "": not filtered by it
+ *   sort    name, decided, captured, labels or probability
+ *   of      the class whose probability is sorted by
  */
 
-export const CLASS_KEYS = /** @type {const} */ (["has", "lacks", "open"]);
-export const TEXT_KEYS = /** @type {const} */ (["complete", "flagged", "source", "by", "from", "to", "folder", "name"]);
 export const USUAL_SORT = "name";
 export const SORTS = /** @type {const} */ (["name", "decided", "captured", "labels", "probability"]);
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** @returns {View} */
-export function everything() {
-  return {
-    has: [], lacks: [], open: [], complete: "", flagged: "", source: "", by: "", from: "", to: "", folder: "", name: "",
-    sort: USUAL_SORT, of: "", down: false,
-  };
+/** Whether a filter takes any number of values. @param {Condition} condition */
+export const isList = (condition) => condition.kind === "classes" || condition.kind === "facts";
+
+/** A fact as it stands in a list, and back. @param {string} name @param {string} value */
+export const fact = (name, value) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+
+/** @param {string} text @returns {[string, string]} */
+export function factOf(text) {
+  const [name, value = ""] = text.split("=");
+  return [decoded(name), decoded(value)];
 }
 
-/** What nobody could have chosen is left out. @param {string} search of an address, "?has=fox&has=deer" @returns {View} */
-export function read(search) {
-  const asked = new URLSearchParams(search);
-  const view = everything();
-  for (const key of CLASS_KEYS) view[key] = [...new Set(asked.getAll(key).filter(Boolean))];
-  for (const key of TEXT_KEYS) view[key] = asked.get(key) ?? "";
-  for (const key of /** @type {const} */ (["complete", "flagged"])) if (!["yes", "no"].includes(view[key])) view[key] = "";
-  for (const key of /** @type {const} */ (["from", "to"])) if (!DAY.test(view[key])) view[key] = "";
-  view.sort = SORTS.find((name) => name === asked.get("sort")) ?? USUAL_SORT;
-  view.of = asked.get("of") ?? "";
-  view.down = asked.get("down") === "1";
-  return view;
+/** @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // an address that somebody changed
+  }
 }
 
-/** @param {View} view @returns {string} "" when everything is shown as usual */
-export function write(view) {
-  const search = new URLSearchParams();
-  for (const key of CLASS_KEYS) for (const name of view[key]) search.append(key, name);
-  for (const key of TEXT_KEYS) if (view[key]) search.set(key, view[key]);
-  if (view.sort !== USUAL_SORT) search.set("sort", view.sort);
-  if (view.of && view.sort === "probability") search.set("of", view.of);
-  if (view.down) search.set("down", "1");
-  const text = search.toString();
-  return text && `?${text}`;
+export class Address {
+  /** @param {Condition[]} conditions */
+  constructor(conditions) {
+    this.conditions = conditions;
+  }
+
+  /** @returns {View} */
+  everything() {
+    const names = (/** @type {boolean} */ lists) => this.conditions.filter((one) => isList(one) === lists).map((one) => one.name);
+    return {
+      lists: Object.fromEntries(names(true).map((name) => [name, []])), given: Object.fromEntries(names(false).map((name) => [name, ""])),
+      sort: USUAL_SORT, of: "", down: false,
+    };
+  }
+
+  /** What nobody could have chosen is left out. @param {string} search of an address, "?has=fox&has=deer" @returns {View} */
+  read(search) {
+    const asked = new URLSearchParams(search);
+    const view = this.everything();
+    for (const { name, kind } of this.conditions) {
+      if (name in view.lists) view.lists[name] = [...new Set(asked.getAll(name).filter(Boolean))];
+      else view.given[name] = asked.get(name) ?? "";
+      if (kind === "switch" && !["yes", "no"].includes(view.given[name])) view.given[name] = "";
+      if (kind === "day" && !DAY.test(view.given[name])) view.given[name] = "";
+    }
+    view.sort = SORTS.find((name) => name === asked.get("sort")) ?? USUAL_SORT;
+    view.of = asked.get("of") ?? "";
+    view.down = asked.get("down") === "1";
+    return view;
+  }
+
+  /** @param {View} view @returns {string} "" when everything is shown as usual */
+  write(view) {
+    const search = new URLSearchParams();
+    for (const { name } of this.conditions) {
+      for (const value of view.lists[name] ?? []) search.append(name, value);
+      if (view.given[name]) search.set(name, view.given[name]);
+    }
+    if (view.sort !== USUAL_SORT) search.set("sort", view.sort);
+    if (view.of && view.sort === "probability") search.set("of", view.of);
+    if (view.down) search.set("down", "1");
+    const text = search.toString();
+    return text && `?${text}`;
+  }
+
+  /** Put it into the address, as a new entry of the browser's history. @param {View} view */
+  push(view) {
+    const url = new URL(window.location.href);
+    url.search = this.write(view);
+    if (url.href !== window.location.href) window.history.pushState(window.history.state, "", url);
+  }
 }
 
 /** Whether any image may be kept out. @param {View} view */
 export function filters(view) {
-  return CLASS_KEYS.some((key) => view[key].length > 0) || TEXT_KEYS.some((key) => view[key] !== "");
-}
-
-/** Put it into the address, as a new entry of the browser's history. @param {View} view */
-export function push(view) {
-  const url = new URL(window.location.href);
-  url.search = write(view);
-  if (url.href !== window.location.href) window.history.pushState(window.history.state, "", url);
+  return Object.values(view.lists).some((values) => values.length > 0) || Object.values(view.given).some((value) => value !== "");
 }

@@ -1,14 +1,12 @@
 // @ts-check
-/** The fields that say which images are shown, and in which order. */
+/** The fields that say which images are shown, and in which order: one for each filter that the server knows. */
 
-import { CLASS_KEYS, everything, filters } from "./address.js";
+import { Address, fact, factOf, filters, isList } from "./address.js";
 import { classMeant } from "../shared/classes.js";
 import { el, kbd } from "../shared/dom.js";
 
-/** @typedef {import("./address.js").View} View */
+/** @typedef {import("./address.js").View} View @typedef {import("./address.js").Condition} Condition */
 
-/** @type {[(typeof CLASS_KEYS)[number], string][]} */
-const CLASS_WORDS = [["has", "has"], ["lacks", "lacks"], ["open", "unanswered"]];
 /** @type {[string, string][]} */
 const SORTS = [
   ["name", "Name"], ["decided", "Last change"], ["captured", "Capture time"], ["labels", "Number of labels"],
@@ -17,17 +15,22 @@ const SORTS = [
 
 export class Filter {
   /**
-   * @param {{classes: import("../shared/session.js").Class[], people: string[], sources: [string, string][], folders: string[],
+   * @param {{classes: import("../shared/session.js").Class[], conditions: Condition[], facts: Record<string, string[]>,
    *          onChange: (view: View) => void, say: (text: string) => void}} options
-   *   sources   name and words of each
-   *   onChange  the person wants to see other images, or another order
+   *   conditions   the filters
+   *   facts        values of each imported fact, which are proposed
+   *   onChange     the person wants to see other images, or another order
    */
-  constructor({ classes, people, sources, folders, onChange, say }) {
+  constructor({ classes, conditions, facts, onChange, say }) {
     this.onChange = onChange;
     this.say = say;
-    this.view = everything();
-    this.sources = new Set(sources.map(([name]) => name));
-    this.#build(people, sources, folders);
+    this.conditions = conditions;
+    this.ofClasses = conditions.filter((one) => one.kind === "classes");
+    this.ofFacts = conditions.find((one) => one.kind === "facts");
+    this.facts = facts;
+    this.address = new Address(conditions);
+    this.view = this.address.everything();
+    this.#build();
     this.setClasses(classes);
   }
 
@@ -41,23 +44,30 @@ export class Filter {
   /** As the address says. @param {View} view */
   set(view) {
     this.view = view;
-    if (!this.sources.has(view.source)) view.source = "";
+    for (const { name, kind, choices } of this.conditions) { // of a source only those that the server knows
+      if (kind === "choice" && name === "source" && !choices.some(([value]) => value === view.given[name])) view.given[name] = "";
+    }
     const known = new Set(this.classes.map((class_) => class_.name));
-    const unknown = [...CLASS_KEYS.flatMap((key) => view[key]), ...(view.of ? [view.of] : [])].filter((name) => !known.has(name));
+    const named = [...this.ofClasses.flatMap(({ name }) => view.lists[name]), ...(view.of ? [view.of] : [])];
+    const unknown = named.filter((name) => !known.has(name));
     if (unknown.length) this.say(`There is no class ${unknown.map((name) => `"${name}"`).join(", ")}; this part of the filter does nothing.`);
     this.#tell();
   }
 
   /** As the routes want it: classes by their ids. */
   get request() {
-    const { view } = this;
+    const { lists, given, sort, of, down } = this.view;
     const ids = (/** @type {string[]} */ names) => names.flatMap((name) => this.classes.filter((class_) => class_.name === name).map(({ id }) => id));
-    const { has, lacks, open, sort, of, down, ...rest } = view;
-    const given = Object.entries(rest).filter(([, value]) => value !== "");
-    const parts = given.map(([key, value]) => [key, key === "complete" || key === "flagged" ? value === "yes" : value]);
+    /** @type {Record<string, any>} */
+    const asked = {};
+    for (const { name, kind } of this.conditions) {
+      if (kind === "classes") asked[name] = ids(lists[name]);
+      else if (kind === "facts") asked[name] = lists[name].map(factOf);
+      else if (given[name] !== "") asked[name] = kind === "switch" ? given[name] === "yes" : given[name];
+    }
     const [class_] = ids([of]);
     return {
-      filter: { has: ids(has), lacks: ids(lacks), open: ids(open), ...Object.fromEntries(parts) },
+      filter: asked,
       sort: sort === "probability" && class_ == null ? "name" : sort,
       ...(sort === "probability" && class_ != null ? { class: class_ } : {}),
       down,
@@ -66,8 +76,13 @@ export class Filter {
 
   /** Ids of the classes that the filter is about. */
   get about() {
-    const names = new Set(CLASS_KEYS.flatMap((key) => this.view[key]));
+    const names = new Set(this.ofClasses.flatMap(({ name }) => this.view.lists[name]));
     return this.classes.filter((class_) => names.has(class_.name)).map(({ id }) => id);
+  }
+
+  /** Whether an answer may bring an image into the list, or take it out. */
+  get dependsOnAnswers() {
+    return this.conditions.some(({ name, answers }) => answers && (this.view.given[name] || this.view.lists[name]?.length));
   }
 
   get active() {
@@ -82,7 +97,7 @@ export class Filter {
 
   clear() {
     const { sort, of, down } = this.view;
-    this.#choose({ ...everything(), sort, of, down });
+    this.#choose({ ...this.address.everything(), sort, of, down });
   }
 
   /**
@@ -99,49 +114,77 @@ export class Filter {
     return true;
   }
 
-  /** @param {string[]} people @param {[string, string][]} sources @param {string[]} folders */
-  #build(people, sources, folders) {
-    const taking = () => {
-      const take = (/** @type {Event} */ event) => this.#take(/** @type {HTMLElement} */ (event.target));
-      return { onchange: take, onsearch: take };
-    };
-    const select = (/** @type {string} */ label, /** @type {[string, string][]} */ options) =>
-      el("select", { "aria-label": label, ...taking() }, ...options.map(([value, words]) => el("option", { value }, words)));
-    const input = (/** @type {string} */ type, /** @type {string} */ label, more = {}) =>
-      el("input", { type, "aria-label": label, autocomplete: "off", ...more, ...taking() });
+  #build() {
     this.names = el("datalist", { id: "gallery-classes" });
-    this.classKind = select("Images by class", CLASS_WORDS);
-    this.classField = input("search", "Class", { list: "gallery-classes", placeholder: "class", "aria-keyshortcuts": "/" });
-    this.of = input("search", "Class whose probability is sorted by", { list: "gallery-classes", placeholder: "class" });
-    /** Fields by the part of the view that they hold. @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
-    this.fields = {
-      name: input("search", "File name", { placeholder: "file name" }),
-      complete: select("Complete or not", [["", "complete or not"], ["yes", "complete"], ["no", "not complete"]]),
-      flagged: select("Flagged or not", [["", "flagged or not"], ["yes", "flagged"], ["no", "not flagged"]]),
-      source: select("Where labels come from", [["", "any source"], ...sources]),
-      by: select("Person", [["", "everyone"], .../** @type {[string, string][]} */ (people.map((name) => [name, name]))]),
-      folder: input("search", "Folder", { placeholder: "folder", list: "gallery-folders" }),
-      from: input("date", "From this day"),
-      to: input("date", "To this day"),
-      sort: select("Order", SORTS),
-    };
-    const { name, complete, flagged, source, by, folder, from, to, sort } = this.fields;
+    this.classKind = this.#select("Images by class", this.ofClasses.map(({ name, label }) => [name, label]));
+    this.classField = this.#input("search", "Class", { list: "gallery-classes", placeholder: "class", "aria-keyshortcuts": "/" });
+    this.of = this.#input("search", "Class whose probability is sorted by", { list: "gallery-classes", placeholder: "class" });
+    this.sort = this.#select("Order", SORTS);
+    /** Fields by the filter that they are of. @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
+    this.fields = {};
+    /** @type {HTMLElement[]} */
+    const front = [];
+    /** @type {HTMLElement[]} */
+    const behind = [];
+    for (const condition of this.conditions.filter((one) => !isList(one))) {
+      const field = (this.fields[condition.name] = this.#field(condition));
+      /** @type {HTMLElement[]} */
+      const parts = condition.kind === "day" ? [el("label", {}, el("span", { class: "quiet" }, condition.label), field)] : [field];
+      if (condition.kind === "text" && condition.choices.length) parts.push(this.#proposals(condition.name, condition.choices.map(([value]) => value)));
+      (condition.front ? front : behind).push(...parts);
+    }
+    if (this.ofFacts) behind.push(this.#factFields(this.ofFacts));
     this.direction = el("button", { type: "button", class: "direction", onclick: () => this.#choose({ down: !this.view.down }) });
-    this.order = el("div", { class: "order" }, el("label", {}, el("span", { class: "quiet" }, "Order"), sort), this.of, this.direction);
-    this.chips = el("div", { class: "conditions", role: "group", "aria-label": "Classes of the filter" });
+    this.order = el("div", { class: "order" }, el("label", {}, el("span", { class: "quiet" }, "Order"), this.sort), this.of, this.direction);
+    this.chips = el("div", { class: "conditions", role: "group", "aria-label": "Classes and facts of the filter" });
     this.clearButton = el("button", { type: "button", onclick: () => this.clear() }, "Clear filter");
     this.moreButton = el("button", { type: "button", "aria-controls": "gallery-more", onclick: () => this.#unfold(this.more.hidden) });
-    this.more = el("div", { class: "fields more-fields", id: "gallery-more", hidden: true }, source, by, folder,
-      el("datalist", { id: "gallery-folders" }, ...folders.map((value) => el("option", { value }))),
-      el("label", {}, el("span", { class: "quiet" }, "Changed from"), from), el("label", {}, el("span", { class: "quiet" }, "to"), to));
+    this.more = el("div", { class: "fields more-fields", id: "gallery-more", hidden: true }, ...behind);
     this.opener = el("button", { type: "button", class: "opener", "aria-controls": "gallery-fields", onclick: () => this.#fold(!this.isOpen) });
     this.element = el("section", { class: "filter", "aria-label": "Filter" }, this.opener,
       el("div", { class: "fields", id: "gallery-fields" },
-        el("span", { class: "by-class" }, this.classKind, this.classField, kbd("/")), this.names, name, complete, flagged, this.moreButton,
+        el("span", { class: "by-class" }, this.classKind, this.classField, kbd("/")), this.names, ...front, this.moreButton,
         this.chips, this.clearButton),
       this.more);
     this.#fold(false);
     this.#unfold(false);
+  }
+
+  #taking() {
+    const take = (/** @type {Event} */ event) => this.#take(/** @type {HTMLElement} */ (event.target));
+    return { onchange: take, onsearch: take };
+  }
+
+  /** @param {string} label @param {[string, string][]} options */
+  #select(label, options) {
+    return el("select", { "aria-label": label, ...this.#taking() }, ...options.map(([value, words]) => el("option", { value }, words)));
+  }
+
+  /** @param {string} type @param {string} label */
+  #input(type, label, more = {}) {
+    return el("input", { type, "aria-label": label, autocomplete: "off", ...more, ...this.#taking() });
+  }
+
+  /** @param {string} name of the filter @param {string[]} values */
+  #proposals(name, values) {
+    return el("datalist", { id: `gallery-${name}` }, ...values.map((value) => el("option", { value })));
+  }
+
+  /** The field of a filter that takes one value. @param {Condition} condition */
+  #field({ name, label, kind, choices }) {
+    const any = label.toLowerCase();
+    if (kind === "switch") return this.#select(label, [["", `${label} or not`], ["yes", label], ["no", `not ${label}`]]);
+    if (kind === "choice") return this.#select(label, [["", `${any}: any`], ...choices]);
+    if (kind === "day") return this.#input("date", label);
+    return this.#input("search", label, { placeholder: any, ...(choices.length ? { list: `gallery-${name}` } : {}) });
+  }
+
+  /** Imported facts: which one, and its value. @param {Condition} condition */
+  #factFields({ name, label, choices }) {
+    this.factName = this.#select(label, [["", `${label.toLowerCase()}...`], ...choices]);
+    this.factValue = this.#input("search", "Value of the fact", { placeholder: "value", list: `gallery-${name}`, disabled: true });
+    this.factValues = this.#proposals(name, []);
+    return el("span", { class: "by-class" }, this.factName, this.factValue, this.factValues);
   }
 
   get isOpen() {
@@ -165,9 +208,12 @@ export class Filter {
   #take(field) {
     if (field === this.classField) this.#addClass();
     else if (field === this.of) this.#choose({ of: classMeant(this.classes, this.of.value)?.name ?? "" });
+    else if (field === this.sort) this.#choose({ sort: this.sort.value });
+    else if (field === this.factName) this.#proposeValues();
+    else if (field === this.factValue) this.#addFact();
     else {
-      const [key] = Object.entries(this.fields).find(([, other]) => other === field) ?? [];
-      if (key) this.#choose({ [key]: this.fields[key].value.trim() });
+      const [name] = Object.entries(this.fields).find(([, other]) => other === field) ?? [];
+      if (name) this.#choose({ given: { ...this.view.given, [name]: this.fields[name].value.trim() } });
     }
   }
 
@@ -179,9 +225,25 @@ export class Filter {
       return;
     }
     this.classField.value = "";
-    const kind = /** @type {(typeof CLASS_KEYS)[number]} */ (this.classKind.value);
-    const others = Object.fromEntries(CLASS_KEYS.map((key) => [key, this.view[key].filter((other) => other !== name)]));
-    this.#choose({ ...others, [kind]: [...others[kind], name] });
+    const { lists } = this.view;
+    const others = Object.fromEntries(this.ofClasses.map((one) => [one.name, lists[one.name].filter((other) => other !== name)]));
+    this.#choose({ lists: { ...lists, ...others, [this.classKind.value]: [...others[this.classKind.value], name] } });
+  }
+
+  #proposeValues() {
+    if (!this.factName || !this.factValue) return;
+    const { value } = this.factName;
+    this.factValue.disabled = !value;
+    this.factValues?.replaceChildren(...(this.facts[value] ?? []).map((one) => el("option", { value: one })));
+    if (value) this.factValue.focus();
+  }
+
+  #addFact() {
+    if (!this.ofFacts || !this.factName?.value || !this.factValue?.value.trim()) return;
+    const { name } = this.ofFacts;
+    const added = fact(this.factName.value, this.factValue.value.trim());
+    this.factValue.value = "";
+    this.#choose({ lists: { ...this.view.lists, [name]: [...new Set([...this.view.lists[name], added])] } });
   }
 
   /** @param {Partial<View>} change */
@@ -192,30 +254,39 @@ export class Filter {
     if (JSON.stringify(this.view) !== before) this.onChange(this.view);
   }
 
+  /** What is in the lists, each with its words. @returns {[string, string, string][]} filter, value, words */
+  #listed() {
+    return this.conditions.filter(isList).flatMap(({ name, kind, label }) => this.view.lists[name].map(
+      (value) => /** @type {[string, string, string]} */ ([name, value, kind === "facts" ? factOf(value).join(" = ") : `${label} ${value}`])));
+  }
+
   #tell() {
     const { view } = this;
-    for (const [key, field] of Object.entries(this.fields)) {
-      if (view[key] && field instanceof HTMLSelectElement && ![...field.options].some((option) => option.value === view[key])) {
-        field.append(el("option", { value: view[key] }, view[key])); // from an old address
+    for (const [name, field] of Object.entries(this.fields)) {
+      const value = view.given[name];
+      if (value && field instanceof HTMLSelectElement && ![...field.options].some((option) => option.value === value)) {
+        field.append(el("option", { value }, value)); // from an old address
       }
-      field.value = view[key];
+      field.value = value;
     }
+    this.sort.value = view.sort;
     this.of.value = view.of;
     this.of.hidden = view.sort !== "probability";
     this.direction.textContent = view.down ? "↓" : "↑";
     this.direction.setAttribute("aria-label", view.down ? "Descending; change to ascending" : "Ascending; change to descending");
     this.direction.title = view.down ? "Descending" : "Ascending";
     this.clearButton.hidden = !filters(view);
-    this.chips.replaceChildren(...CLASS_WORDS.flatMap(([key, words]) => view[key].map((name) => el("button", {
+    this.chips.replaceChildren(...this.#listed().map(([name, value, words]) => el("button", {
       type: "button", class: "condition", title: "Remove this condition",
-      onclick: () => this.#choose({ [key]: view[key].filter((other) => other !== name) }),
-    }, `${words} ${name}`, el("span", { "aria-hidden": "true" }, "×")))));
+      onclick: () => this.#choose({ lists: { ...view.lists, [name]: view.lists[name].filter((other) => other !== value) } }),
+    }, words, el("span", { "aria-hidden": "true" }, "×"))));
+    const single = this.conditions.filter(({ name }) => view.given[name]);
     const chosen = [
-      ...CLASS_WORDS.flatMap(([key, words]) => view[key].map((name) => `${words} ${name}`)), view.name,
-      ...(["complete", "flagged"]).map((key) => view[key] && (view[key] === "yes" ? key : `not ${key}`)),
-      ...(["source", "by", "folder", "from", "to"]).map((key) => view[key]),
-    ].filter(Boolean);
+      ...this.#listed().map(([, , words]) => words),
+      ...single.map(({ name, label, kind }) => (kind === "switch" ? (view.given[name] === "yes" ? label : `not ${label}`) : view.given[name])),
+    ];
     this.opener.replaceChildren(`Filter: ${chosen.join(", ") || "all images"}`);
-    if (["source", "by", "folder", "from", "to"].some((key) => view[key])) this.#unfold(true);
+    const behind = this.conditions.filter(({ front, kind }) => !front && kind !== "classes");
+    if (behind.some(({ name }) => view.given[name] || view.lists[name]?.length)) this.#unfold(true);
   }
 }

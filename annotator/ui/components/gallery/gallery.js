@@ -4,7 +4,6 @@
  * one. The page leases nothing: what two people say of a cell at the same time is both kept, the newest holds.
  */
 
-import { everything, push, read } from "./address.js";
 import { Filter } from "./filter.js";
 import { Jump } from "./jump.js";
 import { Listing } from "./listing.js";
@@ -29,7 +28,7 @@ export default class GalleryPage extends Page {
     /** Where the cursor is to go once there is a list. @type {number | null} */
     this.coming = null;
     this.build();
-    this.filter.set(read(window.location.search));
+    this.filter.set(this.filter.address.read(window.location.search));
     this.whereabouts = new Whereabouts(this.session.data.project);
     this.returning = () => this.showAddress();
     this.leaving = () => this.remember();
@@ -60,9 +59,9 @@ export default class GalleryPage extends Page {
       onRectangle: (indexes) => this.selection.rectangle(indexes),
     });
     this.filter = new Filter({
-      classes: session.classes, people: data.annotators, sources: data.sources, folders: data.folders, say,
+      classes: session.classes, conditions: data.filters, facts: data.facts, say,
       onChange: (view) => {
-        push(view);
+        this.filter.address.push(view);
         this.begun();
       },
     });
@@ -147,7 +146,7 @@ export default class GalleryPage extends Page {
 
   /** The browser went to another entry of its history. */
   showAddress() {
-    const view = read(window.location.search);
+    const view = this.filter.address.read(window.location.search);
     if (JSON.stringify(view) === JSON.stringify(this.filter.view)) return;
     this.filter.set(view);
     this.begun();
@@ -183,9 +182,8 @@ export default class GalleryPage extends Page {
 
   /** Whether another answer may bring an image into the list, or elsewhere in it. */
   get dependsOnAnswers() {
-    const { filter: asked, sort } = this.filter.request;
-    const { name, folder, ...others } = /** @type {any} */ (asked);
-    return sort !== "name" && sort !== "captured" || Object.values(others).some((value) => !Array.isArray(value) || value.length);
+    const { sort } = this.filter.request;
+    return (sort !== "name" && sort !== "captured") || this.filter.dependsOnAnswers;
   }
 
   /** @param {boolean} none */

@@ -1,0 +1,205 @@
+"""The filters of the Gallery, each declared once: FILTERS is the table.
+
+From a line of it follow the field of a request and its bounds (ui/routes/requests.py), which images are shown, whether
+that tells what a blind reader may not know, and the field on the page with its part of the address
+(components/gallery/filter.js).
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from enum import StrEnum
+from typing import Any, cast
+
+import numpy as np
+
+from annotator.records import ABSENT, PRESENT, SOURCES
+from annotator.store.database.database import Database
+from annotator.store.gallery.class_states import OPEN
+from annotator.store.gallery.columns import ImageColumns
+from annotator.store.images import attributes
+from annotator.store.labels import counts
+
+MOST_CHOICES = 1000  # of one filter, offered on the page
+
+Mask = Callable[[Database, ImageColumns, Any], np.ndarray]
+Choices = Callable[[Database, ImageColumns], Sequence[tuple[str, str]]]
+
+
+class Kind(StrEnum):
+    """What is given to a filter, and by which field of the page."""
+
+    CLASSES = "classes"  # ids; all of them count
+    SWITCH = "switch"  # True or False
+    CHOICE = "choice"  # one of its choices
+    TEXT = "text"  # any text; its choices are proposals
+    DAY = "day"
+    FACTS = "facts"  # (name, value) of imported attributes; all of them count
+
+
+def no_choices(db: Database, columns: ImageColumns) -> Sequence[tuple[str, str]]:
+    """Return no choices: anything can be given."""
+    return []
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One condition on images.
+
+    Attributes:
+        name: In requests and addresses.
+        label: What the page calls it; of a switch the adjective, "complete".
+        kind: What is given.
+        mask: Return (N,) bool: which images are shown for what is given.
+        choices: Return what can be chosen or is proposed, as (value, words).
+        allowed: The only values of a choice, where they are known beforehand; (): any.
+        reveals_labels: A list filtered by it tells what is known of images. True unless it follows from files alone:
+            people who are still to answer images blind do not find these in such a list.
+        in_front: Its field stands in the first row of the page, not under "More".
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    mask: Mask
+    choices: Choices = no_choices
+    allowed: tuple[str, ...] = ()
+    reveals_labels: bool = True
+    in_front: bool = False
+
+
+@dataclass(frozen=True)
+class GalleryFilter:
+    """Which images are shown: those for which everything given is true.
+
+    Attributes:
+        given: (name, value) of filters in FILTERS, sorted; values as their kind has them.
+        blind: This person is not to answer them blind any more (store/people/blindness.py); "": whoever it is.
+    """
+
+    given: tuple[tuple[str, Hashable], ...] = ()
+    blind: str = ""
+
+    @classmethod
+    def of(cls, blind: str = "", **values: Any) -> "GalleryFilter":
+        """Return the filter of these values; what is None or empty is not given. Raises KeyError for an unknown one."""
+        given: list[tuple[str, Any]] = []
+        for name, value in values.items():
+            plain: Any = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+            if plain not in EMPTY:
+                given.append((BY_NAME[name].name, plain))
+        return cls(tuple(sorted(given)), blind)
+
+    @property
+    def reveals_labels(self) -> bool:
+        """Whether the list tells what is known of images."""
+        return any(BY_NAME[name].reveals_labels for name, _ in self.given)
+
+    @property
+    def class_ids(self) -> set[int]:
+        """The classes that are named."""
+        return {class_id for _, value in self._of(Kind.CLASSES) for class_id in value}
+
+    @property
+    def asks_attributes(self) -> bool:
+        """Whether imports change what is shown."""
+        return bool(self._of(Kind.FACTS))
+
+    def masks(self, db: Database, columns: ImageColumns) -> list[np.ndarray]:
+        """Return the masks of all that is given, (N,) bool each."""
+        return [BY_NAME[name].mask(db, columns, value) for name, value in self.given]
+
+    def _of(self, kind: Kind) -> list[tuple[str, Any]]:
+        return [(name, value) for name, value in self.given if BY_NAME[name].kind == kind]
+
+
+EMPTY = (None, "", ())
+
+
+def by_state(state: int) -> Mask:
+    """Return a mask: images on which all named classes have this state."""
+
+    def mask(db: Database, columns: ImageColumns, class_ids: Sequence[int]) -> np.ndarray:
+        return np.logical_and.reduce([columns.with_state(db.sql, class_id, state) for class_id in class_ids])
+
+    return mask
+
+
+def by_text(fact: str) -> Mask:
+    """Return a mask: images whose fact of this name (store/pictures/exif.py) is a text."""
+    return lambda db, columns, text: columns.texts(fact).where(text)
+
+
+def texts_of(fact: str) -> Choices:
+    """Return the choices: the texts that a fact of this name has on some image."""
+    return lambda db, columns: [(text, text) for text in columns.texts(fact).used()]
+
+
+def _switched(values: np.ndarray, wanted: bool) -> np.ndarray:
+    return values if wanted else ~values
+
+
+def _folders(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
+    used: list[int] = np.unique(columns.names.folder).tolist()
+    names = sorted(columns.names.folders[folder] for folder in used)
+    return [(name, name) for name in names if name]
+
+
+def _facts(db: Database, columns: ImageColumns, wanted: Sequence[tuple[str, str]]) -> np.ndarray:
+    return np.logical_and.reduce([columns.with_attribute(db.sql, name, value) for name, value in wanted])
+
+
+def _attribute_names(db: Database, columns: ImageColumns) -> list[tuple[str, str]]:
+    return [(name, name) for name in attributes.names(db)]
+
+
+def _beginning(day: date, days: int = 0) -> float:
+    """When a day begins by this computer's clock, or the one so many days later; unix seconds."""
+    try:
+        return (datetime.combine(day, time()) + timedelta(days=days)).timestamp()
+    except (OverflowError, ValueError, OSError):  # years that a clock does not know
+        return float("-inf") if day.year < 1971 else float("inf")
+
+
+FILTERS = (
+    Filter("has", "has", Kind.CLASSES, by_state(PRESENT)),
+    Filter("lacks", "lacks", Kind.CLASSES, by_state(ABSENT)),
+    Filter("open", "unanswered", Kind.CLASSES, by_state(OPEN)),
+    Filter(
+        "name",
+        "File name",
+        Kind.TEXT,
+        lambda db, columns, text: columns.names.containing(text),
+        reveals_labels=False,
+        in_front=True,
+    ),
+    Filter("complete", "complete", Kind.SWITCH, lambda db, columns, on: _switched(columns.complete, on), in_front=True),
+    Filter("flagged", "flagged", Kind.SWITCH, lambda db, columns, on: _switched(columns.flagged, on), in_front=True),
+    Filter(
+        "source",
+        "Source of labels",
+        Kind.CHOICE,
+        lambda db, columns, name: columns.sources.of(name, len(columns)),
+        lambda db, columns: [(source.name, f"{source.name}: {source.about}") for source in SOURCES.values()],
+        allowed=tuple(SOURCES),
+    ),
+    Filter(
+        "by",
+        "Person",
+        Kind.CHOICE,
+        lambda db, columns, name: columns.people.of(name, len(columns)),
+        lambda db, columns: [(name, name) for name in counts.annotators(db)],
+    ),
+    Filter(
+        "folder",
+        "Folder",
+        Kind.TEXT,
+        lambda db, columns, text: columns.names.in_folder(text.strip("/")),
+        _folders,
+        reveals_labels=False,
+    ),
+    Filter("from", "Changed from", Kind.DAY, lambda db, columns, day: columns.newest_at >= _beginning(day)),
+    Filter("to", "Changed to", Kind.DAY, lambda db, columns, day: columns.newest_at < _beginning(day, days=1)),
+    Filter("facts", "Imported fact", Kind.FACTS, _facts, _attribute_names),
+)
+BY_NAME = {one.name: one for one in FILTERS}
