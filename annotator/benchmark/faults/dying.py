@@ -1,9 +1,9 @@
 """Work in processes that are killed: before a step of theirs, or after some seconds.
 
 `python -m annotator.benchmark.faults.dying` forks a process for each line of its input, so that none of them loads
-anything anew. A step is what changes a disk: a file that is opened for writing, renamed, linked or removed, a folder that
-is made or removed, and each statement of SQLite that begins, changes or commits. A process that is to die at a step kills
-itself before it, so that step n + 1 is a kill right after step n.
+anything anew. A step is what changes a disk: a file that is opened for writing, renamed, linked or removed, a folder
+that is made or removed, and each statement of SQLite that begins, changes or commits. A process that is to die at a
+step kills itself before it, so that step n + 1 is a kill right after step n.
 """
 
 import json
@@ -44,6 +44,7 @@ class Died:
     Attributes:
         status: Its exit status, -9 when it was killed.
         steps: That it took; 0 when it was killed.
+        turns: The steps after which something has another name or is stored: renames and commits.
         seconds: That it took.
         output: The last of what it printed.
         left: Command lines of processes that it had started and that live on.
@@ -51,6 +52,7 @@ class Died:
 
     status: int
     steps: int
+    turns: tuple[int, ...]
     seconds: float
     output: str
     left: tuple[str, ...]
@@ -83,8 +85,8 @@ class Dying:
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps([at, after, *map(str, words)]).encode() + b"\n")
         self._process.stdin.flush()
-        status, steps, seconds, output, left = json.loads(self._process.stdout.readline())
-        return Died(status, steps, seconds, output, tuple(left))
+        status, steps, turns, seconds, output, left = json.loads(self._process.stdout.readline())
+        return Died(status, steps, tuple(turns), seconds, output, tuple(left))
 
     def close(self) -> None:
         assert self._process.stdin
@@ -96,12 +98,12 @@ class _Steps:
     """Counts the steps of this process, and ends it before the last one."""
 
     def __init__(self, last: int):
-        self.count, self._last = 0, last
+        self.count, self.turns, self._last = 0, [], last
         self._lock = threading.Lock()
 
     def watch(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in CHANGES or (event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES):
-            self._step()
+            self._step(event in ("os.rename", "os.rmdir"))
 
     def connect(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
         """sqlite3.connect, whose connections count their statements."""
@@ -111,11 +113,13 @@ class _Steps:
 
     def _statement(self, text: str) -> None:
         if text.lstrip().upper().startswith(STATEMENTS):
-            self._step()
+            self._step(text.lstrip().upper().startswith("COMMIT"))
 
-    def _step(self) -> None:
+    def _step(self, is_turn: bool) -> None:
         with self._lock:
             self.count += 1
+            if is_turn:
+                self.turns.append(self.count)
             if self.count == self._last:
                 os.kill(os.getpid(), signal.SIGKILL)
 
@@ -155,7 +159,8 @@ def _child(at: int, words: list[str], output: int, told: int) -> None:
         traceback.print_exc()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    os.write(told, str(steps.count).encode())
+    with os.fdopen(told, "w") as answer:
+        json.dump([steps.count, steps.turns], answer)
     os._exit(status)
 
 
@@ -210,11 +215,12 @@ def _serve() -> None:
             os.close(told)
             status = _wait(pid, after or LONGEST)
             seconds = time.monotonic() - began
-            steps = int(os.read(reading, 20) or 0)
-            os.close(reading)
+            with os.fdopen(reading) as answer:
+                steps, turns = json.loads(answer.read() or "[0, []]")
             output.seek(0)
             last = output.read()[-2000:].decode(errors="replace")
-        print(json.dumps([status, steps, seconds, last, _left(pid)]), flush=True)
+        sys.stdout.write(f"{json.dumps([status, steps, turns, seconds, last, _left(pid)])}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -27,14 +27,11 @@ MOST = 3  # kills of one command, one after the other
 KINDS = ("lost", "doubled", "moved", "mixed", "wrong", "leftovers", "processes", "not_gone_on")
 
 
-def measure(
-    kills: int = 12, seed: int = 0, names: Sequence[str] = tuple(SCENES), room: Path | None = None
-) -> dict[str, Any]:
+def measure(kills: int = 12, seed: int = 0, names: Sequence[str] = tuple(SCENES)) -> dict[str, Any]:
     """Kill each of these commands so many times.
 
     Args:
         names: Of SCENES.
-        room: Where to do it; None: a temporary folder.
 
     Returns:
         {"bench", "figures", "ratios", "broken"}: figures per command: kills, and how often nothing, all or something
@@ -51,15 +48,8 @@ def measure(
     try:
         with scratch_folder() as scratch:
             for name in names:
-                _play(
-                    SCENES[name],
-                    (room or scratch) / name,
-                    kills,
-                    random.Random(f"{name} {seed}"),
-                    dying,
-                    figures,
-                    broken,
-                )
+                chance = random.Random(f"{name} {seed}")
+                _play(SCENES[name], scratch / name, kills, chance, dying, figures, broken)
     finally:
         dying.close()
     counts, sentences = counted(broken)
@@ -83,14 +73,14 @@ def _play(
     scene.make()
     shutil.copytree(scene.folder, base, symlinks=True)
     before, given = scene.state(), decided(base / "project")
-    whole = Died(0, 0, 8.0, "", ()) if scene.timed else dying.run(*scene.words())
+    whole = Died(0, 0, (), 8.0, "", ()) if scene.timed else dying.run(*scene.words())
     if whole.status:
         raise AnnotatorError(f"{scene.name} does not end well without a kill:\n{whole.output}")
     after = scene.state()
     for problem in [*scene.broken(), *([] if scene.timed else scene.done())]:
         broken["wrong"].append(f"{scene.name}, not killed: {problem}")
     done = 0
-    steps = _steps(whole.steps, kills, chance)
+    steps = _steps(whole, kills, chance)
     while done < kills:
         _set_back(base, scene.folder)
         where, killed = "", 0
@@ -110,11 +100,14 @@ def _play(
     shutil.rmtree(folder)
 
 
-def _steps(count: int, kills: int, chance: random.Random) -> list[int]:
-    """Steps to kill before: each of them once, in a random order, as far as the kills go."""
-    every = list(range(1, count + 1))
-    chance.shuffle(every)
-    return every[:kills]
+def _steps(whole: Died, kills: int, chance: random.Random) -> list[int]:
+    """Steps to kill before: right before and right after renames and commits, then others, each once, as far as the
+    kills go; the last of the list is the first."""
+    turns = sorted({step for turn in whole.turns for step in (turn, turn + 1) if step <= whole.steps})
+    others = [step for step in range(1, whole.steps + 1) if step not in turns]
+    chance.shuffle(turns)
+    chance.shuffle(others)
+    return [*turns, *others][:kills][::-1]
 
 
 def _moment(scene: Scene, whole: Died, steps: list[int], chance: random.Random) -> tuple[int, float]:
@@ -149,9 +142,7 @@ def _outcome(state: Any, before: Any, after: Any) -> str:
 
 def _differing(state: Any, before: Any, after: Any) -> str:
     if isinstance(state, dict) and isinstance(before, dict) and isinstance(after, dict):
-        names = [
-            name for name in state.keys() | before.keys() if state.get(name) not in (before.get(name), after.get(name))
-        ]
+        names = [name for name in state if state[name] not in (before.get(name), after.get(name))]
         return f"{names or 'some'} of it is old and some is new"
     return f"{state} is neither {before} nor {after}"
 

@@ -24,7 +24,6 @@ from annotator.store.database.project_identity import make_room
 from annotator.store.disk.durable import sync_folder
 
 LONGEST_NAME = 100
-ABANDONED_AFTER = 3600.0  # seconds
 _LENGTH = 8  # bytes of a safetensors file that say how long its header is
 
 
@@ -123,7 +122,7 @@ def new_cells(db: Database, image_ids: np.ndarray, classes: Sequence[Class]) -> 
     """A writer, and the file that it writes: `keep` gives it to a tag. Raises DiskFull."""
     path = db.paths.tags / f".{uuid.uuid4().hex}.new.part"
     make_room(path.parent)
-    sweep(path.parent, ABANDONED_AFTER, ".*")
+    sweep(path.parent, ".*")
     with replacing(path, sync=False) as temporary, temporary.open("wb") as file:
         yield TagWriter(file, image_ids, classes), path
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.settings import Paths
+from annotator.store import processes
 from annotator.store.database import heartbeat
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.arrays import open_array
@@ -233,7 +234,7 @@ def _arrays(db: Database) -> Iterator[Finding]:
 
 def _worker(db: Database) -> Iterator[Finding]:
     state = heartbeat.worker_state(db)
-    if not state.alive and state.state not in ("stopped", "not started") and not heartbeat.exists(state.pid):
+    if not state.alive and state.state not in ("stopped", "not started") and not processes.exists(state.pid):
         yield Finding(
             f"The worker said {state.state!r} and is gone (process {state.pid}).",
             "It was killed, or the machine was switched off. Nothing is lost.",

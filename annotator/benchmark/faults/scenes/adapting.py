@@ -28,8 +28,7 @@ DIFFERS = 2e-3  # features of one image that were computed in other batches, rel
 class Adapt(Scene):
     """Two epochs on 72 small images: the network in use stays, and no half network is there."""
 
-    name = "adapt"
-    kept: Path | None = None  # made once; copied from then on
+    name, repeated = "adapt", False
 
     def make(self) -> None:
         made = self.folder.with_name("made to adapt")
@@ -101,7 +100,7 @@ class Adapt(Scene):
 class Switch(Adapt):
     """The features of an adapted network, and then its use."""
 
-    name = "switch"
+    name, repeated = "switch", True
 
     def make(self) -> None:
         super().make()
@@ -151,7 +150,7 @@ class AdaptForWorker(Adapt):
         return ["worker", self.project]
 
     def again(self) -> Sequence[object]:
-        return super().words()
+        return ["adapt", self.project]
 
 
 def switch(project: str) -> None:
@@ -186,7 +185,8 @@ def _make(folder: Path) -> None:
     torch.manual_seed(0)
     network: Any = timm.create_model(ARCHITECTURE, pretrained=False)
     network.pretrained_cfg = dict(network.pretrained_cfg) | {"input_size": (3, SIDE, SIDE), "license": "mit"}
-    timm.models.save_for_hf(network, str(folder / "network"), safe_serialization=True)
+    save: Any = getattr(timm.models, "save_for_hf")  # noqa: B009 - not typed
+    save(network, str(folder / "network"), safe_serialization=True)
     (folder / "images").mkdir()
     chance = np.random.default_rng(0)
     shows = [[class_ for class_ in range(CLASSES) if (number * 7 + 1) >> class_ & 1] for number in range(IMAGES)]

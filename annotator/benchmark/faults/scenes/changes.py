@@ -141,9 +141,9 @@ class Upgrade(Scene):
 
     def make(self) -> None:
         super().make()
-        new = sqlite_utils.Database(self.project / "project.db")
+        new = sqlite_utils.Database(sqlite3.connect(self.project / "project.db"))
         place = self.folder / "old.db"
-        old = sqlite_utils.Database(place)
+        old = sqlite_utils.Database(sqlite3.connect(place))
         old.conn.execute("PRAGMA journal_mode = WAL")
         old.conn.execute("PRAGMA foreign_keys = OFF")
         MIGRATIONS.apply(old, stop_before=OLD)

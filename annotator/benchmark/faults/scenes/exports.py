@@ -3,7 +3,7 @@
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from annotator.benchmark.faults.scenes.scene import Scene, decide, digests
 from annotator.errors import AnnotatorError
@@ -22,7 +22,7 @@ class SingleFile(Scene):
     name = "export_file"
     target = "out/labels.csv"
     options: Sequence[object] = ()
-    chosen = {}
+    chosen: ClassVar[dict[str, Any]] = {}
 
     def make(self) -> None:
         super().make()
@@ -91,7 +91,7 @@ class CopiedFolder(SingleFile):
 
     name = "export_folder"
     target = "out/set"
-    chosen = {"images": "copy"}
+    chosen: ClassVar[dict[str, Any]] = {"images": "copy"}
     options = ("--format", "voc", "--images", "copy", "--lossy")
 
     def contents(self) -> dict[str, str]:
@@ -116,8 +116,8 @@ class LinkedFolder(CopiedFolder):
     """A folder with a hard link to each image."""
 
     name = "export_links"
-    chosen = {"images": "link"}
-    options = ("--format", "coco", "--images", "link", "--lossy")
+    chosen: ClassVar[dict[str, Any]] = {"images": "link"}
+    options = ("--format", "voc", "--images", "link", "--lossy")
 
 
 class Shards(CopiedFolder):

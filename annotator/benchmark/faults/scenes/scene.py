@@ -85,16 +85,14 @@ def make_project(folder: Path, seed: int = 0) -> None:
             decisions.undo(db, person)
             continue
         kind = chance.choice(["label"] * 6 + ["done", "flag", "skip"])
-        cell = (
-            {"class_id": chance.randint(1, CLASSES), "state": chance.choice([1, 1, -1, 0])} if kind == "label" else {}
-        )
-        decide(db, f"made-{number}", kind, person, image, **cell)
+        cell = {"class_id": chance.randint(1, CLASSES), "state": chance.choice([1, 1, -1, 0])}
+        decide(db, f"made-{number}", kind, person, image, **(cell if kind == "label" else {}))
     db.close()
 
 
 def decide(db: Database, uuid: str, kind: str = "label", person: str = "Ann", image: int = 1, **more: Any) -> None:
     """Store one decision, as a page would."""
-    cell = {"class_id": 1, "state": 1} if kind == "label" else {}
+    cell: dict[str, Any] = {"class_id": 1, "state": 1} if kind == "label" else {}
     decisions.decide(db, [Decision(uuid, kind, person, "done" if kind == "done" else "click", image, **cell | more)])
 
 
