@@ -29,12 +29,11 @@ LOADED = (  # before anything is forked
         "annotator.store.upkeep.restoring",
         "annotator.store.classes.changes",
     ),
-    *("annotator.exchange.exports.export", "annotator.ui.export.running", "torch", "timm", "numpy", "PIL.Image"),
-    *("annotator.worker.process", "annotator.worker.adapting.local"),
+    *("annotator.exchange.exports.export", "numpy", "PIL.Image"),
 )
 LONGEST = 180.0  # seconds of one process
 _connect = sqlite3.connect
-ENDING = 20.0  # seconds that processes which a killed one has started may take to end
+ENDING = 5.0  # seconds that processes which a killed one has started may take to end
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,15 @@ class Died:
 
 
 class Dying:
-    """The process that forks; close it at the end."""
+    """The process that forks; close it at the end. modules: what it loads before it forks, besides LOADED."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "annotator.benchmark.faults.dying"],
+            [sys.executable, "-P", "-m", "annotator.benchmark.faults.dying", *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # a module that is compiled is no step
         )
 
     def run(self, *words: object, at: int = 0, after: float = 0.0) -> Died:
@@ -102,7 +102,7 @@ class _Steps:
         self._lock = threading.Lock()
 
     def watch(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in CHANGES or (event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES):
+        if event in CHANGES or (event == "open" and _writes(*arguments)):
             self._step(event in ("os.rename", "os.rmdir"))
 
     def connect(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
@@ -122,6 +122,10 @@ class _Steps:
                 self.turns.append(self.count)
             if self.count == self._last:
                 os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _writes(path: object, _: object, flags: object) -> bool:
+    return not isinstance(path, int) and isinstance(flags, int) and bool(flags & WRITES)
 
 
 def _work(words: list[str]) -> int:
@@ -201,7 +205,7 @@ def _wait(pid: int, seconds: float) -> int:
 def _serve() -> None:
     import tempfile
 
-    for module in LOADED:
+    for module in (*LOADED, *sys.argv[1:]):
         __import__(module)
 
     for line in sys.stdin:

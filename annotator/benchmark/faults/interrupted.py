@@ -44,7 +44,7 @@ def measure(kills: int = 12, seed: int = 0, names: Sequence[str] = tuple(SCENES)
         raise AnnotatorError(f"Nothing is called {min(unknown)!r}. There is: {', '.join(SCENES)}.")
     figures: Counter[str] = Counter()
     broken: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    dying, began = Dying(), time.monotonic()
+    dying, began = Dying(*sorted({module for name in names for module in SCENES[name].loads})), time.monotonic()
     try:
         with scratch_folder() as scratch:
             for name in names:

@@ -48,7 +48,7 @@ def next_stamp(before: Iterable[str]) -> str:
         return stamp
     head, _, number = newest.rpartition("-")
     has_room = len(number) == DIGITS and number.isdecimal() and set(number) != {"9"}
-    return f"{head}-{int(number) + 1:0{DIGITS}}" if has_room else f"{newest}-1"
+    return f"{head}-{int(number) + 1:0{DIGITS}}" if has_room else f"{newest}0"
 
 
 def check_room(folder: Path, size: int, what: str) -> None:

@@ -29,6 +29,7 @@ class Adapt(Scene):
     """Two epochs on 72 small images: the network in use stays, and no half network is there."""
 
     name, repeated = "adapt", False
+    loads = ("torch", "timm", "annotator.worker.process", "annotator.worker.adapting.local")
 
     def make(self) -> None:
         made = self.folder.with_name("made to adapt")

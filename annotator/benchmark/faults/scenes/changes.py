@@ -157,7 +157,7 @@ class Upgrade(Scene):
                         f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({', '.join('?' * len(row))})", row
                     )
         for db in (old, new):
-            db.close()
+            db.conn.close()
         for name in ("project.db", "project.db-wal", "project.db-shm"):
             (self.project / name).unlink(missing_ok=True)
         place.rename(self.project / "project.db")

@@ -131,6 +131,7 @@ class DownloadedZip(Scene):
     """What the Export page packs for a download; the next one removes what is left."""
 
     name = "export_zip"
+    loads = ("annotator.ui.export.running",)
     on_server = ""
 
     def words(self) -> Sequence[object]:

@@ -25,11 +25,13 @@ class Scene:
         name: As figures call it.
         repeated: Whether the same command also ends well once all of it is done.
         timed: Only kills after some seconds, none at a step.
+        loads: Modules that are loaded before it is forked.
     """
 
     name = ""
     repeated = True
     timed = False
+    loads: tuple[str, ...] = ()
 
     def __init__(self, folder: Path):
         self.folder = folder
