@@ -1,15 +1,14 @@
 """Work in processes that are killed: before a step of theirs, or after some seconds.
 
 `python -m annotator.benchmark.faults.dying` forks a process for each line of its input, so that none of them loads
-anything anew. A step is what changes a disk: a file that is opened for writing, renamed, linked or removed, a folder
-that is made or removed, and each statement of SQLite that begins, changes or commits. A process that is to die at a
-step kills itself before it, so that step n + 1 is a kill right after step n.
+anything anew. A step is what changes a disk (store/steps.py). A process that is to die at a step kills itself before
+it, so that step n + 1 is a kill right after step n.
 """
 
+import importlib
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,11 +16,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "sqlite3.connect")
-WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-STATEMENTS = ("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP")
+from annotator.store.steps import Steps
+
 LOADED = (  # before anything is forked
     *(
         "annotator.cli",
@@ -32,7 +29,6 @@ LOADED = (  # before anything is forked
     *("annotator.exchange.exports.export", "numpy", "PIL.Image"),
 )
 LONGEST = 180.0  # seconds of one process
-_connect = sqlite3.connect
 ENDING = 5.0  # seconds that processes which a killed one has started may take to end
 
 
@@ -94,51 +90,15 @@ class Dying:
         self._process.wait()
 
 
-class _Steps:
-    """Counts the steps of this process, and ends it before the last one."""
-
-    def __init__(self, last: int):
-        self.count, self.turns, self._last = 0, [], last
-        self._lock = threading.Lock()
-
-    def watch(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in CHANGES or (event == "open" and _writes(*arguments)):
-            self._step(event in ("os.rename", "os.rmdir"))
-
-    def connect(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
-        """sqlite3.connect, whose connections count their statements."""
-        connection = _connect(*arguments, **options)
-        connection.set_trace_callback(self._statement)
-        return connection
-
-    def _statement(self, text: str) -> None:
-        if text.lstrip().upper().startswith(STATEMENTS):
-            self._step(text.lstrip().upper().startswith("COMMIT"))
-
-    def _step(self, is_turn: bool) -> None:
-        with self._lock:
-            self.count += 1
-            if is_turn:
-                self.turns.append(self.count)
-            if self.count == self._last:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _writes(path: object, _: object, flags: object) -> bool:
-    return not isinstance(path, int) and isinstance(flags, int) and bool(flags & WRITES)
-
-
 def _work(words: list[str]) -> int:
     if words[0] == "call":
         module, _, function = words[1].partition(":")
-        call: Callable[..., object] = getattr(__import__(module, fromlist=[function]), function)
+        call: Callable[..., object] = getattr(importlib.import_module(module), function)
         call(*words[2:])
         return 0
-    from annotator.__main__ import main
-
     sys.argv = ["annotator", *words]
     try:
-        main()
+        importlib.import_module("annotator.__main__").main()
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
     return 0
@@ -152,9 +112,8 @@ def _child(at: int, words: list[str], output: int, told: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    steps = _Steps(at)
-    sys.addaudithook(steps.watch)
-    sqlite3.connect = steps.connect
+    steps = Steps(at)
+    steps.begin()
     status = 1
     try:
         status = _work(words)
@@ -206,7 +165,7 @@ def _serve() -> None:
     import tempfile
 
     for module in (*LOADED, *sys.argv[1:]):
-        __import__(module)
+        importlib.import_module(module)
 
     for line in sys.stdin:
         at, after, *words = json.loads(line)

@@ -1,24 +1,20 @@
 """Merges of classes and their undo, backups, restores, and upgrades of an older project."""
 
-import shutil
-import sqlite3
 import tempfile
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import sqlite_utils
-
 from annotator.benchmark.faults.scenes.scene import Scene, decide, told
+from annotator.errors import AnnotatorError
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import history as class_history
 from annotator.store.database.database import Database
-from annotator.store.schema import MIGRATIONS, STEPS
+from annotator.store.older import read_any, write_older
+from annotator.store.schema import STEPS
 from annotator.store.upkeep import backup, restoring
 
 OLD = "m004"  # the first step that an older project lacks
-OLD_TABLES = ("image", "class", "decision", "label", "folder", "file")
 
 
 class Merge(Scene):
@@ -141,23 +137,8 @@ class Upgrade(Scene):
 
     def make(self) -> None:
         super().make()
-        new = sqlite_utils.Database(sqlite3.connect(self.project / "project.db"))
         place = self.folder / "old.db"
-        old = sqlite_utils.Database(sqlite3.connect(place))
-        old.conn.execute("PRAGMA journal_mode = WAL")
-        old.conn.execute("PRAGMA foreign_keys = OFF")
-        MIGRATIONS.apply(old, stop_before=OLD)
-        with old.conn:
-            for table in OLD_TABLES:
-                there = {row[1] for row in new.execute(f"PRAGMA table_info({table})").fetchall()}
-                rows = old.execute(f"PRAGMA table_info({table})").fetchall()
-                columns = ", ".join(row[1] for row in rows if row[1] in there)
-                for row in new.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2").fetchall():
-                    old.conn.execute(
-                        f"INSERT OR REPLACE INTO {table} ({columns}) VALUES ({', '.join('?' * len(row))})", row
-                    )
-        for db in (old, new):
-            db.conn.close()
+        write_older(self.project / "project.db", place, OLD)
         for name in ("project.db", "project.db-wal", "project.db-shm"):
             (self.project / name).unlink(missing_ok=True)
         place.rename(self.project / "project.db")
@@ -166,15 +147,15 @@ class Upgrade(Scene):
         return ["tags", self.project]
 
     def state(self) -> Any:
-        return _of_any_schema(self.project / "project.db")
+        return read_any(self.project / "project.db")
 
     def broken(self) -> list[str]:
         broken: list[str] = []
         now, before = self.state(), None
         for path in sorted((self.project / "copies").glob("*.db")):
             try:
-                before = _of_any_schema(path)
-            except sqlite3.DatabaseError as error:
+                before = read_any(path)
+            except AnnotatorError as error:
                 broken.append(f"{path.name} cannot be read: {error}")
                 continue
             if before["steps"] >= len(STEPS) or before["decisions"] != now["decisions"]:
@@ -185,21 +166,3 @@ class Upgrade(Scene):
 
     def done(self) -> list[str]:
         return Scene.broken(self)
-
-
-def _of_any_schema(database: Path) -> dict[str, Any]:
-    """Its steps, decisions, labels and images, read from a copy: what reads may change it."""
-    with tempfile.TemporaryDirectory() as place:
-        for path in database.parent.glob(f"{database.name}*"):
-            if path.name in (database.name, f"{database.name}-wal"):
-                shutil.copyfile(path, Path(place) / path.name)
-        with closing(sqlite3.connect(Path(place) / database.name)) as sql:
-            assert sql.execute("PRAGMA integrity_check").fetchone() == ("ok",), database
-            return {
-                "steps": sql.execute("SELECT count(*) FROM _sqlite_migrations").fetchone()[0],
-                "decisions": sql.execute(
-                    "SELECT id, uuid, action, image_id, class_id, state, undoes, annotator FROM decision ORDER BY id"
-                ).fetchall(),
-                "labels": sql.execute("SELECT image_id, class_id, state FROM label ORDER BY 1, 2").fetchall(),
-                "images": sql.execute("SELECT id, name, sha256 FROM image ORDER BY id").fetchall(),
-            }

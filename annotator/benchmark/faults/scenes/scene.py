@@ -2,7 +2,6 @@
 
 import hashlib
 import random
-import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +11,7 @@ from annotator.benchmark.harness import projects
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
+from annotator.store.older import read_any
 from annotator.store.upkeep import consistency
 
 IMAGES, CLASSES = 24, 3
@@ -100,7 +100,7 @@ def decide(db: Database, uuid: str, kind: str = "label", person: str = "Ann", im
 
 def told(project: Path) -> dict[str, list[tuple]]:
     """All that people have decided, and what follows from it; without times, and names that are drawn."""
-    with closing(_opened(project)) as sql:
+    with closing(Database(project)) as db:
         queries = {
             "decisions": f"SELECT id, {COLUMNS} FROM decision ORDER BY id",
             "labels": "SELECT image_id, class_id, state, decision_id FROM label ORDER BY 1, 2",
@@ -109,17 +109,12 @@ def told(project: Path) -> dict[str, list[tuple]]:
             "classes": "SELECT id, name, key, position, archived, merged_into FROM class ORDER BY id",
             "tally": "SELECT kind, one, two, n FROM tally WHERE n != 0 ORDER BY 1, 2, 3",
         }
-        return {name: sql.execute(query).fetchall() for name, query in queries.items()}
+        return {name: db.tuples(query) for name, query in queries.items()}
 
 
 def decided(project: Path) -> list[tuple]:
     """All decisions, by the uuid that they were sent with."""
-    with closing(_opened(project)) as sql:
-        return sql.execute(f"SELECT uuid, id, {COLUMNS} FROM decision ORDER BY id").fetchall()
-
-
-def _opened(project: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{project.as_uri()}/project.db?mode=ro", uri=True)
+    return [(row[1], row[0], *row[2:]) for row in read_any(project / "project.db")["decisions"]]
 
 
 def project_broken(project: Path) -> list[str]:
