@@ -31,15 +31,15 @@ pytestmark = pytest.mark.process
 
 @pytest.mark.parametrize("name", [name for name in SCENES if name not in TRAINS])
 def test_killed_beside_its_renames_and_commits_a_command_leaves_nothing_or_all_of_it(name):
-    result = measure(4, seed=1, names=[name])
+    result = measure(4, [1], [name])
     assert not result["broken"] and result["figures"][f"{name}_kills"] == 4, result["broken"]
 
 
 @pytest.mark.slow
 @pytest.mark.training
 def test_a_network_whose_adapting_is_killed_is_whole_or_not_there(tmp_path):
-    result = measure(4, seed=1, names=TRAINS)
-    assert not result["broken"] and result["figures"]["kills"] == 16, result["broken"]
+    result = measure(4, [1], TRAINS)
+    assert not result["broken"] and result["figures"]["commands_killed"] == 16, result["broken"]
 
 
 def test_an_unknown_command_is_named_with_those_there_are():

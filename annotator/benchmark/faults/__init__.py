@@ -2,4 +2,6 @@
 
 Begin with measure.py. people.py speaks the protocols of the pages, hands.py tracks which page holds what, system.py
 starts and harms the processes, compare.py checks every guarantee at the end.
+
+interrupted.py kills single commands, each of which has a scene (scenes/); dying.py starts and kills them.
 """

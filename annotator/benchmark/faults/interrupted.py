@@ -5,6 +5,7 @@ agrees with its decisions; nothing that the command has started lives on; the sa
 then nothing temporary is left. Some of the commands that go on are killed, too.
 """
 
+import json
 import random
 import shutil
 import time
@@ -27,35 +28,61 @@ MOST = 3  # kills of one command, one after the other
 KINDS = ("lost", "doubled", "moved", "mixed", "wrong", "leftovers", "processes", "not_gone_on")
 
 
-def measure(kills: int = 12, seed: int = 0, names: Sequence[str] = tuple(SCENES)) -> dict[str, Any]:
+def measure(
+    kills: int = 12, seeds: Sequence[int] = (0,), names: Sequence[str] = (), work: Path | None = None
+) -> dict[str, Any]:
     """Kill each of these commands so many times.
 
     Args:
-        names: Of SCENES.
+        kills: Of each command, for each seed.
+        names: Of SCENES; (): all.
+        work: Folder that keeps the result of each command and seed, which is not repeated; None: none is kept.
 
     Returns:
         {"bench", "figures", "ratios", "broken"}: figures per command: kills, and how often nothing, all or something
         allowed of it was there; and how often each of KINDS was broken, with a sentence each.
 
     Raises:
-        AnnotatorError: For an unknown command, and where one does not even end well without a kill.
+        AnnotatorError: For an unknown command, where one does not even end well without a kill, and without /proc.
     """
     if unknown := set(names) - set(SCENES):
         raise AnnotatorError(f"Nothing is called {min(unknown)!r}. There is: {', '.join(SCENES)}.")
+    if not Path("/proc/self/cmdline").exists():
+        raise AnnotatorError("This measurement looks for processes in /proc, which is only there on Linux.")
     figures: Counter[str] = Counter()
-    broken: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    dying, began = Dying(*sorted({module for name in names for module in SCENES[name].loads})), time.monotonic()
+    broken: list[str] = []
+    for seed in seeds:
+        for name in names or SCENES:
+            result = _read_result(work, seed, name) or _measure_one(SCENES[name], kills, seed)
+            if work:
+                work.mkdir(parents=True, exist_ok=True)
+                _kept(work, seed, name).write_text(json.dumps(result))
+            figures.update(result["figures"])
+            broken += [f"seed {seed}: {sentence}" for sentence in result["broken"]]
+    return {"bench": "faults", "figures": dict(figures), "ratios": {}, "broken": broken}
+
+
+def _kept(work: Path, seed: int, name: str) -> Path:
+    return work / f"{name}-seed-{seed}.json"
+
+
+def _read_result(work: Path | None, seed: int, name: str) -> dict[str, Any] | None:
+    return json.loads(_kept(work, seed, name).read_text()) if work and _kept(work, seed, name).exists() else None
+
+
+def _measure_one(kind: type[Scene], kills: int, seed: int) -> dict[str, Any]:
+    figures: Counter[str] = Counter()
+    broken: dict[str, list[str]] = {problem: [] for problem in KINDS}
+    dying, began = Dying(*kind.loads), time.monotonic()
     try:
         with scratch_folder() as scratch:
-            for name in names:
-                chance = random.Random(f"{name} {seed}")
-                _play(SCENES[name], scratch / name, kills, chance, dying, figures, broken)
+            _play(kind, scratch / kind.name, kills, random.Random(f"{kind.name} {seed}"), dying, figures, broken)
     finally:
         dying.close()
     counts, sentences = counted(broken)
-    figures["kills"] = sum(count for name, count in figures.items() if name.endswith("_kills"))
-    totals = {"seconds": round(time.monotonic() - began, 1), **{f"broken_{kind}": n for kind, n in counts.items()}}
-    return {"bench": "faults", "figures": dict(figures) | totals, "ratios": {}, "broken": sentences}
+    figures["commands_killed"] = figures[f"{kind.name}_kills"]
+    figures.update({f"commands_{problem}": count for problem, count in counts.items()})
+    return {"figures": dict(figures) | {"commands_seconds": time.monotonic() - began}, "broken": sentences}
 
 
 def _play(
