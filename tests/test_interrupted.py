@@ -17,6 +17,7 @@ from annotator.benchmark.faults.scenes.exports import CopiedFolder
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.settings import Paths
 from annotator.store import new_folders, processes
+from annotator.store.database import jobs
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.arrays import sweep
 from annotator.store.database.database import Database
@@ -227,6 +228,17 @@ def test_the_newest_copies_and_backups_are_kept_whatever_the_clock_said_before(p
     assert restoring.manifests(tmp_path / "kept") == [newest]
     restoring.restore(tmp_path / "kept", tmp_path / "again")
     assert Database(tmp_path / "again").value("SELECT count(*) FROM decision") == 2
+
+
+def test_the_newest_request_is_done_first_whatever_the_clock_said_before(db):
+    jobs.ask_heatmap(db, 1, 1, 1)
+    with db.writing() as sql:
+        sql.execute("UPDATE job SET asked_at = 9e9")
+    jobs.ask_heatmap(db, 1, 2, 1)
+    assert [job.image_id for job in jobs.claim(db, "heatmap", 1)] == [2]
+    jobs.ask_heatmap(db, 1, 3, 1)
+    jobs.ask_heatmap(db, 1, 1, 1)
+    assert [job.image_id for job in jobs.claim(db, "heatmap")] == [1, 3]
 
 
 # -- what the doctor says of it
