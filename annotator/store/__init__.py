@@ -23,6 +23,8 @@ functions of a Database:
                                                                    what comes from outside: staged, previewed, stored
     imports.py unfinished_imports.py attributes.py                 imports, their undo and end; facts of images
     interruption.py                                                watching and ending long statements
+    together.py new_folders.py processes.py                        files and folders that appear whole; who writes them
+    steps.py older.py                                              for tests: kills at a step, older projects
     manifest.py                                                    what was unpacked or downloaded into a folder
     prediction_sources.py staged_scores.py access_tokens.py        scores of models from elsewhere, who may send
     name_texts.py patch_scores.py                                  texts that stand for classes; how patches fit them
