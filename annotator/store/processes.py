@@ -91,6 +91,11 @@ def part_of(target: Path, kind: str = "") -> Path:
     return target.with_name(f".{target.name}.{this_process()}-{uuid.uuid4().hex[:6]}.{kind and f'{kind}.'}part")
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of this name is being written, or was before a kill; also what SQLite puts beside it."""
+    return name.startswith(".") and (name.endswith(".part") or ".part-" in name[1:])
+
+
 def is_abandoned(part: Path, older_than: float = ABANDONED_AFTER) -> bool:
     """Whether nobody writes this temporary file or folder any more. Raises OSError where it is gone.
 

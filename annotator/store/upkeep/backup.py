@@ -30,6 +30,7 @@ from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.arrays import sweep
 from annotator.store.disk.durable import make_folder, sync_folder
 from annotator.store.pictures.files import escaped
+from annotator.store.processes import is_temporary
 
 Progress = Callable[[str, int, int], None]
 KEPT = (IMPORTED, "predictions", "adapted", "adapting", "tags", "selections", "audits")
@@ -171,11 +172,11 @@ def _files(project: Path) -> Iterator[Path]:
         if (project / name).is_symlink():
             continue
         for folder, folders, names in os.walk(project / name):
-            folders[:] = sorted(set(folders) - ({"names"} if folder == str(project / "predictions") else set()))
+            others = {"names"} if folder == str(project / "predictions") else set[str]()
+            folders[:] = sorted(each for each in folders if each not in others and not is_temporary(each))
             for file in sorted(names):
                 path = Path(folder, file)
-                is_temporary = file.startswith(".") and file.endswith(".part")
-                if not is_temporary and not file.endswith(("-wal", "-shm", ".lock")) and _is_regular(path):
+                if not is_temporary(file) and not file.endswith(("-wal", "-shm", ".lock")) and _is_regular(path):
                     yield path
 
 

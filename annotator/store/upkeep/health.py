@@ -273,7 +273,7 @@ def left_behind(paths: Paths) -> list[Path]:
         if Path(place) == paths.project:
             folders[:] = [name for name in folders if name not in OTHERS_REMOVE]
         for name in [*folders, *names]:
-            if name.startswith(".") and (name.endswith(".part") or ".part-" in name[1:]):
+            if processes.is_temporary(name):
                 with suppress(OSError):
                     if processes.is_abandoned(Path(place, name), PARTS_OLD):
                         found.append(Path(place, name))
