@@ -160,6 +160,9 @@ class FolderOnServer(DownloadedZip):
         return "in parts" if problems else "new"
 
     def done(self) -> list[str]:
+        db = Database(self.project)
+        exporting(db)  # as the next server does when it starts
+        db.close()
         wrong = [f"downloads holds {path.name}" for path in (self.project / "downloads").iterdir()]
         return wrong + ([] if self.state() == "new" else [f"The export is {self.state()}"])
 
