@@ -79,6 +79,26 @@ class Disk:
         assert len(folders) == 1, f"not modelled: one step in several folders {changes}"
         self.folders[folders.pop()].pending.append({path.rpartition("/")[2]: file for path, file in changes})
 
+    def move(self, one: str, other: str, exchange: bool) -> None:
+        """A file or folder gets another name; of two folders each change is on the disk once its folder was synced."""
+        mine, theirs = self.file(one), self.file(other)
+        changes = [(other, mine), (one, theirs if exchange else None)]
+        if one.rpartition("/")[0] == other.rpartition("/")[0]:
+            self.set(*changes)
+        else:
+            for change in changes:
+                self.set(change)
+        moved = {
+            path: folder for path, folder in self.folders.items() if f"{path}/".startswith((f"{one}/", f"{other}/"))
+        }
+        for path in moved:
+            del self.folders[path]
+        for path, folder in moved.items():
+            if f"{path}/".startswith(f"{one}/"):
+                self.folders[other + path[len(one) :]] = folder
+            elif exchange:
+                self.folders[one + path[len(other) :]] = folder
+
     def sync(self, path: str, seen: int) -> None:
         """The first `seen` pending changes of a file or folder are on the disk from now on."""
         found = self.folders.get(path) or self.file(path)
@@ -211,8 +231,8 @@ def _apply(disk: Disk, call: Call, seen: int) -> None:
     elif name in ("fsync", "fdatasync"):
         disk.sync(paths[0], seen)
     elif name in ("rename", "renameat", "renameat2"):
-        assert isinstance(file, File), f"not modelled: a folder is renamed, {paths}"
-        disk.set((paths[0], None), (paths[1], file))
+        assert file is not None, paths
+        disk.move(paths[0], paths[1], "RENAME_EXCHANGE" in call.words)
     elif name in ("unlink", "unlinkat", "rmdir"):
         disk.set((paths[0], None))
         disk.folders.pop(paths[0], None)

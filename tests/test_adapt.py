@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 
 from annotator.errors import AlreadyRunning, AnnotatorError, NothingToLearn
 from annotator.exchange.setup import set_up
+from annotator.store import processes
 from annotator.store.database.database import Database
 from annotator.store.disk.durable import make_folder
 from annotator.store.labels import decisions
@@ -25,7 +26,9 @@ from annotator.store.networks import adapted, configuration
 from annotator.store.runs import runs
 from annotator.worker.adapting import inputs
 from annotator.worker.adapting.adapt_now import adapt_now
-from annotator.worker.adapting.plan import make_plan, read_plan
+from annotator.worker.adapting.local import Training
+from annotator.worker.adapting.plan import PLAN, make_plan, read_plan
+from annotator.worker.adapting.work import Work
 from annotator.worker.features.backbone import backbone_of
 from annotator.worker.process import Worker, prepare_next_backbone
 
@@ -208,3 +211,28 @@ def test_the_worker_starts_what_the_page_asks_for(db):
         time.sleep(0.05)
     assert adapting.wanted(db) == ""
     starter.close()
+
+
+def test_what_is_left_of_another_plan_is_not_gone_on_with(db):
+    plan = make_plan(db, configuration.backbone(db), 1)
+    first = adapt_now(db.paths.project, epochs=1).network
+    assert first is not None
+    adapted.prepare(db, "")
+    # Killed while the folder was removed: the plan is gone; a checkpoint and inputs stay, made here of another network.
+    work = Work(db, adapting.claim(db, "local"), lambda done, of, what: None)
+    Training(db, plan, db.paths.adapting, work).make_inputs()
+    adapting.release(db)
+    for path in (db.paths.adapting / "inputs").rglob("*.npy"):
+        np.save(path, np.full_like(np.load(path), 1))
+    (db.paths.adapting / "checkpoint.safetensors").write_bytes(b"of another training")
+    (db.paths.adapting / PLAN).unlink()
+    again = adapt_now(db.paths.project, epochs=1).network
+    assert again is not None and again.ap_after == first.ap_after
+    there, here = weights(db, first.name), weights(db, again.name)
+    assert all(np.array_equal(there[name], here[name]) for name in there)
+    # Killed before it got its name: what was written of it goes.
+    left = processes.part_of(db.paths.adapted(f"{again.name.removesuffix('2')}3"))
+    left = left.with_name(left.name.replace(f"-{os.getpid():x}-", "-7fffffff-"))
+    left.mkdir()
+    third = adapt_now(db.paths.project, epochs=1).network
+    assert third is not None and third.name.endswith("3") and not left.exists()

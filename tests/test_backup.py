@@ -32,6 +32,8 @@ def filled(project):
         "runs/1/head.safetensors",
         "predictions/names/w/x.npy",
         "tags/.half.part",
+        "adapted/.mine.half.part/model",
+        "tags/.half.part-journal",
     ):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(f"content of {name}")

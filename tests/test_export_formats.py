@@ -23,11 +23,11 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.exports.export import export, prepare, write
-from annotator.exchange.exports.output import sweep_folders
 from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_folder, parquet, spml
 from annotator.exchange.formats.view import UNKNOWN, Columns
 from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store import new_folders
 from annotator.store.images import images
 
 pytest.importorskip("pyarrow")
@@ -305,8 +305,6 @@ export.export(Database(Path({str(db.paths.project)!r})), Path({str(target)!r}), 
     assert (tree(target) if kind == "torch" else target.read_bytes()) == before
     left = list(tmp_path.glob(".set*.part"))
     assert left
-    for part in left:
-        os.utime(part, (0, 0))
     export(db, target, kind)
     assert not list(tmp_path.glob(".set*.part"))
     assert (tree(target) if kind == "torch" else target.read_bytes()) != before
@@ -315,5 +313,5 @@ export.export(Database(Path({str(db.paths.project)!r})), Path({str(target)!r}), 
 def test_an_old_folder_that_was_about_to_be_replaced_comes_back(tmp_path):
     (tmp_path / ".set.ab12.old.part").mkdir()
     (tmp_path / ".set.ab12.old.part" / "labels.npy").write_text("old")
-    sweep_folders(tmp_path, "set")
+    new_folders.sweep(tmp_path, "set")
     assert (tmp_path / "set" / "labels.npy").read_text() == "old" and not list(tmp_path.glob(".*"))

@@ -18,7 +18,10 @@ commands = typer.Typer(rich_markup_mode=None)
 def doctor(
     project: Project,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Derive again what follows from decisions; keeps a copy of project.db.")
+        bool,
+        typer.Option(
+            "--repair", help="Derive again what follows from decisions, keeping a copy; remove what kills left."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

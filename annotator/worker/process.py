@@ -76,7 +76,7 @@ class Worker:
         unfinished_imports.recover(self.db)
         paths = self.db.paths
         for room in (paths.features(""), paths.map(""), paths.runs, paths.first_orders, paths.heatmaps):
-            sweep(room)
+            sweep(room, alone=True)
 
     def close(self) -> None:
         """Record that the worker has ended, and release its lock."""

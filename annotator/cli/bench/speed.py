@@ -289,10 +289,21 @@ def bench_methods(
 
 @commands.command(
     "faults",
-    epilog=examples("annotator bench faults", "annotator bench faults --kills 250 --seed 1..4 --work faults --json"),
+    epilog=examples(
+        "annotator bench faults",
+        "annotator bench faults --kills 250 --seed 1..4 --work faults --json",
+        "annotator bench faults --kills 0 --command-kills 20 --json",
+        "annotator bench faults --during merge --during restore",
+    ),
 )
 def bench_faults(
-    kills: Annotated[int, typer.Option(help="Processes killed per seed.", min=1)] = 100,
+    kills: Annotated[int, typer.Option(help="Processes killed per seed while people work.", min=0)] = 100,
+    command_kills: Annotated[
+        int, typer.Option(help="Kills per seed of each command that changes, copies or exports a whole project.", min=0)
+    ] = 12,
+    during: Annotated[
+        list[str] | None, typer.Option(help="Only kill this command, such as merge or restore; may be repeated.")
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option(help="At most so long per seed [default: until the kills are done].")
     ] = None,
@@ -303,11 +314,19 @@ def bench_faults(
 ) -> None:
     """Kill processes, fill and stall the disk and turn the clock while people work: is anything lost?
 
+    Then kill merges, backups, restores, exports, upgrades and adapting before each of their steps and at any moment.
     Ends with status 1 when a guarantee was broken.
     """
+    from annotator.benchmark.faults import interrupted
     from annotator.benchmark.faults.measure import measure
 
-    result = measure(kills, seconds, seeds(seed), people, work)
+    result = {"bench": "faults", "figures": {}, "ratios": {}, "broken": []}
+    if kills and not during:
+        result = measure(kills, seconds, seeds(seed), people, work)
+    if command_kills:
+        more = interrupted.measure(command_kills, seeds(seed), during or (), work)
+        result["figures"] |= more["figures"]
+        result["broken"] += more["broken"]
     print_bench(result, as_json)
     for sentence in result["broken"]:
         print(f"BROKEN {sentence}", file=sys.stderr)

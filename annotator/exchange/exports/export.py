@@ -6,7 +6,7 @@ The data set, its provenance, its splits and its card are read in one transactio
 import glob
 import json
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,23 +18,19 @@ from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet, Progress, data_set
 from annotator.exchange.exports.image_files import Linked, Placer
 from annotator.exchange.exports.losses import WouldLose, losses
-from annotator.exchange.exports.output import (
-    ABANDONED_AFTER,
-    FileOutput,
-    FolderOutput,
-    beside,
-    new_folder,
-    sweep_folders,
-)
+from annotator.exchange.exports.output import FileOutput, FolderOutput, beside
 from annotator.exchange.exports.tags import write_cells
 from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.provenance import SIDECARS, Sidecars
 from annotator.exchange.formats.view import Block, View
+from annotator.store import new_folders
 from annotator.store.database.arrays import sweep
 from annotator.store.database.database import Database
 from annotator.store.labels import tagged_exports as tags
 from annotator.store.labels.tagged_exports import Tag
+from annotator.store.new_folders import new_folder
+from annotator.store.together import finish, replacing_together
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +81,8 @@ def prepare(
     packed: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Generator[Prepared]:
-    """Check whether an export can be written, and read what its card says; nothing is written. `write` it in the block.
+    """Check whether an export can be written, and read what its card says; nothing is written, but the files of one
+    that was killed while they were renamed get their names. `write` it in the block.
 
     Args:
         overwrite: Also replace files that no export has written; of folders only those that an export wrote.
@@ -103,6 +100,8 @@ def prepare(
     """
     format_, choices = find_format(kind, "write"), choices or Choices()
     choices = replace(choices, images=choices.images or format_.images)
+    if format_.ending:
+        finish(target)
     problems = choices.problems() + choices.problems_of_format(format_)
     problems += _problems_of_target(target, format_, overwrite)
     if tag:
@@ -142,11 +141,10 @@ def write(export: Prepared) -> list[Path]:
 
 def _write_files(export: Prepared) -> list[Path]:
     target = export.target
-    sweep(target.parent, ABANDONED_AFTER, f".{glob.escape(target.stem)}.*")  # left by killed exports
+    sweep(target.parent, f".{glob.escape(target.stem)}.*")  # left by killed exports
     card_md, card_json = data_card.paths(target)
-    # The stack renames in reverse order, the table last: beside a new table all its files are new.
-    with ExitStack() as stack:
-        out = FileOutput(target, stack, export.overwrite)
+    with replacing_together(target) as files:
+        out = FileOutput(target, files, export.overwrite)
         _write_format(export, out, [f".{name}" for name in SIDECARS])
         card = export.card | {"files": [path.name for path in out.paths()]}
         with out.text(card_md.name.removeprefix(target.stem)) as file:
@@ -176,7 +174,7 @@ def card_of(
 
 def _write_folder(export: Prepared) -> list[Path]:
     target = export.target
-    sweep_folders(target.parent, target.name)
+    new_folders.sweep(target.parent, target.name)
     with new_folder(target) as folder:
         chosen = export.choices
         options: dict[str, Any] = {"packed": export.packed, "check": export.check}

@@ -7,8 +7,6 @@ own kind (features/).
 import mmap
 import os
 import tempfile
-import time
-import uuid
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from math import prod
@@ -19,6 +17,7 @@ import numpy as np
 from annotator.errors import DiskFull
 from annotator.store.database.project_identity import make_room
 from annotator.store.disk.durable import sync_folder
+from annotator.store.processes import is_abandoned, part_of
 from models.rows import Rows
 
 ROWS = 16_384  # written at once
@@ -36,7 +35,7 @@ def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
     Raises:
         DiskFull: The disk takes no more; the temporary file is removed, the old target stays as it was.
     """
-    temporary = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.part"
+    temporary = part_of(target)
     try:
         make_room(target.parent)
         yield temporary
@@ -58,16 +57,16 @@ def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
         raise
 
 
-def sweep(folder: Path, older_than: float = 0.0, names: str = "**/.*") -> None:
-    """Remove what killed processes were in the middle of writing in a folder.
+def sweep(folder: Path, names: str = "**/.*", *, alone: bool = False) -> None:
+    """Remove the files that killed processes were in the middle of writing in a folder.
 
     Args:
-        older_than: Seconds; younger files may belong to a process at work.
         names: How the temporary files begin (a glob pattern); all of them, at any depth, unless told otherwise.
+        alone: Nobody else writes there: remove all of them, whoever wrote them.
     """
-    for part in folder.glob(f"{names}.part") if folder.exists() else ():
+    for part in [*folder.glob(f"{names}.part"), *folder.glob(f"{names}.part-*")] if folder.exists() else ():
         with suppress(OSError):
-            if time.time() - part.stat().st_mtime >= older_than:
+            if alone or is_abandoned(part):
                 part.unlink()
 
 

@@ -7,6 +7,7 @@ from annotator.records import WorkerState
 from annotator.settings import WORKER_SILENT_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.disk.open_files import open_file
+from annotator.store.processes import exists
 
 
 def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
@@ -48,18 +49,3 @@ def log_end(db: Database, most: int) -> bytes:
             return file.read(most)
     except OSError:
         return b""
-
-
-def exists(pid: int | None) -> bool:
-    """Whether a process of this machine is there."""
-    if not pid:
-        return False
-    if os.name == "nt":  # signal 0 would end the process there; the heartbeat has to suffice
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -9,19 +9,21 @@ from annotator.settings import RUNS_KEPT
 from annotator.store.database.database import Database
 
 ATTEMPTS = 3
+# Later than all others, also after a clock that was ahead was set right: the newest is the one somebody waits for.
+_NEWEST = "max(?, (SELECT coalesce(max(asked_at), 0) + 0.001 FROM job))"
 
 
 def ask_training(db: Database) -> None:
     """Request a training now, even without new decisions or with few labels."""
     with db.writing(right=Right.REVIEW) as sql:
-        sql.execute("INSERT INTO job (kind, asked_at) VALUES ('train', ?)", [time.time()])
+        sql.execute(f"INSERT INTO job (kind, asked_at) VALUES ('train', {_NEWEST})", [time.time()])
 
 
 def ask_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None:
     """Request a heat map; a repeated request changes nothing but the order, one after a failure tries again."""
     with db.writing(right=Right.LOOK) as sql:
         sql.execute(
-            """INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?, ?)
+            f"""INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?, {_NEWEST})
             ON CONFLICT DO UPDATE SET asked_at = excluded.asked_at""",
             [run_id, image_id, class_id, time.time()],
         )

@@ -7,7 +7,7 @@ lie in `copies/` of the project, the newest few of each reason.
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from annotator.store.database.arrays import replacing, sweep
 Progress = Callable[[int, int], None]
 PAGES = 4096  # copied between two calls of the progress
 KEPT = 3  # copies of one reason
+DIGITS = 9  # of nanoseconds, in the name of a copy
 RESERVE = 100_000_000  # bytes that stay free
 FOLDER = "copies"
-ABANDONED_AFTER = 3600.0  # seconds
 
 
 def copy(source: Path, target: Path, progress: Progress | None = None) -> None:
@@ -38,6 +38,17 @@ def copy(source: Path, target: Path, progress: Progress | None = None) -> None:
         opened.execute("SELECT count(*) FROM sqlite_master").fetchone()
         opened.backup(written, pages=PAGES, progress=lambda _, left, of: progress(of - left, of) if progress else None)
         written.execute("PRAGMA journal_mode = DELETE")
+
+
+def next_stamp(before: Iterable[str]) -> str:
+    """A name from the time that sorts after all of these: clocks can jump, and the newest is the last."""
+    stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns() % 10**9:09}"
+    newest = max(before, default="")
+    if stamp > newest:
+        return stamp
+    head, _, number = newest.rpartition("-")
+    has_room = len(number) == DIGITS and number.isdecimal() and set(number) != {"9"}
+    return f"{head}-{int(number) + 1:0{DIGITS}}" if has_room else f"{newest}0"
 
 
 def check_room(folder: Path, size: int, what: str) -> None:
@@ -60,8 +71,9 @@ def keep(database: Path, reason: str, progress: Progress | None = None) -> Path:
     size = database.stat().st_size + (log.stat().st_size if log.exists() else 0)
     check_room(database.parent, size, f"A copy of {database.name} before the {reason}")
     folder = database.parent / FOLDER
-    sweep(folder, ABANDONED_AFTER, ".*")
-    kept = folder / f"{reason}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns() % 10**9:09}.db"
+    sweep(folder, ".*")
+    before = [path.stem.removeprefix(f"{reason}-") for path in folder.glob(f"{reason}-*.db")]
+    kept = folder / f"{reason}-{next_stamp(before)}.db"
     with replacing(kept) as temporary:
         temporary.touch(0o600)
         copy(database, temporary, progress)

@@ -4,6 +4,7 @@ import errno
 import os
 from pathlib import Path
 
+FEW = 200  # files that are synced one by one; of more, all that the machine has not yet written is
 CANNOT = (errno.EINVAL, errno.ENOTSUP)  # some network disks sync no folders
 
 
@@ -28,5 +29,27 @@ def sync_folder(folder: Path) -> None:
     except OSError as error:
         if error.errno not in CANNOT:
             raise
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until all files and names below a folder, and what is in them, are on the disk."""
+    names = [(Path(place), files) for place, _, files in os.walk(folder)]
+    if sum(len(files) for _, files in names) > FEW and hasattr(os, "sync"):
+        os.sync()
+        return
+    for place, files in names:
+        for name in files:
+            if not (place / name).is_symlink():
+                sync_file(place / name)
+        sync_folder(place)
+
+
+def sync_file(path: Path) -> None:
+    """Wait until what is in a file is on the disk."""
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -16,6 +16,7 @@ from filelock import FileLock
 
 from annotator.errors import AnnotatorError
 from annotator.settings import login
+from annotator.store.database.arrays import replacing
 
 FILE = "machine.json"
 NAME = "multilabel-annotator"
@@ -81,9 +82,8 @@ def _write(part: str, key: str, value: dict[str, Any]) -> None:
         with FileLock(place / f"{FILE}.lock"):
             stored = {name: _part(name) for name in ("licences", "speeds")}
             stored[part][key] = value
-            temporary = place / f".{FILE}.part"
-            temporary.write_text(json.dumps(stored, indent=1), encoding="utf-8")
-            temporary.replace(place / FILE)
+            with replacing(place / FILE) as temporary:
+                temporary.write_text(json.dumps(stored, indent=1), encoding="utf-8")
     except OSError as error:
         raise AnnotatorError(
             f"{place / FILE} cannot be written ({error.strerror or error}). ANNOTATOR_HOME can name another folder."

@@ -6,7 +6,6 @@ The file is a safetensors file that is written block by block and read through a
 
 import json
 import time
-import uuid
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,9 +21,9 @@ from annotator.store.database.arrays import replacing, sweep
 from annotator.store.database.database import Database, new_id
 from annotator.store.database.project_identity import make_room
 from annotator.store.disk.durable import sync_folder
+from annotator.store.processes import part_of
 
 LONGEST_NAME = 100
-ABANDONED_AFTER = 3600.0  # seconds
 _LENGTH = 8  # bytes of a safetensors file that say how long its header is
 
 
@@ -121,9 +120,9 @@ def name_problem(db: Database, name: str) -> str:
 @contextmanager
 def new_cells(db: Database, image_ids: np.ndarray, classes: Sequence[Class]) -> Generator[tuple[TagWriter, Path]]:
     """A writer, and the file that it writes: `keep` gives it to a tag. Raises DiskFull."""
-    path = db.paths.tags / f".{uuid.uuid4().hex}.new.part"
+    path = part_of(db.paths.tags / "cells", "new")
     make_room(path.parent)
-    sweep(path.parent, ABANDONED_AFTER, ".*")
+    sweep(path.parent, ".*")
     with replacing(path, sync=False) as temporary, temporary.open("wb") as file:
         yield TagWriter(file, image_ids, classes), path
 

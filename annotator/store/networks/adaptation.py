@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 from annotator.errors import AlreadyRunning
 from annotator.store.database.database import Database
-from annotator.store.database.heartbeat import exists
+from annotator.store.processes import has_ended, this_process
 
 KEY, WANTED, RESULT = "adapting", "adapting_wanted", "adapting_result"
 SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
@@ -29,6 +29,7 @@ class Adapting:
         on: As it was asked for: "local", "ray", "ray://...".
         doing: What is done now, in words; done of `of`: 0 where that is not known.
         seconds_left: Of all that is to be done; None while that is not known.
+        process: Its name (processes.py); "": of an older version.
     """
 
     on: str
@@ -40,12 +41,13 @@ class Adapting:
     done: int = 0
     of: int = 0
     seconds_left: float | None = None
+    process: str = ""
 
 
 def claim(db: Database, on: str) -> Adapting:
     """Begin. Raises AlreadyRunning when another process adapts this project's network."""
     seconds = time.time()
-    mine = Adapting(on, os.getpid(), socket.gethostname(), seconds, seconds)
+    mine = Adapting(on, os.getpid(), socket.gethostname(), seconds, seconds, process=this_process())
     with db.writing():
         other = running(db)
         if other is not None:
@@ -79,9 +81,7 @@ def running(db: Database) -> Adapting | None:
     state = _read(db)
     if state is None:
         return None
-    if state.host == socket.gethostname():
-        return state if exists(state.pid) else None
-    return state if time.time() - state.heartbeat_at < SILENT_SECONDS else None
+    return None if has_ended(state, SILENT_SECONDS) else state
 
 
 def wanted(db: Database) -> Wanted:
@@ -112,6 +112,7 @@ def _read(db: Database) -> Adapting | None:
         return None
     facts = cast(dict[str, Any], value)
     try:
+        facts.setdefault("process", "")  # of a version that did not note it
         return Adapting(**{field.name: facts[field.name] for field in fields(Adapting)})
     except (KeyError, TypeError):  # of another version
         return None

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.store import new_folders
 from annotator.store.database.arrays import open_array
 from annotator.store.database.database import Database
 
@@ -124,15 +125,17 @@ def first_parent(db: Database, name: str) -> str:
 
 
 def export(db: Database, name: str, target: Path) -> None:
-    """Copy a network with its model card to a new folder. Raises AnnotatorError for an unknown name, or a target that
-    exists."""
+    """Copy a network with its model card to a new folder, which appears whole. Raises AnnotatorError for an unknown
+    name, or a target that exists; DiskFull."""
     source = folder(db, name)
     if source is None:
         names = [network.name for network in networks(db)]
         raise AnnotatorError(f"No adapted network is called {name!r}. {did_you_mean(name, names, shown=len(names))}")
     if target.exists():
         raise AnnotatorError(f"{target} exists already. Name a new folder.")
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns(FACTS, SEEN))
+    new_folders.sweep(target.parent, target.name)
+    with new_folders.new_folder(target) as part:
+        shutil.copytree(source, part, ignore=shutil.ignore_patterns(FACTS, SEEN), dirs_exist_ok=True)
 
 
 def next_backbone(db: Database) -> str:

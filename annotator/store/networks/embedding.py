@@ -16,11 +16,10 @@ import sqlite_utils
 
 from annotator.errors import AlreadyRunning
 from annotator.store.database.database import Database
-from annotator.store.database.heartbeat import exists
+from annotator.store.processes import has_ended, this_process
 
 KEY = "embedding"
 SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
-REUSED_SECONDS = 900.0  # of this machine: after so long another process may have got its number
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class Embedding:
     workers: int = 0
     nodes: tuple[tuple[str, float], ...] = ()  # name of a machine, images a second
     note: str = ""  # what holds it up, such as a machine that is left out
+    process: str = ""  # its name (processes.py); "": of an older version
 
     @property
     def seconds_left(self) -> float | None:
@@ -48,7 +48,7 @@ class Embedding:
 def claim(db: Database, on: str) -> Embedding:
     """Begin to embed the project's images. Raises AlreadyRunning when another process does."""
     seconds = time.time()
-    mine = Embedding(on, os.getpid(), socket.gethostname(), seconds, seconds)
+    mine = Embedding(on, os.getpid(), socket.gethostname(), seconds, seconds, process=this_process())
     with db.writing() as sql:
         other = running(db)
         if other is not None:
@@ -80,10 +80,7 @@ def running(db: Database) -> Embedding | None:
     state = _read(db)
     if state is None:
         return None
-    here = state.host == socket.gethostname()
-    if here and not exists(state.pid):
-        return None
-    return state if time.time() - state.heartbeat_at < (REUSED_SECONDS if here else SILENT_SECONDS) else None
+    return None if has_ended(state, SILENT_SECONDS) else state
 
 
 def _read(db: Database) -> Embedding | None:
@@ -92,6 +89,7 @@ def _read(db: Database) -> Embedding | None:
         return None
     facts = cast(dict[str, Any], value)
     try:
+        facts.setdefault("process", "")  # of a version that did not note it
         known = {field.name: facts[field.name] for field in fields(Embedding)}
         known["nodes"] = tuple((str(name), float(rate)) for name, rate in known["nodes"])
         return Embedding(**known)

@@ -12,7 +12,6 @@ Model and people see the same pixels: a browser gets an original only if it cert
 import contextlib
 import io
 import os
-import tempfile
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +25,7 @@ from annotator.store.pictures import colours, exif
 from annotator.store.pictures.decoding_budget import DECODING
 from annotator.store.pictures.exif import UNKNOWN, Capture
 from annotator.store.pictures.jpeg import whole_jpeg
+from annotator.store.processes import part_of
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
@@ -245,15 +245,15 @@ def _fitted(size: tuple[int, int], longest: int) -> tuple[int, int]:
 
 
 def _write(picture: Image.Image, target: Path, kind: str, quality: dict[str, int]) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    temporary = part_of(target)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             picture.save(file, kind, **quality)
             file.flush()
             os.fsync(file.fileno())  # otherwise a power cut could leave a partly written picture under this name
-        Path(temporary).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

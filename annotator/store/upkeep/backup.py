@@ -27,8 +27,10 @@ from annotator.errors import AlreadyRunning, AnnotatorError, DiskFull
 from annotator.settings import DATABASE, IMPORTED, Paths
 from annotator.store.database import read_only
 from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.database.arrays import sweep
 from annotator.store.disk.durable import make_folder, sync_folder
 from annotator.store.pictures.files import escaped
+from annotator.store.processes import is_temporary
 
 Progress = Callable[[str, int, int], None]
 KEPT = (IMPORTED, "predictions", "adapted", "adapting", "tags", "selections", "audits")
@@ -133,8 +135,7 @@ def _backed_up(paths: Paths, target: Path, show: Progress) -> BackedUp:
     make_folder(store, 0o700)
     make_folder(target / MANIFESTS, 0o700)
     for folder in (store, target / MANIFESTS):
-        for abandoned in folder.glob(".*.part"):  # of a killed process: this one holds the lock
-            abandoned.unlink()
+        sweep(folder, ".*", alone=True)  # of a killed process: this one holds the lock
     database_copy.check_room(target, paths.database.stat().st_size, "The copy of project.db")
     database = store / f".{uuid.uuid4().hex}.part"
     try:
@@ -158,8 +159,8 @@ def _backed_up(paths: Paths, target: Path, show: Progress) -> BackedUp:
     written = {"version": VERSION, "annotator": __version__, "made_at": time.time()}
     text = json.dumps(written | {"parts": [asdict(part) for part in parts]})
     sync_folder(store)
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    manifest = target / MANIFESTS / f"{stamp}-{time.time_ns() % 10**9:09}.json"
+    stamp = database_copy.next_stamp(path.stem for path in (target / MANIFESTS).glob("[0-9]*.json"))
+    manifest = target / MANIFESTS / f"{stamp}.json"
     _write(manifest, text.encode())
     left_out = {name: how for name, how in LEFT_OUT.items() if (paths.project / name).exists()}
     return BackedUp(manifest, len(parts), sum(part.bytes for part in parts), new, new_bytes, left_out)
@@ -171,11 +172,11 @@ def _files(project: Path) -> Iterator[Path]:
         if (project / name).is_symlink():
             continue
         for folder, folders, names in os.walk(project / name):
-            folders[:] = sorted(set(folders) - ({"names"} if folder == str(project / "predictions") else set()))
+            others = {"names"} if folder == str(project / "predictions") else set[str]()
+            folders[:] = sorted(each for each in folders if each not in others and not is_temporary(each))
             for file in sorted(names):
                 path = Path(folder, file)
-                is_temporary = file.startswith(".") and file.endswith(".part")
-                if not is_temporary and not file.endswith(("-wal", "-shm", ".lock")) and _is_regular(path):
+                if not is_temporary(file) and not file.endswith(("-wal", "-shm", ".lock")) and _is_regular(path):
                     yield path
 
 

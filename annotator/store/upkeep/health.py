@@ -10,15 +10,17 @@ import shutil
 import sqlite3
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
-from annotator.settings import Paths
+from annotator.settings import IMPORTED, Paths
+from annotator.shares import counted
+from annotator.store import processes
 from annotator.store.database import heartbeat
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.arrays import open_array
@@ -38,6 +40,7 @@ Progress = Callable[[str, int, int], None]
 EXAMPLES = 5
 LEAST_FREE = 500_000_000  # bytes
 PARTS_OLD = 86_400.0  # seconds after which a temporary file belongs to nobody any more
+OTHERS_REMOVE = (IMPORTED, "uploads", "fetched")  # folders in which an import, or a page, goes on with what is left
 FILES_AT_ONCE = 1000
 PACKAGES = ("multilabel-annotator", "numpy", "streamlit", "torch", "timm")
 
@@ -48,12 +51,14 @@ class Finding:
 
     Attributes:
         is_derived: It follows from decisions, so that a repair derives it again.
+        is_left: Files that killed processes were writing, which a repair removes.
     """
 
     what: str
     why: str
     todo: str
     is_derived: bool = False
+    is_left: bool = False
 
 
 @dataclass
@@ -71,7 +76,8 @@ class Health:
 
 
 def examine(project: Path, *, repair: bool = False, progress: Progress | None = None) -> Health:
-    """Look at everything; with `repair` derive again what follows from decisions and does not agree.
+    """Look at everything; with `repair` derive again what follows from decisions and does not agree, and remove what
+    killed processes have left.
 
     Raises:
         AnnotatorError: There is no project, or no room for the copy that is kept before a repair.
@@ -95,13 +101,20 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
         for part in (_files(db, show), _shards(paths, show), _arrays(db), _worker(db), _leftovers(paths)):
             health.findings += part
     health.findings += _disk(paths)
+    if repair:
+        _remove(left_behind(paths))
+        _note_repaired(health, [finding for finding in health.findings if finding.is_left and not left_behind(paths)])
     if repair and found.derived and not found.integrity:
         health.kept = database_copy.keep(paths.database, "repair", lambda done, of: show("Copying", done, of))
         consistency.repair(db, found.images, lambda done, of: show("Repairing", done, of))
         if not consistency.differences(db).derived:
-            health.repaired = [finding for finding in health.findings if finding.is_derived]
-            health.findings = [finding for finding in health.findings if not finding.is_derived]
+            _note_repaired(health, [finding for finding in health.findings if finding.is_derived])
     return health
+
+
+def _note_repaired(health: Health, findings: list[Finding]) -> None:
+    health.repaired += findings
+    health.findings = [finding for finding in health.findings if finding not in findings]
 
 
 def _silent(what: str, done: int, of: int) -> None:
@@ -233,7 +246,7 @@ def _arrays(db: Database) -> Iterator[Finding]:
 
 def _worker(db: Database) -> Iterator[Finding]:
     state = heartbeat.worker_state(db)
-    if not state.alive and state.state not in ("stopped", "not started") and not heartbeat.exists(state.pid):
+    if not state.alive and state.state not in ("stopped", "not started") and not processes.exists(state.pid):
         yield Finding(
             f"The worker said {state.state!r} and is gone (process {state.pid}).",
             "It was killed, or the machine was switched off. Nothing is lost.",
@@ -242,17 +255,39 @@ def _worker(db: Database) -> Iterator[Finding]:
 
 
 def _leftovers(paths: Paths) -> Iterator[Finding]:
-    old = [
-        path.name
-        for path in paths.project.glob("*/**/.*.part")
-        if path.is_file() and time.time() - path.lstat().st_mtime > PARTS_OLD
-    ]
-    if old:
+    left = [str(path.relative_to(paths.project)) for path in left_behind(paths)]
+    if left:
         yield Finding(
-            f"{len(old):,} temporary files are older than a day: {_few(old)}",
-            "Processes were killed while they wrote them.",
-            "While nothing runs they may be deleted: files whose names begin with '.' and end in '.part'",
+            f"{counted(len(left), 'temporary file or folder', 'temporary files and folders')} that nobody writes any "
+            f"more: {_few(left)}",
+            "Processes were killed while they wrote them. Nothing reads them.",
+            "Remove them: annotator doctor PROJECT --repair",
+            is_left=True,
         )
+
+
+def left_behind(paths: Paths) -> list[Path]:
+    """What killed processes were writing in a project: temporary files and folders, and journals of copies."""
+    found: list[Path] = []
+    for place, folders, names in os.walk(paths.project):
+        if Path(place) == paths.project:
+            folders[:] = [name for name in folders if name not in OTHERS_REMOVE]
+        for name in [*folders, *names]:
+            if processes.is_temporary(name):
+                with suppress(OSError):
+                    if processes.is_abandoned(Path(place, name), PARTS_OLD):
+                        found.append(Path(place, name))
+        folders[:] = [name for name in folders if Path(place, name) not in found]
+    return sorted(found)
+
+
+def _remove(left: list[Path]) -> None:
+    for path in left:
+        with suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 def _disk(paths: Paths) -> Iterator[Finding]:

@@ -112,6 +112,8 @@ def _adapt(
             f"--epochs. To forget it: annotator adapt {db.paths.project} --epochs {epochs} --anew"
         )
     if plan is None:
+        if not estimate_only:  # what is left there is of another plan: inputs of another network, a checkpoint
+            shutil.rmtree(folder, ignore_errors=True)
         plan = make_plan(db, configuration.backbone(db), EPOCHS if epochs is None else epochs)
     elif not estimate_only:
         say(f"Going on with {plan.name}, which was begun.")

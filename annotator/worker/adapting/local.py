@@ -1,9 +1,7 @@
 """One adapting, on this machine: estimate, inputs, epochs, and what is kept at the end."""
 
 import hashlib
-import shutil
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +11,12 @@ import torch
 from torch.nn import functional as F
 
 from annotator.errors import AnnotatorError
+from annotator.store import new_folders
 from annotator.store.database.arrays import save_array
 from annotator.store.database.database import Database
-from annotator.store.disk.durable import make_folder, sync_folder
 from annotator.store.networks import adapted
 from annotator.store.networks.adapted import Adapted
+from annotator.store.new_folders import new_folder
 from annotator.worker.adapting.card import card
 from annotator.worker.adapting.inputs import examples_of, files_of, make_inputs, within_room
 from annotator.worker.adapting.judge import judge
@@ -183,22 +182,17 @@ class Training:
             raise AnnotatorError(f"The adapted network could not be judged: {error}") from error
         facts = self._adapted(compared, seconds)
         target = self.db.paths.adapted(plan.name)
-        part = target.with_name(f".{plan.name}.{uuid.uuid4().hex[:8]}.part")
-        make_folder(part)
+        new_folders.sweep(target.parent, target.name)
         try:
-            save_network(
-                part, self.source, put_back(self.source, self.last_stages), self.weight, self.bias, plan.class_names
-            )
-            save_array(part / adapted.SEEN, plan.image_ids[plan.fitted])
-            (part / "README.md").write_text(card(facts, self.source, plan.class_names), encoding="utf-8")
-            adapted.write_facts(part, facts)
-            sync_folder(part)
-            part.replace(target)
-            sync_folder(target.parent)
-        except (ValueError, OSError) as error:
+            with new_folder(target) as part:
+                save_network(
+                    part, self.source, put_back(self.source, self.last_stages), self.weight, self.bias, plan.class_names
+                )
+                save_array(part / adapted.SEEN, plan.image_ids[plan.fitted])
+                (part / "README.md").write_text(card(facts, self.source, plan.class_names), encoding="utf-8")
+                adapted.write_facts(part, facts)
+        except ValueError as error:
             raise AnnotatorError(f"The adapted network could not be kept: {error}") from error
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
         return facts
 
     def _adapted(self, compared: Comparison, seconds: float) -> Adapted:

@@ -19,7 +19,7 @@ import torch
 
 from annotator.cluster.versions import refusal
 from annotator.errors import AnnotatorError
-from annotator.store.database import heartbeat
+from annotator.store import processes
 from annotator.store.images.file_addresses import open_image_file
 from annotator.worker.adapting.node_task import FINAL, Task
 from annotator.worker.features.map_cache import Kept, MapFiles
@@ -160,7 +160,7 @@ def _own_folder(name: str) -> Path:
     of_run = folder / name
     of_run.mkdir(mode=0o700, exist_ok=True)
     for left in of_run.iterdir():
-        if left.name.isdecimal() and not heartbeat.exists(int(left.name)):
+        if left.name.isdecimal() and not processes.exists(int(left.name)):
             shutil.rmtree(left, ignore_errors=True)
     own_folder = of_run / str(os.getpid())  # not shared: Ray may begin the next processes before the last have ended
     own_folder.mkdir(mode=0o700, exist_ok=True)

@@ -57,7 +57,7 @@ class MapFiles:
     ):
         self.folder, self.network, self.strong, self.opened = folder, network, strong, opened
         self.bytes_each = 2 * int(np.prod(network.shape))
-        sweep(folder)
+        sweep(folder, alone=True)
 
     def path(self, key: int | str, views: bool) -> Path:
         """The file of an image's views, or of its plain map; key: its id, or any name a file may have."""

@@ -1,0 +1,190 @@
+"""Work in processes that are killed: before a step of theirs, or after some seconds.
+
+`python -m annotator.benchmark.faults.dying` forks a process for each line of its input, so that none of them loads
+anything anew. A step is what changes a disk (store/steps.py). A process that is to die at a step kills itself before
+it, so that step n + 1 is a kill right after step n.
+"""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.store.steps import Steps
+
+LOADED = (  # before anything is forked
+    *(
+        "annotator.cli",
+        "annotator.store.upkeep.backup",
+        "annotator.store.upkeep.restoring",
+        "annotator.store.classes.changes",
+    ),
+    *("annotator.exchange.exports.export", "numpy", "PIL.Image"),
+)
+LONGEST = 180.0  # seconds of one process
+ENDING = 5.0  # seconds that processes which a killed one has started may take to end
+
+
+@dataclass(frozen=True)
+class Died:
+    """How a process ended.
+
+    Attributes:
+        status: Its exit status, -9 when it was killed.
+        steps: That it took; 0 when it was killed.
+        turns: The steps after which something has another name or is stored: renames and commits.
+        seconds: That it took.
+        output: The last of what it printed.
+        left: Command lines of processes that it had started and that live on.
+    """
+
+    status: int
+    steps: int
+    turns: tuple[int, ...]
+    seconds: float
+    output: str
+    left: tuple[str, ...]
+
+    @property
+    def killed(self) -> bool:
+        return self.status == -signal.SIGKILL
+
+
+class Dying:
+    """The process that forks; close it at the end. modules: what it loads before it forks, besides LOADED."""
+
+    def __init__(self, *modules: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "annotator.benchmark.faults.dying", *modules],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # a module that is compiled is no step
+        )
+
+    def run(self, *words: object, at: int = 0, after: float = 0.0) -> Died:
+        """Do something, and wait until it has ended.
+
+        Args:
+            words: Of the command line after "annotator"; "call", MODULE:FUNCTION and texts call that function with
+                them.
+            at: The step before which the process kills itself; 0: none.
+            after: Seconds after which it is killed; 0: never.
+        """
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps([at, after, *map(str, words)]).encode() + b"\n")
+        self._process.stdin.flush()
+        status, steps, turns, seconds, output, left = json.loads(self._process.stdout.readline())
+        return Died(status, steps, tuple(turns), seconds, output, tuple(left))
+
+    def close(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def _work(words: list[str]) -> int:
+    if words[0] == "call":
+        module, _, function = words[1].partition(":")
+        call: Callable[..., object] = getattr(importlib.import_module(module), function)
+        call(*words[2:])
+        return 0
+    sys.argv = ["annotator", *words]
+    try:
+        importlib.import_module("annotator.__main__").main()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+    return 0
+
+
+def _child(at: int, words: list[str], output: int, told: int) -> None:
+    import atexit
+    import traceback
+
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    steps = Steps(at)
+    steps.begin()
+    status = 1
+    try:
+        status = _work(words)
+        atexit._run_exitfuncs()
+    except BaseException:
+        traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    with os.fdopen(told, "w") as answer:
+        json.dump([steps.count, steps.turns], answer)
+    os._exit(status)
+
+
+def processes_of(session: int) -> list[str]:
+    """Command lines of the processes of a session that have not ended."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            facts = (path / "stat").read_text().rpartition(")")[2].split()
+            command = (path / "cmdline").read_bytes().replace(bytes(1), b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if facts[0] != "Z" and int(facts[3]) == session:
+            found.append(f"{path.name}: {command.strip()}")
+    return found
+
+
+def _left(session: int) -> list[str]:
+    deadline = time.monotonic() + ENDING
+    while (left := processes_of(session)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for each in left:  # nobody waits for them
+        os.kill(int(each.partition(":")[0]), signal.SIGKILL)
+    return left
+
+
+def _wait(pid: int, seconds: float) -> int:
+    """Its exit status; it is killed after so many seconds."""
+    timer = threading.Timer(seconds, os.kill, [pid, signal.SIGKILL])
+    timer.start()
+    # The process is waited for, and its id taken back, only once the timer can no longer kill another one of that id.
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    timer.cancel()
+    timer.join()
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _serve() -> None:
+    import tempfile
+
+    for module in (*LOADED, *sys.argv[1:]):
+        importlib.import_module(module)
+
+    for line in sys.stdin:
+        at, after, *words = json.loads(line)
+        with tempfile.TemporaryFile() as output:
+            reading, told = os.pipe()
+            began = time.monotonic()
+            pid = os.fork()
+            if not pid:
+                _child(at, words, output.fileno(), told)
+            os.close(told)
+            status = _wait(pid, after or LONGEST)
+            seconds = time.monotonic() - began
+            with os.fdopen(reading) as answer:
+                steps, turns = json.loads(answer.read() or "[0, []]")
+            output.seek(0)
+            last = output.read()[-2000:].decode(errors="replace")
+        sys.stdout.write(f"{json.dumps([status, steps, turns, seconds, last, _left(pid)])}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()

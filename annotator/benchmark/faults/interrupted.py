@@ -1,0 +1,200 @@
+"""Commands that are killed again and again, before each step of theirs and at random moments: what is left of them.
+
+For each kill: what somebody finds is what was there before or all of the new, or what the scene allows; the project
+agrees with its decisions; nothing that the command has started lives on; the same command goes on and ends well, and
+then nothing temporary is left. Some of the commands that go on are killed, too.
+"""
+
+import json
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.faults.compare import counted
+from annotator.benchmark.faults.dying import Died, Dying
+from annotator.benchmark.faults.scenes import SCENES
+from annotator.benchmark.faults.scenes.scene import Scene, decided
+from annotator.benchmark.harness.processes import say
+from annotator.benchmark.harness.scratch import scratch_folder
+from annotator.errors import AnnotatorError
+
+AT_RANDOM = 0.3  # share of the kills that are at a random moment, not at a step
+TWICE = 0.25  # share of the commands which go on that are killed, too
+MOST = 3  # kills of one command, one after the other
+KINDS = ("lost", "doubled", "moved", "mixed", "wrong", "leftovers", "processes", "not_gone_on")
+
+
+def measure(
+    kills: int = 12, seeds: Sequence[int] = (0,), names: Sequence[str] = (), work: Path | None = None
+) -> dict[str, Any]:
+    """Kill each of these commands so many times.
+
+    Args:
+        kills: Of each command, for each seed.
+        names: Of SCENES; (): all.
+        work: Folder that keeps the result of each command and seed, which is not repeated; None: none is kept.
+
+    Returns:
+        {"bench", "figures", "ratios", "broken"}: figures per command: kills, and how often nothing, all or something
+        allowed of it was there; and how often each of KINDS was broken, with a sentence each.
+
+    Raises:
+        AnnotatorError: For an unknown command, where one does not even end well without a kill, and without /proc.
+    """
+    if unknown := set(names) - set(SCENES):
+        raise AnnotatorError(f"Nothing is called {min(unknown)!r}. There is: {', '.join(SCENES)}.")
+    if not Path("/proc/self/cmdline").exists():
+        raise AnnotatorError("This measurement looks for processes in /proc, which is only there on Linux.")
+    figures: Counter[str] = Counter()
+    broken: list[str] = []
+    for seed in seeds:
+        for name in names or SCENES:
+            result = _read_result(work, seed, name) or _measure_one(SCENES[name], kills, seed)
+            if work:
+                work.mkdir(parents=True, exist_ok=True)
+                _kept(work, seed, name).write_text(json.dumps(result))
+            figures.update(result["figures"])
+            broken += [f"seed {seed}: {sentence}" for sentence in result["broken"]]
+    return {"bench": "faults", "figures": dict(figures), "ratios": {}, "broken": broken}
+
+
+def _kept(work: Path, seed: int, name: str) -> Path:
+    return work / f"{name}-seed-{seed}.json"
+
+
+def _read_result(work: Path | None, seed: int, name: str) -> dict[str, Any] | None:
+    return json.loads(_kept(work, seed, name).read_text()) if work and _kept(work, seed, name).exists() else None
+
+
+def _measure_one(kind: type[Scene], kills: int, seed: int) -> dict[str, Any]:
+    figures: Counter[str] = Counter()
+    broken: dict[str, list[str]] = {problem: [] for problem in KINDS}
+    dying, began = Dying(*kind.loads), time.monotonic()
+    try:
+        with scratch_folder() as scratch:
+            _play(kind, scratch / kind.name, kills, random.Random(f"{kind.name} {seed}"), dying, figures, broken)
+    finally:
+        dying.close()
+    counts, sentences = counted(broken)
+    figures["commands_killed"] = figures[f"{kind.name}_kills"]
+    figures.update({f"commands_{problem}": count for problem, count in counts.items()})
+    return {"figures": dict(figures) | {"commands_seconds": time.monotonic() - began}, "broken": sentences}
+
+
+def _play(
+    kind: type[Scene],
+    folder: Path,
+    kills: int,
+    chance: random.Random,
+    dying: Dying,
+    figures: Counter[str],
+    broken: dict[str, list[str]],
+) -> None:
+    scene = kind(folder / "at")
+    base = folder / "base"
+    scene.folder.mkdir(parents=True)
+    scene.make()
+    shutil.copytree(scene.folder, base, symlinks=True)
+    before, given = scene.state(), decided(base / "project")
+    whole = Died(0, 0, (), 8.0, "", ()) if scene.timed else dying.run(*scene.words())
+    if whole.status:
+        raise AnnotatorError(f"{scene.name} does not end well without a kill:\n{whole.output}")
+    after = scene.state()
+    for problem in [*scene.broken(), *([] if scene.timed else scene.done())]:
+        broken["wrong"].append(f"{scene.name}, not killed: {problem}")
+    done = 0
+    steps = _steps(whole, kills, chance)
+    while done < kills:
+        _set_back(base, scene.folder)
+        where, killed = "", 0
+        while killed < MOST and done < kills and (not killed or chance.random() < TWICE):
+            at, seconds = _moment(scene, whole, steps, chance)
+            died = dying.run(*(scene.again() if killed else scene.words()), at=at, after=seconds)
+            where += f"{scene.name} killed {f'before step {at} of {whole.steps}' if at else f'after {seconds:.2f} s'}; "
+            if not died.killed:
+                break
+            killed, done = killed + 1, done + 1
+            figures[f"{scene.name}_kills"] += 1
+            broken["processes"] += [f"{where}{each}" for each in died.left]
+            _look(scene, where, before, after, figures, broken)
+        _go_on(scene, where, after, dying, broken)
+        _compare(given, decided(scene.project), where, broken)
+        say(f"{scene.name}: {done} of {kills} kills")
+    shutil.rmtree(folder)
+
+
+def _steps(whole: Died, kills: int, chance: random.Random) -> list[int]:
+    """Steps to kill before: right before and right after renames and commits, then others, each once, as far as the
+    kills go; the last of the list is the first."""
+    turns = sorted({step for turn in whole.turns for step in (turn, turn + 1) if step <= whole.steps})
+    others = [step for step in range(1, whole.steps + 1) if step not in turns]
+    chance.shuffle(turns)
+    chance.shuffle(others)
+    return [*turns, *others][:kills][::-1]
+
+
+def _moment(scene: Scene, whole: Died, steps: list[int], chance: random.Random) -> tuple[int, float]:
+    """A step, or seconds after which."""
+    if scene.timed or not steps or chance.random() < AT_RANDOM:
+        return 0, chance.uniform(0.01, whole.seconds)
+    return steps.pop(), 0.0
+
+
+def _set_back(base: Path, folder: Path) -> None:
+    shutil.rmtree(folder)
+    shutil.copytree(base, folder, symlinks=True)
+
+
+def _look(
+    scene: Scene, where: str, before: Any, after: Any, figures: Counter[str], broken: dict[str, list[str]]
+) -> None:
+    """What a killed command has left."""
+    try:
+        state = scene.state()
+        if not scene.allowed(state, before, after):
+            broken["mixed"].append(f"{where}{_differing(state, before, after)}")
+        figures[f"{scene.name}_{_outcome(state, before, after)}"] += 1
+        broken["wrong"] += [f"{where}{problem}" for problem in scene.broken()]
+    except Exception as error:
+        broken["wrong"].append(f"{where}{type(error).__name__}: {error}")
+
+
+def _outcome(state: Any, before: Any, after: Any) -> str:
+    return "nothing" if state == before else "all" if state == after else "begun"
+
+
+def _differing(state: Any, before: Any, after: Any) -> str:
+    if isinstance(state, dict) and isinstance(before, dict) and isinstance(after, dict):
+        names = [name for name in state if state[name] not in (before.get(name), after.get(name))]
+        return f"{names or 'some'} of it is old and some is new"
+    return f"{state} is neither {before} nor {after}"
+
+
+def _go_on(scene: Scene, where: str, after: Any, dying: Dying, broken: dict[str, list[str]]) -> None:
+    """Give the same command again, unless all of it is done and it says so; then all of it must be there."""
+    try:
+        if scene.repeated or scene.state() != after:
+            again = dying.run(*scene.again())
+            if again.status:
+                broken["not_gone_on"].append(f"{where}{again.output[-700:]}")
+                return
+        if not scene.timed and scene.state() != after:
+            broken["mixed"].append(f"{where}then by the same command: {_differing(scene.state(), after, after)}")
+        broken["leftovers"] += [f"{where}{name}" for name in scene.leftovers()]
+        broken["wrong"] += [f"{where}at the end: {problem}" for problem in scene.broken() + scene.done()]
+    except Exception as error:
+        broken["wrong"].append(f"{where}at the end: {type(error).__name__}: {error}")
+
+
+def _compare(
+    before: Sequence[tuple[Any, ...]], now: Sequence[tuple[Any, ...]], where: str, broken: dict[str, list[str]]
+) -> None:
+    """The decisions that were there must be there once, as they were."""
+    stored = {row[0]: row for row in now}
+    broken["lost"] += [f"{where}{row}" for row in before if row[0] not in stored]
+    broken["moved"] += [f"{where}{row}" for row in before if stored.get(row[0], row) != row]
+    broken["doubled"] += [f"{where}{name}" for name, count in Counter(row[0] for row in now).items() if count > 1]

@@ -1,0 +1,27 @@
+"""Commands that are killed, one class each: how their project is made, what a kill may leave, what must come of it.
+
+Begin with scene.py. changes.py has merges of classes and their undo, backups, restores and upgrades; exports.py all
+layouts of exports; adapting.py the adapting of networks and the switch to them.
+"""
+
+from annotator.benchmark.faults.scenes.adapting import Adapt, AdaptedExport, AdaptForWorker, Switch
+from annotator.benchmark.faults.scenes.changes import Backup, Merge, Prune, Restore, UndoMerge, Upgrade
+from annotator.benchmark.faults.scenes.exports import (
+    CopiedFolder,
+    DownloadedZip,
+    FolderOnServer,
+    LinkedFolder,
+    Shards,
+    SingleFile,
+    TaggedFile,
+)
+
+SCENES = {
+    scene.name: scene
+    for scene in (
+        *(Merge, UndoMerge, Backup, Prune, Restore, Upgrade),
+        *(SingleFile, TaggedFile, CopiedFolder, LinkedFolder, Shards, DownloadedZip, FolderOnServer),
+        *(Adapt, Switch, AdaptedExport, AdaptForWorker),
+    )
+}
+"""Name -> the scene."""

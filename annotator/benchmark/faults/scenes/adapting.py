@@ -1,0 +1,204 @@
+"""Adapting a network, the switch to it, taking it home, and the process that a worker starts for Settings."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from annotator.benchmark.faults.scenes.scene import Scene, digests
+from annotator.benchmark.harness import projects
+from annotator.errors import AnnotatorError
+from annotator.records import Decision
+from annotator.store.database.database import Database
+from annotator.store.features.shards import shard_files
+from annotator.store.labels import decisions
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import adapted, configuration
+from annotator.worker.process import Worker, prepare_next_backbone
+
+IMAGES, CLASSES, SIDE = 72, 3, 64
+ARCHITECTURE = "test_efficientnet"  # of timm; its weights are drawn
+EPOCHS = 2
+DIFFERS = 2e-3  # features of one image that were computed in other batches, relative to their scale
+
+
+class Adapt(Scene):
+    """Two epochs on 72 small images: the network in use stays, and no half network is there."""
+
+    name, repeated = "adapt", False
+    loads = ("torch", "timm", "annotator.worker.process", "annotator.worker.adapting.local")
+
+    def make(self) -> None:
+        made = self.folder.with_name("made to adapt")
+        if not made.exists():
+            _make(made)
+        shutil.copytree(made, self.folder, dirs_exist_ok=True)
+        db = Database(self.project)
+        configuration.choose_backbone(db, f"local-dir:{self.folder / 'network'}")
+        worker = Worker(self.project)
+        worker.features.embed()
+        worker.close()
+        db.close()
+        self.features = _features(self.project)
+        self.reference: dict[str, Any] = {}
+
+    def words(self) -> Sequence[object]:
+        return ["adapt", self.project, "--epochs", EPOCHS]
+
+    def state(self) -> Any:
+        db = Database(self.project)
+        names = [network.name for network in adapted.networks(db)]
+        state = [configuration.backbone(db).rpartition("/")[2], adapted.next_backbone(db), names]
+        db.close()
+        return state
+
+    def allowed(self, state: Any, before: Any, after: Any) -> bool:
+        used, following, names = state
+        known = {"", *before[2], *after[2]}
+        return used in (before[0], after[0]) and following in known and names in (before[2], after[2])
+
+    def broken(self) -> list[str]:
+        db = Database(self.project)
+        broken = super().broken()
+        place = db.paths.adapted("")
+        for folder in sorted(place.iterdir()) if place.exists() else ():
+            if folder.name.startswith("."):
+                continue
+            try:
+                network = digests(folder, ("facts.json", "README.md"))
+                if self.reference.setdefault(folder.name, network) != network or not (folder / "facts.json").exists():
+                    broken.append(f"{folder.name} is another network than without a kill")
+            except OSError as error:
+                broken.append(f"{folder.name}: {error}")
+        features = _features(self.project)
+        for name, (ids, values) in features.items():
+            known_ids, known = self.features.setdefault(name, (ids, values))
+            if not set(ids) <= set(known_ids) or len(set(ids)) < len(ids):
+                broken.append(f"features of {name}: images {sorted(ids)}")
+            elif np.abs(values - known[np.searchsorted(known_ids, ids)]).max(initial=0) > DIFFERS * np.abs(known).max():
+                broken.append(f"features of {name} are of another network")
+        used = db.paths.features(configuration.backbone(db)).name
+        if len(features.get(used, ([], None))[0]) < IMAGES:
+            broken.append(f"{used} is in use without features of all images")
+        if (at_work := adapting.running(db)) is not None:
+            broken.append(f"process {at_work.pid} is said to adapt still")
+        db.close()
+        return broken
+
+    def done(self) -> list[str]:
+        worker = Worker(self.project)
+        worker.close()
+        db = Database(self.project)
+        running = db.value("SELECT count(*) FROM job WHERE state = 'running'")
+        db.close()
+        wrong = [f"{running} requests hang as running"] if running else []
+        return wrong + (["adapting is there still"] if (self.project / "adapting").exists() else [])
+
+
+class Switch(Adapt):
+    """The features of an adapted network, and then its use."""
+
+    name, repeated = "switch", True
+
+    def make(self) -> None:
+        super().make()
+        from annotator.worker.adapting.adapt_now import adapt_now
+
+        done = adapt_now(self.project, epochs=EPOCHS)
+        assert done.network
+        db = Database(self.project)
+        adapted.prepare(db, done.network.name)
+        db.close()
+
+    def words(self) -> Sequence[object]:
+        return ["call", f"{__name__}:switch", self.project]
+
+
+class AdaptedExport(Switch):
+    """A copy of an adapted network for elsewhere: whole or not there."""
+
+    name, repeated = "adapted_export", False
+
+    def words(self) -> Sequence[object]:
+        db = Database(self.project)
+        name = adapted.networks(db)[0].name
+        db.close()
+        return ["adapted", self.project, name, "--export", self.folder / "mine"]
+
+    def state(self) -> Any:
+        mine = self.folder / "mine"
+        return sorted(path.name for path in mine.iterdir()) if mine.exists() else None
+
+    def allowed(self, state: Any, before: Any, after: Any) -> bool:
+        return state in (before, after)
+
+
+class AdaptForWorker(Adapt):
+    """A worker that was asked to adapt is killed: the process that it had started ends with it, and goes on later."""
+
+    name, timed = "adapt_of_worker", True
+
+    def make(self) -> None:
+        super().make()
+        db = Database(self.project)
+        adapting.want(db, "run")
+        db.close()
+
+    def words(self) -> Sequence[object]:
+        return ["worker", self.project]
+
+    def again(self) -> Sequence[object]:
+        return ["adapt", self.project]
+
+
+def switch(project: str) -> None:
+    """Compute the features of the next network, and use it. Raises AnnotatorError where it is not used then."""
+    prepare_next_backbone(Path(project), lambda done, of: None)
+    db = Database(Path(project))
+    following = adapted.next_backbone(db)
+    db.close()
+    if following:
+        raise AnnotatorError(f"{following} is not used.")
+
+
+def _features(project: Path) -> dict[str, tuple[list[int], np.ndarray]]:
+    """Folder of features -> ids in their order, and the features of each."""
+    found: dict[str, tuple[list[int], np.ndarray]] = {}
+    for folder in sorted((project / "features").glob("*/")):
+        shards = [load_file(path) for path in shard_files(folder)]
+        if shards:
+            ids = np.concatenate([shard["image_ids"] for shard in shards])
+            values = np.concatenate([shard["features"].astype(np.float32) for shard in shards])
+            order = np.argsort(ids)
+            found[folder.name] = ids[order].tolist(), values[order]
+    return found
+
+
+def _make(folder: Path) -> None:
+    """A network of random weights, and a project in which each class is a colour somewhere in the image."""
+    import timm
+    import torch
+    from PIL import Image
+
+    torch.manual_seed(0)
+    network: Any = timm.create_model(ARCHITECTURE, pretrained=False)
+    network.pretrained_cfg = dict(network.pretrained_cfg) | {"input_size": (3, SIDE, SIDE), "license": "mit"}
+    save: Any = getattr(timm.models, "save_for_hf")  # noqa: B009 - not typed
+    save(network, str(folder / "network"), safe_serialization=True)
+    (folder / "images").mkdir()
+    chance = np.random.default_rng(0)
+    shows = [[class_ for class_ in range(CLASSES) if (number * 7 + 1) >> class_ & 1] for number in range(IMAGES)]
+    for number, present in enumerate(shows):
+        pixels = chance.integers(150, 190, (72, 96, 3), dtype=np.uint8)
+        for class_ in present:
+            colour = np.roll((220, 90, 30), class_)
+            pixels[18:54, 32 * class_ + 4 : 32 * class_ + 28] = colour
+        Image.fromarray(pixels).save(folder / "images" / f"{number:03}.png")
+    db = projects.new_project(folder, CLASSES)
+    for number, present in enumerate(shows, start=1):
+        given = [Decision(f"{number}-{one}", "label", "Ann", "click", number, 1 + one, 1) for one in present]
+        decisions.decide(db, [*given, Decision(f"{number}-done", "done", "Ann", "done", number)])
+    db.close()

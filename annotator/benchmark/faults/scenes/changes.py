@@ -1,0 +1,168 @@
+"""Merges of classes and their undo, backups, restores, and upgrades of an older project."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.faults.scenes.scene import Scene, decide, told
+from annotator.errors import AnnotatorError
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import history as class_history
+from annotator.store.database.database import Database
+from annotator.store.older import read_any, write_older
+from annotator.store.schema import STEPS
+from annotator.store.upkeep import backup, restoring
+
+OLD = "m004"  # the first step that an older project lacks
+
+
+class Merge(Scene):
+    """One class into another: all of it or nothing, and its undo gives back what was."""
+
+    name, repeated = "merge", False
+
+    def words(self) -> Sequence[object]:
+        return ["classes", "merge", self.project, "class 2", "--into", "class 1", "--yes"]
+
+    def state(self) -> Any:
+        return told(self.project)
+
+    def done(self) -> list[str]:
+        merged = self.state()
+        db = Database(self.project)
+        class_history.undo_change(db, "Ann")
+        db.close()
+        undone = self.state()
+        labels = [row for row in undone["labels"] if row[1] == 2]
+        wrong = [] if labels and merged["labels"] != undone["labels"] else ["The undo of a merge gave nothing back."]
+        return wrong + self.broken()
+
+
+class UndoMerge(Scene):
+    """The undo of a merge."""
+
+    name, repeated = "undo_of_merge", False
+
+    def make(self) -> None:
+        super().make()
+        db = Database(self.project)
+        class_changes.merge(db, "Ann", [2], 1, same=True)
+        db.close()
+
+    def words(self) -> Sequence[object]:
+        return ["classes", "undo", self.project]
+
+    def state(self) -> Any:
+        return told(self.project)
+
+
+class Backup(Scene):
+    """A second backup into a folder: the first stays, and what is listed can be restored."""
+
+    name = "backup"
+
+    def make(self) -> None:
+        super().make()
+        backup.back_up(self.project, self.folder / "kept")
+        self.change()
+
+    def change(self) -> None:
+        """Something that the next backup has to bring along."""
+        db = Database(self.project)
+        number = db.value("SELECT count(*) FROM decision")
+        decide(db, f"later-{number}", image=3)
+        db.close()
+        tags = self.project / "tags"
+        tags.mkdir(exist_ok=True)
+        (tags / f"{number}.safetensors").write_text("content")
+
+    def words(self) -> Sequence[object]:
+        return ["backup", self.project, self.folder / "kept"]
+
+    def state(self) -> Any:
+        found: list[Any] = []
+        for manifest in restoring.manifests(self.folder / "kept"):
+            with tempfile.TemporaryDirectory() as place:
+                restoring.restore(self.folder / "kept", Path(place) / "again", manifest.stem)
+                one = [len(told(Path(place) / "again")["decisions"]), len(list(Path(place).glob("again/tags/*")))]
+            found += [one] if one not in found[-1:] else []
+        return found
+
+
+class Prune(Backup):
+    """A backup after which only the newest stays."""
+
+    name = "backup_keep"
+
+    def make(self) -> None:
+        super().make()
+        backup.back_up(self.project, self.folder / "kept")
+        self.change()
+
+    def words(self) -> Sequence[object]:
+        return [*super().words(), "--keep", 1]
+
+    def allowed(self, state: Any, before: Any, after: Any) -> bool:
+        every = before + after
+        return state == before or (state[-1:] == after and state == every[-len(state) :])
+
+
+class Restore(Scene):
+    """A backup brought back beside the project."""
+
+    name, repeated = "restore", False
+
+    def make(self) -> None:
+        super().make()
+        (self.project / "tags").mkdir()
+        (self.project / "tags" / "1.safetensors").write_text("content")
+        backup.back_up(self.project, self.folder / "kept")
+
+    def words(self) -> Sequence[object]:
+        return ["restore", self.folder / "kept", self.folder / "again"]
+
+    def state(self) -> Any:
+        again = self.folder / "again"
+        return (told(again), len(list(again.glob("tags/*")))) if again.exists() else None
+
+    def done(self) -> list[str]:
+        return [] if self.state() == (told(self.project), 1) else ["What was restored is not what was backed up."]
+
+
+class Upgrade(Scene):
+    """A project of an older schema, opened by a command of today."""
+
+    name = "upgrade"
+
+    def make(self) -> None:
+        super().make()
+        place = self.folder / "old.db"
+        write_older(self.project / "project.db", place, OLD)
+        for name in ("project.db", "project.db-wal", "project.db-shm"):
+            (self.project / name).unlink(missing_ok=True)
+        place.rename(self.project / "project.db")
+
+    def words(self) -> Sequence[object]:
+        return ["tags", self.project]
+
+    def state(self) -> Any:
+        return read_any(self.project / "project.db")
+
+    def broken(self) -> list[str]:
+        broken: list[str] = []
+        now, before = self.state(), None
+        for path in sorted((self.project / "copies").glob("*.db")):
+            try:
+                before = read_any(path)
+            except AnnotatorError as error:
+                broken.append(f"{path.name} cannot be read: {error}")
+                continue
+            if before["steps"] >= len(STEPS) or before["decisions"] != now["decisions"]:
+                broken.append(f"{path.name} is not the project from before")
+        if now["steps"] >= len(STEPS) and before is None:
+            broken.append("The project was upgraded and no copy of it was kept.")
+        return broken
+
+    def done(self) -> list[str]:
+        return Scene.broken(self)

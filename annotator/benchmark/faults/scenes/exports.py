@@ -1,0 +1,177 @@
+"""Exports over an older export of the same name: a file, a tagged one, folders with images, shards, and the page's."""
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from annotator.benchmark.faults.scenes.scene import Scene, decide, digests
+from annotator.errors import AnnotatorError
+from annotator.exchange.exports import destination, export
+from annotator.exchange.exports.choices import Choices
+from annotator.store.database.database import Database
+from annotator.store.labels import tagged_exports as tags
+from annotator.ui.export.running import Order, exporting
+
+TIMES = ("data_card.json", "data_card.md")  # files of a folder that say when they were written
+
+
+class SingleFile(Scene):
+    """One file with others beside it: they are of one moment, and old until all of the new are there."""
+
+    name = "export_file"
+    target = "out/labels.csv"
+    options: Sequence[object] = ()
+    chosen: ClassVar[dict[str, Any]] = {}
+
+    def make(self) -> None:
+        super().make()
+        db = Database(self.project)
+        self.path.parent.mkdir()
+        kind = self.options[1] if self.options else "csv"
+        export.export(db, self.path, str(kind), Choices(**self.chosen), lossy=True)
+        decide(db, "later", image=3, state=-1)
+        decide(db, "flagged", "flag", image=4, note="odd")
+        db.close()
+        self.before = self.contents()
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.target
+
+    def words(self) -> Sequence[object]:
+        return ["export", self.project, self.path, *self.options]
+
+    def contents(self) -> dict[str, str]:
+        return digests(self.path.parent)
+
+    def state(self) -> Any:
+        there = {name: digest for name, digest in self.contents().items() if ".part" not in name}
+        return {name: "old" if self.before.get(name) == digest else "new" for name, digest in there.items()}
+
+    def allowed(self, state: Any, before: Any, after: Any) -> bool:
+        # Files of one folder are renamed one after the other: what is begun is finished by the next export.
+        return state in (before, after) or any(self.path.parent.glob(".*.renaming.part"))
+
+    def done(self) -> list[str]:
+        names = [self.path, *(path for path in self.path.parent.iterdir() if path.stem.startswith("labels."))]
+        names.sort(key=lambda path: path.name.endswith(".card.json"))
+        return destination.problems(names, False)
+
+
+class TaggedFile(SingleFile):
+    """The same with a name: a tag has all of its cells or is not there."""
+
+    name, repeated = "export_tagged", False
+    options = ("--format", "csv", "--tag", "v1")
+
+    def state(self) -> Any:
+        return super().state(), len(self._tags())
+
+    def allowed(self, state: Any, before: Any, after: Any) -> bool:
+        return super().allowed(state, before, after) or state == (after[0], 0)
+
+    def broken(self) -> list[str]:
+        return super().broken() + [f"a tag without its cells: {each}" for each in self._tags() if each]
+
+    def _tags(self) -> list[str]:
+        db, found = Database(self.project), []
+        for tag in tags.all_tags(db):
+            try:
+                tags.read_cells(tags.path_of(db, tag.id))
+                found.append("")
+            except AnnotatorError as error:
+                found.append(str(error))
+        db.close()
+        return found
+
+
+class CopiedFolder(SingleFile):
+    """A folder with a copy of each image: the old one or the new one, whole."""
+
+    name = "export_folder"
+    target = "out/set"
+    chosen: ClassVar[dict[str, Any]] = {"images": "copy"}
+    options = ("--format", "voc", "--images", "copy", "--lossy")
+
+    def contents(self) -> dict[str, str]:
+        return digests(self.path)
+
+    def state(self) -> Any:
+        there = self.contents()
+        if not there:
+            return "nothing"
+        if destination.problems_of_folder(self.path, [self.path / name for name in reversed(TIMES)]):
+            return "in parts"
+        return "old" if there == self.before else "new"
+
+    def allowed(self, state: Any, before: Any, after: Any) -> bool:
+        return state in (before, after)
+
+    def done(self) -> list[str]:
+        return [] if self.state() == "new" else [f"The export is {self.state()}"]
+
+
+class LinkedFolder(CopiedFolder):
+    """A folder with a hard link to each image."""
+
+    name = "export_links"
+    chosen: ClassVar[dict[str, Any]] = {"images": "link"}
+    options = ("--format", "voc", "--images", "link", "--lossy")
+
+
+class Shards(CopiedFolder):
+    """Archives with the images in them."""
+
+    name = "export_shards"
+    options = ("--format", "webdataset", "--images", "copy", "--lossy")
+
+
+class DownloadedZip(Scene):
+    """What the Export page packs for a download; the next one removes what is left."""
+
+    name = "export_zip"
+    loads = ("annotator.ui.export.running",)
+    on_server = ""
+
+    def words(self) -> Sequence[object]:
+        return ["call", f"{__name__}:export_as_page", self.project, "set", self.on_server]
+
+    def state(self) -> Any:
+        return None
+
+    def done(self) -> list[str]:
+        files = [path for path in (self.project / "downloads").rglob("*") if path.is_file()]
+        if [path.name for path in files] != ["set.zip"] or zipfile.ZipFile(files[0]).testzip() is not None:
+            return [f"downloads holds {[path.name for path in files]}, not one whole zip"]
+        return []
+
+
+class FolderOnServer(DownloadedZip):
+    """What the Export page writes into a folder of the server."""
+
+    name, repeated, on_server = "export_on_server", False, "yes"
+
+    def state(self) -> Any:
+        target = self.project / "exports" / "set"
+        if not target.exists():
+            return "nothing"
+        problems = destination.problems_of_folder(target, [target / name for name in reversed(TIMES)])
+        return "in parts" if problems else "new"
+
+    def done(self) -> list[str]:
+        db = Database(self.project)
+        exporting(db)  # as the next server does when it starts
+        db.close()
+        wrong = [f"downloads holds {path.name}" for path in (self.project / "downloads").iterdir()]
+        return wrong + ([] if self.state() == "new" else [f"The export is {self.state()}"])
+
+
+def export_as_page(project: str, name: str, on_server: str) -> None:
+    """Export as the page does, and wait until that is done. Raises AnnotatorError where it went wrong."""
+    db = Database(Path(project))
+    written = exporting(db)
+    written.start(Order("voc", Choices(images="copy"), name, bool(on_server), lossy=True))
+    written.wait()
+    if error := written.outcomes[0].error:
+        raise AnnotatorError(error)

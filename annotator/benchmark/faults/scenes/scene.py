@@ -1,0 +1,135 @@
+"""What all scenes have, the project that most of them begin with, and what is told of a project."""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from annotator.benchmark.harness import projects
+from annotator.records import Decision
+from annotator.store.database.database import Database
+from annotator.store.labels import decisions
+from annotator.store.older import read_any
+from annotator.store.upkeep import consistency
+
+IMAGES, CLASSES = 24, 3
+COLUMNS = "action, image_id, class_id, state, source, annotator, undoes, run_id"
+
+
+class Scene:
+    """One command, in a folder that holds all that it reads and writes; made anew before each kill.
+
+    Attributes:
+        name: As figures call it.
+        repeated: Whether the same command also ends well once all of it is done.
+        timed: Only kills after some seconds, none at a step.
+        loads: Modules that are loaded before it is forked.
+    """
+
+    name = ""
+    repeated = True
+    timed = False
+    loads: tuple[str, ...] = ()
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    def make(self) -> None:
+        """Write what is there before the command, into an empty folder."""
+        make_project(self.folder)
+
+    def words(self) -> Sequence[object]:
+        """The command, as Dying.run takes it."""
+        raise NotImplementedError
+
+    def again(self) -> Sequence[object]:
+        """What goes on after a kill: the same command."""
+        return self.words()
+
+    def state(self) -> Any:
+        """What somebody finds there, without times and names that are drawn."""
+        raise NotImplementedError
+
+    def allowed(self, state: Any, before: Any, after: Any) -> bool:
+        """Whether a kill may leave this: all of it or nothing, unless a scene says more."""
+        return state in (before, after)
+
+    def broken(self) -> list[str]:
+        """What is wrong whatever the moment."""
+        return project_broken(self.project)
+
+    def done(self) -> list[str]:
+        """What is wrong once the command has ended well."""
+        return []
+
+    def leftovers(self) -> list[str]:
+        """Temporary files and folders, and what SQLite leaves beside a file that is open no more."""
+        return [
+            str(path.relative_to(self.folder))
+            for path in sorted(self.folder.rglob("*"))
+            if ".part" in path.name or path.name.endswith((".restoring", "-journal", ".unfinished"))
+        ]
+
+
+def make_project(folder: Path, seed: int = 0) -> None:
+    """A project of small random images, with decisions of every kind by two people."""
+    projects.write_noise_images(folder / "images", IMAGES, (32, 24))
+    db, chance = projects.new_project(folder, CLASSES), random.Random(seed)
+    for number in range(60):
+        image, person = chance.randint(1, IMAGES), chance.choice(["Ann", "Bob"])
+        if number % 11 == 10:
+            decisions.undo(db, person)
+            continue
+        kind = chance.choice(["label"] * 6 + ["done", "flag", "skip"])
+        cell = {"class_id": chance.randint(1, CLASSES), "state": chance.choice([1, 1, -1, 0])}
+        decide(db, f"made-{number}", kind, person, image, **(cell if kind == "label" else {}))
+    db.close()
+
+
+def decide(db: Database, uuid: str, kind: str = "label", person: str = "Ann", image: int = 1, **more: Any) -> None:
+    """Store one decision, as a page would."""
+    cell: dict[str, Any] = {"class_id": 1, "state": 1} if kind == "label" else {}
+    decisions.decide(db, [Decision(uuid, kind, person, "done" if kind == "done" else "click", image, **cell | more)])
+
+
+def told(project: Path) -> dict[str, list[tuple]]:
+    """All that people have decided, and what follows from it; without times, and names that are drawn."""
+    with closing(Database(project)) as db:
+        queries = {
+            "decisions": f"SELECT id, {COLUMNS} FROM decision ORDER BY id",
+            "labels": "SELECT image_id, class_id, state, decision_id FROM label ORDER BY 1, 2",
+            "stages": "SELECT id, stage FROM image ORDER BY id",
+            "disagreements": "SELECT image_id, class_id FROM contradiction ORDER BY 1, 2",
+            "classes": "SELECT id, name, key, position, archived, merged_into FROM class ORDER BY id",
+            "tally": "SELECT kind, one, two, n FROM tally WHERE n != 0 ORDER BY 1, 2, 3",
+        }
+        return {name: db.tuples(query) for name, query in queries.items()}
+
+
+def decided(project: Path) -> list[tuple]:
+    """All decisions, by the uuid that they were sent with."""
+    return [(row[1], row[0], *row[2:]) for row in read_any(project / "project.db")["decisions"]]
+
+
+def project_broken(project: Path) -> list[str]:
+    """What does not agree in a project: rebuilt from its decisions, and counted (store/upkeep/consistency.py)."""
+    db = Database(project)
+    try:
+        return consistency.problems(db)
+    finally:
+        db.close()
+
+
+def digests(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
+    """Name -> the beginning of the sha256 of each file below a folder; {} where there is none."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in leave_out
+    }

@@ -1,0 +1,85 @@
+"""Folders that appear whole: written under another name on the same disk, synced, and renamed at the end.
+
+What a killed process leaves is named as in processes.py, and removed by the next one that writes a folder of that name.
+"""
+
+import ctypes
+import glob
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from annotator.errors import DiskFull
+from annotator.store.database.project_identity import make_room
+from annotator.store.disk.durable import sync_folder, sync_tree
+from annotator.store.processes import ABANDONED_AFTER, is_abandoned, part_of
+
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+
+
+@contextmanager
+def new_folder(target: Path) -> Generator[Path]:
+    """A temporary folder that becomes `target` when the block ends well, in place of one that was there.
+
+    Where the system can, both change their names in one step; elsewhere there is a moment without a target, and after a
+    kill in it `sweep` brings the old one back.
+
+    Raises:
+        DiskFull: The disk takes no more; then nothing is left of it, and the old folder is as it was.
+    """
+    temporary, old = part_of(target), part_of(target, "old")
+    try:
+        make_room(target.parent)
+        temporary.mkdir()
+        yield temporary
+        sync_tree(temporary)
+        if not target.exists():
+            temporary.rename(target)
+        elif not _exchange(temporary, target):
+            target.rename(old)
+            temporary.rename(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        _undo(temporary, old, target)
+        raise DiskFull(
+            f"{target} could not be written: {error.strerror or error}. Nothing of it was kept.\n"
+            "    Is the disk full, or the folder write-protected? Free some space and try again."
+        ) from error
+    except BaseException:
+        _undo(temporary, old, target)
+        raise
+    for replaced in (temporary, old):
+        shutil.rmtree(replaced, ignore_errors=True)
+
+
+def sweep(folder: Path, name: str) -> None:
+    """Remove the temporary folders of `name` that killed processes have left; bring back what one was about to
+    replace."""
+    for part in sorted(folder.glob(f".{glob.escape(name)}.*.part")) if folder.is_dir() else ():
+        with suppress(OSError):
+            is_old = part.name.endswith(".old.part")
+            after = 0.0 if is_old else ABANDONED_AFTER
+            if part.is_symlink() or not part.is_dir() or not is_abandoned(part, after):
+                continue
+            if is_old and not os.path.lexists(folder / name):
+                part.rename(folder / name)
+            else:
+                shutil.rmtree(part, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two names change places in one step; False where the system or the disk cannot do that."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):  # not Linux, or an old one
+        return False
+    return rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+
+
+def _undo(temporary: Path, old: Path, target: Path) -> None:
+    with suppress(OSError):
+        if old.exists() and not target.exists():
+            old.rename(target)
+    shutil.rmtree(temporary, ignore_errors=True)

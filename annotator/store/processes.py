@@ -1,0 +1,126 @@
+"""Which process is which, and what it was writing: a number alone says little, because numbers are given again.
+
+A process is named by its machine, when that was started, its number, and when it was started. In a container, which
+gives the same numbers after each start, that is what tells a killed process from the one which has its number now.
+
+A temporary file or folder is called `.NAME.PROCESS-RANDOM.part`. What a killed process has left can be removed at once
+by the next one that writes there, without asking a clock, which may jump.
+"""
+
+import hashlib
+import os
+import re
+import socket
+import time
+import uuid
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+REUSED_AFTER = 900.0  # seconds without a heartbeat, after which another process may have got the number of one of here
+ABANDONED_AFTER = 3600.0  # seconds without a change, for what a process of another machine was writing
+_NAME = re.compile(r"([0-9a-f]{8}-[0-9a-f]+-[0-9a-f]+)-[0-9a-f]{6}\.(?:[a-z]+\.?)?part(?:-[a-z]+)?$")
+
+
+def exists(pid: int | None) -> bool:
+    """Whether a process of this machine has this number."""
+    if not pid:
+        return False
+    if os.name == "nt":  # signal 0 would end the process there; the heartbeat has to suffice
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def this_process() -> str:
+    """The name of this process."""
+    return f"{_machine()}-{os.getpid():x}-{_started(os.getpid()):x}"
+
+
+def is_gone(name: str) -> bool | None:
+    """Whether the process of this name has ended; None where nobody knows: it is of another machine, or of this one
+    before it was started anew, or the system does not say when a process was started."""
+    machine, _, rest = name.partition("-")
+    try:
+        pid, started = (int(part, 16) for part in rest.split("-"))
+    except ValueError:
+        return None
+    if machine != _machine():
+        return None
+    if not exists(pid):
+        return True
+    return _started(pid) != started if started else None
+
+
+class Claim(Protocol):
+    """Who has something to himself: number and machine of a process, its name ("" of older versions), unix seconds."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def process(self) -> str: ...
+    @property
+    def heartbeat_at(self) -> float: ...
+
+
+def has_ended(claim: Claim, silent: float) -> bool:
+    """Whether the process of a claim has ended.
+
+    Args:
+        silent: Seconds without a heartbeat after which one of another machine has.
+    """
+    gone = is_gone(claim.process)
+    if gone is not None:
+        return gone
+    is_here = claim.host == socket.gethostname()
+    if is_here and not exists(claim.pid):
+        return True
+    is_reused = is_here and (not claim.process or claim.process.startswith(f"{_machine()}-"))
+    return time.time() - claim.heartbeat_at >= (REUSED_AFTER if is_reused else silent)
+
+
+def part_of(target: Path, kind: str = "") -> Path:
+    """The path under which this process writes what becomes `target`. kind: a word that tells it from others."""
+    return target.with_name(f".{target.name}.{this_process()}-{uuid.uuid4().hex[:6]}.{kind and f'{kind}.'}part")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of this name is being written, or was before a kill; also what SQLite puts beside it."""
+    return name.startswith(".") and (name.endswith(".part") or ".part-" in name[1:])
+
+
+def is_abandoned(part: Path, older_than: float = ABANDONED_AFTER) -> bool:
+    """Whether nobody writes this temporary file or folder any more. Raises OSError where it is gone.
+
+    Args:
+        older_than: Seconds since its last change, where it does not say who wrote it, or one of another machine did.
+    """
+    match = _NAME.search(part.name)
+    gone = is_gone(match[1]) if match else None
+    return time.time() - part.lstat().st_mtime >= older_than if gone is None else gone
+
+
+@cache
+def _machine() -> str:
+    facts = [socket.gethostname()]
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        try:
+            facts.append(str(Path(path).readlink()) if path.endswith("pid") else Path(path).read_text())
+        except OSError:  # not Linux
+            facts.append("")
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:8]
+
+
+def _started(pid: int) -> int:
+    """When it was started, in ticks since the machine was; 0 where the system does not say."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0

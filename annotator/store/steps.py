@@ -1,0 +1,60 @@
+"""Counting the steps of a process that change a disk, and killing it before one of them: for tests and measurements.
+
+A step is a file that is opened for writing, renamed, linked or removed, a folder that is made or removed, and each
+statement of SQLite that begins, changes or commits.
+"""
+
+import os
+import signal
+import sqlite3
+import sys
+import threading
+from typing import Any
+
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "sqlite3.connect")
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+STATEMENTS = ("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP")
+_connect = sqlite3.connect
+
+
+class Steps:
+    """The steps of this process. count: so far; turns: those that rename something or commit.
+
+    Args:
+        last: The step before which the process is killed; 0: none.
+    """
+
+    def __init__(self, last: int = 0):
+        self.count, self._last = 0, last
+        self.turns: list[int] = []
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Count from now on, until the process ends."""
+        sys.addaudithook(self._watch)
+        sqlite3.connect = self._opened
+
+    def _watch(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in CHANGES or (event == "open" and _writes(*arguments)):
+            self._step(event in ("os.rename", "os.rmdir"))
+
+    def _opened(self, *arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = _connect(*arguments, **options)
+        connection.set_trace_callback(self._statement)
+        return connection
+
+    def _statement(self, text: str) -> None:
+        if text.lstrip().upper().startswith(STATEMENTS):
+            self._step(text.lstrip().upper().startswith("COMMIT"))
+
+    def _step(self, is_turn: bool) -> None:
+        with self._lock:
+            self.count += 1
+            if is_turn:
+                self.turns.append(self.count)
+            if self.count == self._last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _writes(path: object, _: object, flags: object) -> bool:
+    return not isinstance(path, int) and isinstance(flags, int) and bool(flags & WRITES)

@@ -1,0 +1,125 @@
+"""Several files of one folder that appear together: beside a new first file all the others are new.
+
+All are written under other names and synced. Then a note says which name each is to get, and they are renamed one after
+the other, the first one last. Of a process that is killed meanwhile the note is left, and `finish` renames the rest.
+"""
+
+import glob
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from annotator.errors import DiskFull
+from annotator.store.database.project_identity import make_room
+from annotator.store.disk.durable import sync_file, sync_folder
+from annotator.store.processes import is_abandoned, part_of
+
+NOTE = "renaming"  # the word in the name of a note
+LONGEST = 1 << 20  # bytes of a note
+
+
+class Together:
+    """The files that are written. parts: final path -> the one under which it is written, in the order of `part`."""
+
+    def __init__(self) -> None:
+        self.parts: dict[Path, Path] = {}
+
+    def part(self, final: Path) -> Path:
+        """Where to write what becomes this file."""
+        return self.parts.setdefault(final, part_of(final))
+
+
+@contextmanager
+def replacing_together(target: Path) -> Generator[Together]:
+    """Files that get their names when the block ends well, `target` last; all of them are in its folder.
+
+    Raises:
+        DiskFull: The disk takes no more; the temporary files are removed, what was there before stays as it was.
+    """
+    files = Together()
+    files.part(target)
+    note = part_of(target, NOTE)
+    try:
+        make_room(target.parent)
+        yield files
+        for part in files.parts.values():
+            sync_file(part)
+        _write(note, list(reversed(files.parts.items())))
+        sync_folder(target.parent)
+    except BaseException as error:
+        for part in (*files.parts.values(), note):
+            with suppress(OSError):
+                part.unlink()
+        if not isinstance(error, OSError):
+            raise
+        raise DiskFull(
+            f"{target} could not be written: {error.strerror or error}. Nothing of it was kept"
+            + ("; the file that was there before is as it was." if target.exists() else ".")
+            + "\n    Is the disk full, or the folder write-protected? Free some space and try again."
+        ) from error
+    try:
+        for final, part in reversed(files.parts.items()):
+            part.replace(final)
+        sync_folder(target.parent)
+        note.unlink()
+    except OSError as error:
+        raise DiskFull(
+            f"{target} is complete and could not be given its name: {error.strerror or error}.\n"
+            "    May the folder be written? The same command finishes it."
+        ) from error
+
+
+def finish(target: Path) -> None:
+    """Rename what a killed process was about to; where a file was changed since, that stays, and the new one goes."""
+    for note in target.parent.glob(f".{glob.escape(target.name)}.*.{NOTE}.part"):
+        with suppress(OSError):
+            if note.is_symlink() or not is_abandoned(note, 0.0):
+                continue
+            begun = _read(note)
+            if all(_state(final) == state for final, _, state in begun):
+                for final, part, _ in begun:
+                    part.replace(final)
+                sync_folder(target.parent)
+            for _, part, _ in begun:
+                part.unlink(missing_ok=True)
+            note.unlink()
+
+
+def _write(note: Path, files: list[tuple[Path, Path]]) -> None:
+    rows = [[final.name, part.name, _state(final)] for final, part in files]
+    with note.open("x", encoding="utf-8") as file:
+        json.dump(rows, file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read(note: Path) -> list[tuple[Path, Path, list[int] | None]]:
+    """Of those that have no name yet: the name, where it is, and what had this name. [] of what is no note of ours."""
+    try:
+        if note.stat().st_size > LONGEST:
+            return []
+        rows = cast(list[Any], json.loads(note.read_text(encoding="utf-8")))
+        files = [(note.with_name(str(final)), note.with_name(str(part)), state) for final, part, state in rows]
+    except (ValueError, TypeError):
+        return []
+    return [
+        (final, part, state)
+        for final, part, state in files
+        if part.name.startswith(f".{final.name}.") and part.name.endswith(".part") and _is_file(part)
+    ]
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _state(path: Path) -> list[int] | None:
+    """By which a file counts as unchanged; None where there is none."""
+    try:
+        facts = path.lstat()
+    except FileNotFoundError:
+        return None
+    return [facts.st_size, facts.st_mtime_ns, facts.st_ino]

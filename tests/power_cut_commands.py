@@ -1,0 +1,53 @@
+"""Commands that change, copy and export a project, for a recording: python power_cut_commands.py DISK MARKS
+
+What has ended well is written to MARKS, a line each: a word, and how many of it there are by then.
+"""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from annotator.benchmark.faults.scenes.scene import decide
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.exports.export import export
+from annotator.store.classes import changes as class_changes
+from annotator.store.classes import history as class_history
+from annotator.store.database.database import Database
+from annotator.store.networks import adapted
+from annotator.store.upkeep import backup, restoring
+
+DISK, MARKS = Path(sys.argv[1]), Path(sys.argv[2])
+
+
+def main() -> None:
+    shutil._USE_CP_SENDFILE = False  # so that what is copied is seen in the recording
+    marks = os.open(MARKS, os.O_WRONLY | os.O_CREAT)
+    db = Database(DISK / "project")
+
+    def done(word: str, count: int) -> None:
+        os.write(marks, f"{word} {count}\n".encode())
+
+    for count in (1, 2):
+        decide(db, f"decided-{count}", image=count + 2)
+        done("decision", count)
+        export(db, DISK / "out" / "labels.csv", "csv")
+        done("file", count)
+        export(db, DISK / "out" / "set", "voc", Choices(images="resize", pixels=16), lossy=True)
+        done("folder", count)
+        backup.back_up(DISK / "project", DISK / "kept")
+        done("backup", count)
+    restoring.restore(DISK / "kept", DISK / "again")
+    done("restore", 1)
+    class_changes.merge(db, "Ann", [2], 1, same=True)
+    done("merge", 1)
+    class_history.undo_change(db, "Ann")
+    done("merge", 2)
+    Database(DISK / "older").close()
+    done("upgrade", 1)
+    adapted.export(db, "made", DISK / "out" / "network")
+    done("network", 1)
+
+
+if __name__ == "__main__":
+    main()

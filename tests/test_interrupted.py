@@ -1,0 +1,264 @@
+"""Commands that are killed at any moment: nothing, or all of it; the same command goes on and leaves nothing behind."""
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from test_worker import say
+
+from annotator.benchmark.faults.dying import Dying
+from annotator.benchmark.faults.interrupted import KINDS, measure
+from annotator.benchmark.faults.scenes import SCENES
+from annotator.benchmark.faults.scenes.exports import CopiedFolder
+from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.settings import Paths
+from annotator.store import new_folders, processes
+from annotator.store.database import jobs
+from annotator.store.database import snapshot_copy as database_copy
+from annotator.store.database.arrays import sweep
+from annotator.store.database.database import Database
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import embedding
+from annotator.store.together import finish
+from annotator.store.upkeep import backup, health, pruning, restoring
+
+TRAINS = ("adapt", "switch", "adapted_export", "adapt_of_worker")
+pytestmark = pytest.mark.process
+
+
+@pytest.mark.parametrize("name", [name for name in SCENES if name not in TRAINS])
+def test_killed_beside_its_renames_and_commits_a_command_leaves_nothing_or_all_of_it(name):
+    result = measure(4, [1], [name])
+    assert not result["broken"] and result["figures"][f"{name}_kills"] == 4, result["broken"]
+
+
+@pytest.mark.slow
+@pytest.mark.training
+def test_a_network_whose_adapting_is_killed_is_whole_or_not_there(tmp_path):
+    result = measure(4, [1], TRAINS)
+    assert not result["broken"] and result["figures"]["commands_killed"] == 16, result["broken"]
+
+
+def test_an_unknown_command_is_named_with_those_there_are():
+    with pytest.raises(AnnotatorError, match=r"'merging'\. There is: merge"):
+        measure(1, names=["merging"])
+    assert len(KINDS) == 8
+
+
+CALLED = """
+import subprocess, sys
+from pathlib import Path
+
+def write_three(folder):
+    for number in range(3):
+        Path(folder, str(number)).write_text("content")
+    Path(folder, "2").rename(Path(folder, "3"))
+
+def write_together(target, text):
+    from annotator.store.together import replacing_together
+
+    with replacing_together(Path(target)) as files:
+        for name in (Path(target), Path(target).with_name("labels.card.json")):
+            files.part(name).write_text(f"{text} {name.name}")
+
+def start_another():
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(600)"], check=True)
+"""
+
+
+@pytest.fixture
+def dying(tmp_path_factory, monkeypatch):
+    place = tmp_path_factory.mktemp("called")
+    (place / "called.py").write_text(CALLED)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place), *sys.path]))
+    started = Dying()
+    yield started
+    started.close()
+
+
+def test_the_helper_kills_before_each_step_and_sees_processes_that_live_on(dying, tmp_path):
+    whole = dying.run("call", "called:write_three", tmp_path)
+    assert (whole.status, whole.steps, len(whole.turns)) == (0, 4, 1) and whole.left == ()
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert dying.run("call", "called:write_three", tmp_path, at=3).killed
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
+    assert dying.run("call", "called:write_three", tmp_path, at=whole.turns[0] + 1).status == 0
+    left = dying.run("call", "called:start_another", after=1.5)
+    assert left.killed and len(left.left) == 1 and "sleep" in left.left[0]
+
+
+def test_at_no_moment_of_its_replacing_is_a_folder_gone(dying, tmp_path):
+    scene = CopiedFolder(tmp_path / "at")
+    scene.folder.mkdir()
+    scene.make()
+    before = scene.state()
+    whole = dying.run(*scene.words())
+    after = scene.state()
+    assert (before, after) == ("old", "new")
+    # The exchange of two names is no step that is counted: the renames are, where the system has no exchange.
+    for step in [step for turn in whole.turns for step in (turn, turn + 1)]:
+        dying.run(*scene.words(), at=min(step, whole.steps))
+        assert scene.state() in ("old", "new"), step
+
+
+# -- exports of several files
+
+
+@pytest.fixture
+def killed_while_renaming(dying):
+    def write_and_die(target: Path, text: str) -> None:
+        count = target.with_name("count")
+        count.mkdir()
+        turns = dying.run("call", "called:write_together", count / target.name, text).turns
+        shutil.rmtree(count)
+        assert dying.run("call", "called:write_together", target, text, at=turns[1]).killed
+
+    return write_and_die
+
+
+def test_files_that_were_being_renamed_get_their_names_from_the_next(tmp_path, killed_while_renaming):
+    target, card = tmp_path / "labels.csv", tmp_path / "labels.card.json"
+    for path in (target, target.with_name("labels.card.json")):
+        path.write_text(f"old {path.name}")
+    killed_while_renaming(target, "new")
+    assert (target.read_text(), card.read_text()) == ("old labels.csv", "new labels.card.json")
+    finish(target)
+    assert (target.read_text(), card.read_text()) == ("new labels.csv", "new labels.card.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.card.json", "labels.csv"]
+
+
+def test_a_file_that_somebody_wrote_since_the_kill_stays(tmp_path, killed_while_renaming):
+    target = tmp_path / "labels.csv"
+    for path in (target, target.with_name("labels.card.json")):
+        path.write_text(f"old {path.name}")
+    killed_while_renaming(target, "new")
+    target.write_text("mine")
+    finish(target)
+    assert target.read_text() == "mine" and len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_note_of_a_process_at_work_or_of_somebody_else_moves_nothing(tmp_path):
+    target = tmp_path / "labels.csv"
+    target.write_text("old")
+    (tmp_path / "other").write_text("other")
+    rows = '[["labels.csv", "../other", null], ["../out", ".labels.csv.x.part", null], ["labels.csv", "other", null]]'
+    (tmp_path / ".labels.csv.x.renaming.part").write_text(rows)
+    (tmp_path / f".labels.csv.{processes.this_process()}-0a0b0c.renaming.part").write_text(rows)
+    finish(target)
+    assert target.read_text() == "old" and (tmp_path / "other").read_text() == "other"
+    assert len(list(tmp_path.glob("*.renaming.part"))) == 1, "that of this process"
+
+
+# -- who is at work
+
+
+def dead() -> str:
+    """The name of a process that has ended."""
+    code = "from annotator.store.processes import this_process; print(this_process())"
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def reused() -> str:
+    """The name of an ended process whose number this one has now."""
+    machine, pid, started = processes.this_process().split("-")
+    return f"{machine}-{pid}-{int(started, 16) - 1:x}"
+
+
+def test_a_process_is_known_by_its_number_and_its_start():
+    assert processes.is_gone(processes.this_process()) is False
+    assert processes.is_gone(dead()) is True
+    assert processes.is_gone(reused()) is True
+    assert processes.is_gone("00000000-1-1") is None and processes.is_gone("") is None
+
+
+@pytest.mark.parametrize("store", [adapting, embedding])
+def test_a_killed_process_whose_number_another_has_now_holds_up_nobody(db, store):
+    mine = store.claim(db, "local")
+    with pytest.raises(AlreadyRunning):
+        store.claim(db, "local")
+    store.report(db, type(mine)(**vars(mine) | {"process": reused()}))
+    assert store.running(db) is None
+    store.claim(db, "local")
+
+
+def test_only_what_nobody_writes_any_more_is_swept(tmp_path):
+    names = {name: f".a.csv.{name}-0a0b0c.part" for name in (dead(), reused(), processes.this_process())}
+    for name in (*names.values(), f".a.csv.{dead()}-0a0b0c.part-journal", ".a.csv.ab12.part"):
+        (tmp_path / name).write_text("")
+    sweep(tmp_path, ".a.*")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [names[processes.this_process()], ".a.csv.ab12.part"]
+    )
+    os.utime(tmp_path / ".a.csv.ab12.part", (0, 0))
+    sweep(tmp_path, ".a.*")
+    assert [path.name for path in tmp_path.iterdir()] == [names[processes.this_process()]]
+
+
+def test_a_folder_is_replaced_as_a_whole_or_stays_as_it_was(tmp_path):
+    target = tmp_path / "set"
+    for text in ("old", "new"):
+        with new_folders.new_folder(target) as folder:
+            (folder / "file").write_text(text)
+    with suppress(RuntimeError), new_folders.new_folder(target) as folder:
+        (folder / "file").write_text("half")
+        raise RuntimeError
+    assert (target / "file").read_text() == "new" and [path.name for path in tmp_path.iterdir()] == ["set"]
+
+
+# -- clocks that were ahead
+
+
+def test_the_newest_copies_and_backups_are_kept_whatever_the_clock_said_before(project, tmp_path):
+    say(Database(project), 2, 1)
+    for day in ("20990101", "20990102", "20990103"):
+        kept = database_copy.keep(project / "project.db", "upgrade")
+        kept.rename(kept.with_name(f"upgrade-{day}-000000-999999999.db"))
+    newest = database_copy.keep(project / "project.db", "upgrade")
+    assert newest.exists() and newest == max(newest.parent.glob("upgrade-*.db"))
+    made = backup.back_up(project, tmp_path / "kept").manifest
+    made.rename(made.with_name("20990101-000000-000000007.json"))
+    say(Database(project), 3, 1)
+    newest = backup.back_up(project, tmp_path / "kept").manifest
+    pruning.prune(tmp_path / "kept", 1)
+    assert restoring.manifests(tmp_path / "kept") == [newest]
+    restoring.restore(tmp_path / "kept", tmp_path / "again")
+    assert Database(tmp_path / "again").value("SELECT count(*) FROM decision") == 2
+
+
+def test_the_newest_request_is_done_first_whatever_the_clock_said_before(db):
+    jobs.ask_heatmap(db, 1, 1, 1)
+    with db.writing() as sql:
+        sql.execute("UPDATE job SET asked_at = 9e9")
+    jobs.ask_heatmap(db, 1, 2, 1)
+    assert [job.image_id for job in jobs.claim(db, "heatmap", 1)] == [2]
+    jobs.ask_heatmap(db, 1, 3, 1)
+    jobs.ask_heatmap(db, 1, 1, 1)
+    assert [job.image_id for job in jobs.claim(db, "heatmap")] == [1, 3]
+
+
+# -- what the doctor says of it
+
+
+def test_the_doctor_names_what_killed_processes_left_and_a_repair_removes_it(annotator, project):
+    gone = dead()
+    folder = project / "adapted" / f".net.{gone}-0a0b0c.part"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_text("half")
+    (project / "copies").mkdir()
+    journal = project / "copies" / f".upgrade-1.db.{gone}-0a0b0c.part-journal"
+    at_work = project / "copies" / f".upgrade-1.db.{processes.this_process()}-0a0b0c.part"
+    imported = project / "imported" / "zip" / f".a.jpg.{gone}-0a0b0c.part"
+    imported.parent.mkdir(parents=True)
+    for path in (journal, at_work, imported):
+        path.write_text("")
+    said = annotator("doctor", project, code=1).stdout
+    assert "2 temporary files and folders" in said and "--repair" in said and at_work.name not in said
+    assert folder.exists() and journal.exists()
+    assert "Repaired: 2 temporary files" in annotator("doctor", project, "--repair").stdout
+    assert not folder.exists() and not journal.exists() and at_work.exists() and imported.exists()
+    assert health.left_behind(Paths(project)) == []
