@@ -31,7 +31,7 @@ def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
     if candidate.reason == "leftover":
         return f"One of the last incomplete images: {task}, {time}"
     if candidate.reason == "random":
-        return f"One image, a random sample for unbiased estimates: {task}, {time}"
+        return f"One image drawn at random, not chosen by the model: {task}, {time}"
     return f"One image with about {_few(candidate.positives)} missing: {task}, {time}"
 
 
