@@ -5,11 +5,11 @@ from typing import Any
 
 from annotator.quality.evidence import IF_RIGHT, Interval, ends
 from annotator.shares import counted
+from annotator.snapshot.progress import CHANGED, TILES
 from annotator.snapshot.time_model import DEFAULTS
 from annotator.store.labels.audits import Audit
 
 TARGET = 0.98
-TILES, CHANGED = 24, 2  # of the grid whose time the stated times are multiples of
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,8 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
         missing = suggestions.labels_until_first_run(db, counts)
         if missing:
             return f"Nothing left to show here. The model starts after {counted(missing, 'more labeled image')}."
+    if counts["complete"] < counts["all"]:
+        return "Nothing left to ask here. The Progress page says what is unanswered."
     return "Every class of every image has an answer. The Certificate page says how sure that is."
 
 

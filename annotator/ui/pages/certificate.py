@@ -25,6 +25,7 @@ from annotator.quality.evidence import (
 from annotator.quality.shortfall import lacks
 from annotator.roles import Right
 from annotator.shares import counted, percent
+from annotator.snapshot.progress import progress_of
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import counts as overview
@@ -124,8 +125,8 @@ def _overall(row: Row) -> None:
         if _metric("Still missing", row.missing, count_ends, "Labels that nobody has given yet."):
             st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}. {IF_RIGHT.capitalize()}.")
             st.caption(f"Time to find 95 % of them in grids: {duration(row.seconds)}.")
-        labels, pairs = counted(row.people + row.accepted, "label"), counted(row.unknown, "image-class pair")
-        st.caption(f"{labels} so far; {pairs} unanswered.")
+        labels = counted(row.people + row.accepted, "label")
+        st.caption(frame.escaped(f"{labels} so far; {progress_of(context.db(), frame.known_name()).sentence()}."))
 
 
 def _metric(label: str, interval: Interval, in_words: Callable[[Interval], str], help_: str) -> bool:

@@ -68,7 +68,7 @@ export class ReviewScreen {
     } else {
       this.heat.show(null, null);
       const { hand } = this.session;
-      const clear = this.filter.active && hand.news.of != null ? [this.#unfilter()] : [];
+      const clear = this.filter.active && hand.news.progress ? [this.#unfilter()] : [];
       this.stage.empty(placeholder(hand), ...(item ? [] : [onward(this.session), ...clear]));
     }
     this.place.replaceChildren(...(this.chips ? [this.chips.element] : []));
