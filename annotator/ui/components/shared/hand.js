@@ -343,8 +343,9 @@ export class Hand {
     }
     this.news = news;
     this.session.followClasses(news.class_version);
-    // The server does not know of the waiting decisions yet.
-    this.count(waiting.size);
+    // The server does not know of the waiting decisions yet, nor this page of what they complete.
+    const pairs = [...this.session.outbox.waiting.values()].map(({ cells, action }) => cells?.length ?? Number(action === "label"));
+    this.count(pairs.reduce((sum, some) => sum + some, 0), 0);
     this.trouble = "";
     if (!this.current && !this.opening) this.#show();
     if (!this.opening) this.pictures.ahead(); // what was asked for by its id comes first
