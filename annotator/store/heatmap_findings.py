@@ -6,6 +6,7 @@ both are deleted with the run. A heat map without an entry was drawn by an older
 
 import json
 from dataclasses import dataclass
+from typing import Any, cast
 
 from annotator.store.database.arrays import replacing
 from annotator.store.database.database import Database
@@ -44,5 +45,5 @@ def _read(db: Database, run_id: int, class_id: int) -> dict[str, int]:
         found = json.loads(db.paths.heatmap_findings(run_id, class_id).read_text())
     except (OSError, ValueError):
         return {}
-    is_whole = isinstance(found, dict) and all(isinstance(other, int) for other in found.values())
-    return found if is_whole else {}
+    values = cast("dict[str, Any]", found) if isinstance(found, dict) else {"": None}
+    return values if all(isinstance(other, int) for other in values.values()) else {}
