@@ -45,5 +45,5 @@ def _read(db: Database, run_id: int, class_id: int) -> dict[str, int]:
         found = json.loads(db.paths.heatmap_findings(run_id, class_id).read_text())
     except (OSError, ValueError):
         return {}
-    values = cast("dict[str, Any]", found) if isinstance(found, dict) else {"": None}
+    values = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     return values if all(isinstance(other, int) for other in values.values()) else {}
