@@ -36,6 +36,7 @@ functions of a Database:
     pixels.py whole_jpeg.py colours.py originals.py copies.py memory.py    the only decoder, and copies for the browser
     runs.py probabilities.py jobs.py heartbeat.py embedding.py arrays.py
                                                                    what workers leave for the page; array files
+    heatmap_findings.py                                            what else a heat map may show
     adapting.py adapting_again.py adapted.py candidates.py         adapting a network, what came of it; comparisons
     features/                                                      features of images, in shards
     machine.py                                                     what belongs to the machine, not to a project
