@@ -20,7 +20,7 @@ from models.backbones.pretrained import Pretrained
 from models.linear.training import Head
 
 FOX, HERON, DEER = 1, 2, 3  # seen by red, by green, and by the green that stands beside it and a little blue
-WEIGHT = torch.tensor([[8.0, 0, 0], [0, 8, 0], [0, 6, 1]])
+WEIGHT = torch.tensor([[8.0, 0, 0], [0, 8, 0], [0, 5, 1]])
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +39,26 @@ def image():
 def test_covering_the_hottest_spot_takes_the_evidence_that_lies_there_and_leaves_the_rest(colours, image):
     heats = heat_map(colours, WEIGHT, torch.zeros(3), image, [0, 1, 2])
     fox, heron, deer = falls(colours, WEIGHT, torch.zeros(3), image, heats)
-    # A sixteenth of the image is 255 of 255; covered, it has the mean of the image, a sixteenth of that.
-    gone = 1 / 16 * (1 - 15 / 255)
+    # Pixels of 255 that are covered have the mean of the image, a sixteenth of that; the fox is the hottest corner.
+    pixels = int((covered(image, heats[0])[0] != image[0]).sum())
+    assert 80 < pixels <= 256, "a spot within a seventh of the side around one place of the fox"
+    gone = pixels / SIDE**2 * (1 - 15 / 255)
     assert fox[0] == pytest.approx(8 * gone, abs=0.05) and fox[1] < 0.1 and fox[2] < 0.1
-    assert heron[1] == pytest.approx(8 * gone, abs=0.05) and heron[0] < 0.1
-    assert deer[2] == pytest.approx(6 * gone, abs=0.05) and deer[1] > deer[2]
+    assert heron[1] > 0.1 and heron[0] < 0.1
+    assert deer[2] > 0.1 and deer[1] > deer[2]
 
 
 def test_a_class_is_named_where_it_loses_more_than_that_of_the_heat_map_and_is_on_the_image(colours, image):
     heats = heat_map(colours, WEIGHT, torch.zeros(3), image, [0, 1, 2])
     fallen = falls(colours, WEIGHT, torch.zeros(3), image, heats)
-    assert [beside(fall, column, (0, 1, 2)) for column, fall in enumerate(fallen)] == [None, None, 1]
-    assert beside(fallen[2], 2, (0, 2)) is None, "there is no heron here"
-    assert beside(np.array([np.nan, np.nan, 0.1]), 2, (0, 1)) is None, "classes without a model explain nothing"
-    assert beside(np.array([-0.1, -0.2, -0.3]), 2, (0, 1)) is None, "nothing was lost"
+    assert [beside(fallen, [0, 1, 2], place) for place in range(3)] == [None, None, 1]
+    assert beside(fallen[[0, 2]], [0, 2], 1) is None, "there is no heron here"
+    half = fallen.copy()
+    half[1, 1] = 2 * fallen[2, 1]
+    assert beside(half, [0, 1, 2], 2) is None, "most of the heron is elsewhere"
+    unknown = np.array([[np.nan, np.nan, 0.0], [np.nan, np.nan, 0.5]])
+    assert beside(unknown, [0, 2], 1) is None, "a class without a model explains nothing"
+    assert beside(-fallen, [0, 1, 2], 2) is None, "nothing was lost"
 
 
 def test_nothing_is_covered_where_nothing_speaks_for_a_class(image):

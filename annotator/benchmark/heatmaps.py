@@ -199,10 +199,11 @@ def _points(
         path = folder / images.names[row]
         facts = check_image(path)
         image = network.preprocess(open_rgb(path, at_least=(side, side)))
-        heats = heat_map(network, head.weight, head.bias, image, columns)
-        fallen = falls(network, head.weight, head.bias, image, heats)
         others = [column for column in range(len(images.classes)) if (row, column) in placed]
-        for column, heat, fall in zip(columns, heats, fallen, strict=True):
+        examined = columns + [column for column in others if positives[column] and column not in columns]
+        heats = heat_map(network, head.weight, head.bias, image, examined)
+        fallen = falls(network, head.weight, head.bias, image, heats)
+        for place, (column, heat) in enumerate(zip(columns, heats, strict=False)):
             down, across = np.unravel_index(int(heat.argmax()), heat.shape)
             spot = ((across + 0.5) / heat.shape[1] * facts.width, (down + 0.5) / heat.shape[0] * facts.height)
             boxes = placed[row, column]
@@ -213,7 +214,7 @@ def _points(
                 _inside((facts.width / 2, facts.height / 2), boxes),
                 _area(boxes, facts.width, facts.height),
                 not hit and any(_inside(spot, placed[row, other]) for other in others if other != column),
-                beside(fall, column, others) is not None,
+                beside(fallen, examined, place) is not None,
             )
 
 

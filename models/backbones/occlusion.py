@@ -6,7 +6,7 @@ Fergus, "Visualizing and Understanding Convolutional Networks", ECCV 2014, https
 runs once for the image and once for each heat map.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -14,8 +14,10 @@ import torch
 from models.backbones.networks import Backbone
 
 HOT = 0.5  # of a heat map's largest value, from which a pixel is covered
-REACH = 0.25  # ... within so many sides of the image around the hottest one
-AS_MUCH = 1.0  # of what a class loses itself, that another one loses
+REACH = 0.15  # ... within so many sides of the image around the hottest one
+OWN = 0.75  # of what its own class loses: so much must another one lose to explain a heat map
+WHOLE = 0.6  # ... and of what that other one loses when its own hottest spot is covered: its evidence lies here, too
+LEAST = 0.1  # ... and so much of its logit, which moves a little wherever an image is covered
 
 
 def falls(
@@ -54,14 +56,19 @@ def covered(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
     return torch.where(spot, mean, image)
 
 
-def beside(fallen: np.ndarray, column: int, others: Collection[int]) -> int | None:
-    """Return the class that explains a heat map as much as its own, None where there is none.
+def beside(fallen: np.ndarray, columns: Sequence[int], place: int) -> int | None:
+    """Return the class whose evidence lies where a heat map is hottest as much as that of its own; None for none.
 
     Args:
-        fallen: (C,) of this heat map, as `falls` gives it.
-        column: Its class.
-        others: The columns of other classes that the image shows.
+        fallen: (K, C) of heat maps of one image, as `falls` gives them.
+        columns: (K,) their classes, of which the image shows all but that of `place`.
+        place: Of the heat map in question.
     """
-    known = [other for other in others if other != column and np.isfinite(fallen[other])]  # nan: without a model
-    found = max(known, key=lambda other: fallen[other], default=None)
-    return found if found is not None and fallen[found] > max(0.0, AS_MUCH * fallen[column]) else None
+    lost, column = fallen[place], columns[place]
+    least = max(LEAST, OWN * np.nan_to_num(lost[column]))  # nan: a class without a model
+    found = [
+        other
+        for row, other in enumerate(columns)
+        if other != column and lost[other] >= max(least, WHOLE * fallen[row, other])
+    ]
+    return max(found, key=lambda other: lost[other], default=None)
