@@ -292,7 +292,7 @@ def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_
     paths.heatmap(1, 1, 1).parent.mkdir(parents=True, exist_ok=True)
     for image in range(1, 25):
         Image.new("RGBA", (16, 12), (200, 40, 20, 120)).save(paths.heatmap(1, image, 1))
-    # The second class loses as much on all images but four.
+    # They may show the second class on all images but four.
     paths.heatmap_findings(1, 1).write_text(json.dumps({str(image): 2 * (image > 4) for image in range(1, 25)}))
     page = open_grid(browser, ranked, "Ann")
     grid = shown(page)

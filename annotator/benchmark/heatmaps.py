@@ -27,7 +27,7 @@ from annotator.store.pictures.files import list_files, unescaped
 from annotator.worker.features.embed import embed
 from models.backbones.cam import heat_map
 from models.backbones.networks import Backbone, load_backbone
-from models.backbones.occlusion import beside, falls
+from models.backbones.occlusion import beside, gains
 from models.ensemble.regions import RegionCodes, encode, learn_basis
 from models.labels import UNSEEN
 from models.methods import make_method
@@ -200,10 +200,9 @@ def _points(
         facts = check_image(path)
         image = network.preprocess(open_rgb(path, at_least=(side, side)))
         others = [column for column in range(len(images.classes)) if (row, column) in placed]
-        examined = columns + [column for column in others if positives[column] and column not in columns]
-        heats = heat_map(network, head.weight, head.bias, image, examined)
-        fallen = falls(network, head.weight, head.bias, image, heats)
-        for place, (column, heat) in enumerate(zip(columns, heats, strict=False)):
+        heats = heat_map(network, head.weight, head.bias, image, columns)
+        gained = gains(network, head.weight, head.bias, image, heats)
+        for column, heat, gain in zip(columns, heats, gained, strict=True):
             down, across = np.unravel_index(int(heat.argmax()), heat.shape)
             spot = ((across + 0.5) / heat.shape[1] * facts.width, (down + 0.5) / heat.shape[0] * facts.height)
             boxes = placed[row, column]
@@ -214,7 +213,7 @@ def _points(
                 _inside((facts.width / 2, facts.height / 2), boxes),
                 _area(boxes, facts.width, facts.height),
                 not hit and any(_inside(spot, placed[row, other]) for other in others if other != column),
-                beside(fallen, examined, place) is not None,
+                beside(gain, column, others) is not None,
             )
 
 

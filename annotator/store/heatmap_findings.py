@@ -1,4 +1,4 @@
-"""What else the heat maps of a run may show: for each drawn one the class that explains it as much as its own.
+"""What else the heat maps of a run may show: for each drawn one the class that it may show instead of its own.
 
 A file a class beside the heat maps, image id -> class id, 0 for none. The worker alone writes it, before the heat map;
 both are deleted with the run. A heat map without an entry was drawn by an older version.
@@ -17,7 +17,7 @@ class Finding:
     """What is known of one heat map and of those of its class.
 
     Attributes:
-        beside: The class that loses as much as its own when its hottest spot is covered; None: none does.
+        beside: The class that it may show instead (models/backbones/occlusion.py); None: none.
         explained: Heat maps of this class and run of which that is so, of `maps` that were examined.
     """
 

@@ -52,8 +52,8 @@ async def thumb(request: Request, annotator: str) -> Response:
 
 async def heatmap(request: Request, annotator: str) -> Response:
     """GET one heat map. Where there is none yet the worker is asked, and 202 says: ask again. A header says how many
-    images with the class its run had seen, where these are few; another one the class that explains the heat map as
-    much ("0": none), and of how many of how many of its class that is so. Of an image that this person is still to
+    images with the class its run had seen, where these are few; another one the class that the heat map may show
+    instead ("0": none), and of how many of how many of its class that is so. Of an image that this person is still to
     answer blind there is none."""
     asked = converted(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, context.db()

@@ -1,6 +1,6 @@
 """Draws heat maps, the regions of an image that support a class, and stores them as small PNG files.
 
-Beside each it keeps which other class on the image explains it as much (models/backbones/occlusion.py).
+Beside each it keeps which other class on the image it may show instead (models/backbones/occlusion.py).
 """
 
 import numpy as np
@@ -17,10 +17,8 @@ from annotator.store.labels import decisions
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.runs import runs
 from models.backbones.cam import colour, heat_map
-from models.backbones.occlusion import beside, falls
+from models.backbones.occlusion import beside, gains
 from models.linear.training import Head
-
-OTHERS = 3  # classes that an image shows, which are asked whether they explain its heat maps: each costs one more pass
 
 
 class Explainer:
@@ -47,34 +45,29 @@ class Explainer:
             raise AnnotatorError(f"The image cannot be read any more: {error}.") from error
         columns = [known.index(class_id) for class_id in class_ids]
         image = self.backbone.preprocess(picture)
-        shown = [known.index(class_id) for class_id in self._shown(image_id) if class_id in known]
-        examined = columns + [column for column in shown if column not in columns]
-        heats = heat_map(self.backbone, head.weight, head.bias, image, examined)
-        fallen = np.zeros((0, head.classes))
-        if shown and len(examined) > 1:
-            fallen = falls(self.backbone, head.weight, head.bias, image, heats)
-        for place, (class_id, heat) in enumerate(zip(class_ids, heats, strict=False)):
-            rows = [row for row in range(len(fallen)) if row == place or examined[row] in shown]
-            found = beside(fallen[rows], [examined[row] for row in rows], rows.index(place)) if rows else None
+        heats = heat_map(self.backbone, head.weight, head.bias, image, columns)
+        others = [known.index(class_id) for class_id in self._shown(image_id) if class_id in known]
+        gained = np.zeros((len(columns), head.classes), np.float32)
+        if any(other != column for other in others for column in columns):
+            gained = gains(self.backbone, head.weight, head.bias, image, heats)
+        for class_id, column, heat, gain in zip(class_ids, columns, heats, gained, strict=True):
+            found = beside(gain, column, others)
             note(self.db, run_id, class_id, image_id, None if found is None else known[found])
             with replacing(self.db.paths.heatmap(run_id, image_id, class_id), sync=False) as part:
                 Picture.fromarray(np.ascontiguousarray(colour(heat)), "RGBA").save(part, format="PNG")
 
-    def _shown(self, image_id: int) -> list[int]:
-        """The classes that the image shows, by what people said, or else by the model; at most OTHERS, those that
-        people said and the likeliest first."""
+    def _shown(self, image_id: int) -> set[int]:
+        """The classes that the image shows, by what people said, or else by the model."""
         labels = {label.class_id: label.state for label in decisions.labels(self.db, [image_id])}
-        shown = [class_id for class_id, state in labels.items() if state == PRESENT]
+        shown = {class_id for class_id, state in labels.items() if state == PRESENT}
         predictions = read_predictions(self.db)
         if predictions is None:
-            return shown[:OTHERS]
+            return shown
         (row,), (has_row,) = predictions.rows([image_id])
         if not has_row:
-            return shown[:OTHERS]
-        chances = np.nan_to_num(np.asarray(predictions.probabilities[[row]], np.float32)[0])
-        likely = [column for column in np.argsort(-chances) if chances[column] >= predictions.run.threshold]
-        shown += [class_id for class_id in predictions.class_ids[likely].tolist() if class_id not in labels]
-        return shown[:OTHERS]
+            return shown
+        likely = np.asarray(predictions.probabilities[[row]], np.float32)[0] >= predictions.run.threshold
+        return shown | {class_id for class_id in predictions.class_ids[likely].tolist() if class_id not in labels}
 
     def _run(self, run_id: int) -> tuple[Head, list[int]]:
         if self._head is None or self._head[0] != run_id:

@@ -116,7 +116,7 @@ export class Heatmaps {
   }
 
   /**
-   * What to say of a heat map that another class explains as much, or many of whose class are.
+   * What to say of a heat map that may show another class, or many of whose class may.
    * @param {string | null} found the other class (0: none), how many heat maps of this class are, of how many
    */
   #beside(found) {
