@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.imports.importing import Done
     from annotator.quality.certificate_records import Certificate
+    from annotator.snapshot.progress import Progress
     from annotator.store.imports.staged_cells import Preview
     from annotator.store.runs.prediction_sources import Source
     from annotator.torch_dataset import LabeledImages
@@ -175,6 +176,12 @@ class Project:
             with outside.prepare(self.db, Path(scores), name, choices, by) as plan:
                 return plan.apply()
         return outside.store_blocks(self.db, name, score_blocks(scores), choices, by, "The table")[0]
+
+    def progress(self) -> "Progress":
+        """How far the project is: pairs answered, images complete, and the time left at everybody's pace."""
+        from annotator.snapshot.progress import progress_of
+
+        return progress_of(self.db)
 
     def certificate(self, target: float = 0.98) -> "Certificate":
         """How complete and how correct the labels are, with 95 % intervals.

@@ -159,6 +159,10 @@ class Paths:
     def heatmap(self, run_id: int, image_id: int, class_id: int) -> Path:
         return self.heatmaps / str(run_id) / f"{image_id}-{class_id}.png"
 
+    def heatmap_findings(self, run_id: int, class_id: int) -> Path:
+        """What else the heat maps of this class may show."""
+        return self.heatmaps / str(run_id) / f"{class_id}.json"
+
 
 def _file_name(backbone: str) -> str:
     # A backbone's name may hold a slash or a dot (timm: "hf-hub:...", "resnet50.a1_in1k").

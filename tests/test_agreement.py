@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from test_annotator_disagreement import say
 
 from annotator.quality.agreement import agreement
+from annotator.quality.people import people
 from annotator.records import Decision
 from annotator.store.labels import decisions
 from annotator.store.labels import disagreement as annotator_disagreement
@@ -25,14 +26,22 @@ agreement.page()
 @pytest.mark.parametrize(
     ("words", "counted"),
     [
-        ("A+ B+", (1, 0)),
-        ("A+ B-", (1, 1)),
-        ("A+ B- B+", (1, 1)),  # what Bob says now he may have learned from Ann
-        ("A+ B- C+", (1, 1)),  # a settlement changes nobody's first answer
-        ("A+ B?", (0, 0)),
-        ("A+ B? B+", (1, 0)),
+        ("A+ b+", (1, 0)),
+        ("A+ b-", (1, 1)),
+        ("A+ B+", (0, 0)),  # Bob was shown what Ann had said
+        ("A+ B-", (0, 0)),  # had he left it, nothing would be stored: his change alone says nothing of how they agree
+        ("A+ B- b+", (0, 0)),  # he knows it by then
+        ("A+ b- B+", (1, 1)),  # what Bob says now he may have learned from Ann
+        ("A+ b- C+", (1, 1)),  # a settlement changes nobody's first answer
+        ("A+ B- c+", (1, 0)),  # Cid knows of neither, Ann had nothing to see
+        ("A+ b?", (0, 0)),
+        ("A+ b? b+", (1, 0)),
+        ("A+ B? b+", (0, 0)),  # unsure about an answer that he was shown
         ("A+ I-", (0, 0)),  # a file is not a person
-        ("A. B.", (3, 0)),  # nothing here: of three classes
+        ("I- A+ b+", (0, 0)),  # Ann changed what a file said
+        ("I- a+ b+", (1, 0)),
+        ("A. B.", (0, 0)),  # nothing here: Bob was shown it
+        ("A. b+", (1, 1)),
         ("A+ A.", (0, 0)),
         ("A+ B.", (0, 0)),  # the class that Ann answered was no longer open to Bob
     ],
@@ -43,27 +52,47 @@ def test_each_persons_first_answer_to_a_cell_counts(db, words, counted):
     assert (overall.cells, overall.differ) == counted
 
 
+def test_changed_answers_do_not_make_people_differ_who_agreed_on_all_that_was_left_as_it_was(db):
+    """Bob sees twelve answers of Ann and changes three; blind, he says the same as she of six in eight."""
+    for image_id in range(1, 21):
+        say(db, "A+" if image_id % 2 else "A-", image_id=image_id)
+    for image_id in (1, 2, 3):
+        say(db, "B-" if image_id % 2 else "B+", image_id=image_id)
+    assert agreement(db).overall.cells == 0, "three of twelve would be no agreement at all"
+    for image_id in range(13, 21):
+        same = image_id not in (14, 19)
+        say(db, "b+" if (image_id % 2 == 1) == same else "b-", image_id=image_id)
+    measured = agreement(db)
+    assert (measured.overall.cells, measured.overall.differ, measured.overall.raw.value) == (8, 2, 0.75)
+    [pair] = measured.pairs
+    assert pair.kappa.value == pytest.approx((0.75 - 0.5) / 0.5)  # both say present of half
+    ann, bob = people(db)
+    assert (ann.compared, ann.same.value, bob.same.value) == (8, 0.75, 0.75)
+    # Where Bob was shown an answer only his changes are known, so they have no share; in audits the newest holds.
+    assert (ann.changed, ann.changed_shared, ann.shared, ann.changes_in_words) == (3, 0, 8, "0 of 8, and 3 more")
+
+
 def test_an_answer_that_was_taken_back_never_was_and_a_cleared_cell_begins_anew(db):
     say(db, "A+")
-    slip = Decision(str(uuid.uuid4()), "label", "Bob", "click", 1, 1, -1)
+    slip = Decision(str(uuid.uuid4()), "label", "Bob", "audit", 1, 1, -1)
     decisions.decide(db, [slip])
     assert agreement(db).overall.differ == 1
-    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Bob", "click", undoes=slip.uuid)])
+    decisions.decide(db, [Decision(str(uuid.uuid4()), "undo", "Bob", "audit", undoes=slip.uuid)])
     assert agreement(db).overall.cells == 0
-    say(db, "B-")
+    say(db, "b-")
     decisions.decide(db, [Decision(str(uuid.uuid4()), "clear", "Ann", "click", 1, 1)])
     assert agreement(db).overall.cells == 0
-    say(db, "A-", "B-")
+    say(db, "A-", "b-")
     assert (agreement(db).overall.cells, agreement(db).overall.differ) == (1, 0)
 
 
 def test_classes_and_pairs_of_people_are_counted_by_themselves(db):
     for image_id in range(1, 11):
         say(db, "A+" if image_id % 2 else "A-", image_id=image_id)
-        say(db, "B+" if image_id % 2 else "B-", image_id=image_id)
+        say(db, "b+" if image_id % 2 else "b-", image_id=image_id)
     for image_id in (1, 2):
-        say(db, "C-", image_id=image_id)
-    say(db, "A+", "B-", class_id=2)
+        say(db, "c-", image_id=image_id)
+    say(db, "A+", "b-", class_id=2)
     measured = agreement(db)
     first, second = measured.classes
     assert (first.name, first.cells, first.differ) == ("fox", 10, 1) and first.alpha.value > 0.8
@@ -87,7 +116,7 @@ def test_classes_and_pairs_of_people_are_counted_by_themselves(db):
 
 def test_the_command_shows_what_was_measured_and_says_so_where_nothing_was(db, project, annotator, tmp_path):
     assert "assign overlap" in annotator("agreement", project).stdout
-    say(db, "A+", "B+")
+    say(db, "A+", "b+")
     shown = annotator("agreement", project).stdout
     assert "fox" in shown and "Ann, Bob" in shown and "100.0 %" in shown
     found = json.loads(annotator("agreement", project, "--json", "--csv", tmp_path / "a.csv").stdout)
@@ -104,10 +133,10 @@ def test_the_command_shows_what_was_measured_and_says_so_where_nothing_was(db, p
 
 def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db, monkeypatch, annotator, project):
     monday = datetime(2026, 3, 2, 0, 30, tzinfo=UTC).timestamp()
-    for words, at in (("A+", monday - 3600), ("B+", monday), ("C-", monday + 8 * 86400)):
+    for words, at in (("A+", monday - 3600), ("b+", monday), ("c-", monday + 8 * 86400)):
         monkeypatch.setattr(decisions.time, "time", lambda at=at: at)
         say(db, words)
-    say(db, "A+", "C-", image_id=2)
+    say(db, "A+", "c-", image_id=2)
     weeks = [(week.monday, week.cells, week.differ) for week in agreement(db).weeks]
     assert weeks == [("2026-03-02", 1, 1), ("2026-03-09", 1, 1)]
     assert [week.alpha.value for week in agreement(db).weeks] == [0.0, 0.0]
@@ -115,8 +144,8 @@ def test_a_question_counts_in_the_week_in_which_the_second_person_answered_it(db
 
 
 def test_a_settlement_changes_nobodys_agreement(db):
-    say(db, "A+", "B-", "A+", "B+", image_id=2)
-    say(db, "A+", "B-", image_id=1)
+    say(db, "A+", "b-", "A+", "B+", image_id=2)
+    say(db, "A+", "b-", image_id=1)
     before = agreement(db).as_json()
     settled = Decision("settles-it", "label", "Rita", "settlement", 1, 1, 1)
     assert decisions.decide(db, [settled]).saved == ["settles-it"] and annotator_disagreement.count(db) == 0
@@ -125,8 +154,8 @@ def test_a_settlement_changes_nobodys_agreement(db):
 
 def test_the_page_shows_pairs_of_one_class_and_every_week_with_alpha(db, project):
     for image_id in range(1, 11):
-        say(db, "A+" if image_id % 2 else "A-", "B+" if image_id % 3 else "B-", image_id=image_id)
-    say(db, "A+", "C-", class_id=2)
+        say(db, "A+" if image_id % 2 else "A-", "b+" if image_id % 3 else "b-", image_id=image_id)
+    say(db, "A+", "c-", class_id=2)
     context.open_project(project)
     page = AppTest.from_string(PAGE, default_timeout=30).run()
 

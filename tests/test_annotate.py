@@ -327,7 +327,8 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         expect(page.locator(".caption")).to_contain_text("1 of 2 classes answered")
         wait_until_saved(page, 4)
         page.clock.fast_forward(RENEW)
-        expect(page.locator(".foot")).to_contain_text("4 of 4 images labeled, 4 incomplete", timeout=20_000)
+        expect(page.locator(".foot")).to_contain_text("4 of 8 pairs answered · 0 of 4 images complete", timeout=20_000)
+        expect(page.locator(".foot progress")).to_have_attribute("value", "0.5")
         first = scribe.press(" ")
         again = [scribe.press("Enter") for _ in range(3)]
         assert set(again) == set(seen) - {first}, "what was passed by comes last"
@@ -339,7 +340,9 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
         wait_until_saved(page)
         page.clock.fast_forward(RENEW)
-        expect(page.locator(".foot .far")).to_have_text("4 of 4 images labeled", timeout=20_000)
+        all_done = "8 of 8 pairs answered · 4 of 4 images complete"
+        expect(page.locator(".foot .far")).to_have_text(all_done, timeout=20_000)
+        expect(page.locator(".foot progress")).to_have_attribute("value", "1")
         expect(page.get_by_role("link", name="Go to Certificate")).to_be_visible()
         page.get_by_role("link", name="Go to Review").click()
         expect(page.get_by_role("link", name="Go to Autopilot")).to_be_visible(timeout=30_000)

@@ -106,7 +106,8 @@ def test_incomplete_images_follow_the_unlabeled_ones_and_come_first_where_that_i
     assert ids(annotate.next_work(db, wanted("a", order="incomplete"))) == [3, 4]
     assert ids(annotate.next_work(db, wanted("a", order="incomplete", have=[3, 4]))) == [2, 1]
     work = annotate.next_work(db, wanted("a"))
-    assert (work.left, work.incomplete, work.of) == (1, 3, 24)
+    progress = work.progress
+    assert (progress.images_labeled, progress.images_complete, progress.images) == (23, 20, 24)
 
 
 def test_an_image_that_is_said_to_show_nothing_else_does_not_come_again_and_a_passed_by_one_comes_last(db):
@@ -189,7 +190,7 @@ def test_counts_follow_the_decisions(db):
     decide(db, "label", 1, 1)
     decide(db, "skip", 2)
     work = annotate.next_work(db, wanted("tab"))
-    assert work.left == 23
+    assert (work.progress.images_labeled, work.progress.pairs_answered) == (1, 1)
     assert overview.image_counts(db) == {
         "all": 24,
         "without_decision": 23,

@@ -28,13 +28,14 @@ WORDS = {"+": 1, "-": -1, "?": 0}
 
 
 def say(db, *words: str, image_id: int = 1, class_id: int = 1) -> None:
-    """ "A+" is Ann with present, "B-" Bob with absent, "C?" Cid with unsure, "A." Ann with nothing else here."""
+    """ "A+" is Ann with present, "B-" Bob with absent, "C?" Cid with unsure, "A." Ann with nothing else here; a small
+    letter is an answer in an audit, where nobody sees another's."""
     for word in words:
-        who = {"A": "Ann", "B": "Bob", "C": "Cid", "I": "import"}[word[0]]
+        who = {"A": "Ann", "B": "Bob", "C": "Cid", "I": "import"}[word[0].upper()]
         if word[1] == ".":
             one = Decision(str(uuid.uuid4()), "done", who, "done", image_id)
         else:
-            source = "import" if who == "import" else "click"
+            source = "import" if who == "import" else "audit" if word[0].islower() else "click"
             one = Decision(str(uuid.uuid4()), "label", who, source, image_id, class_id, WORDS[word[1]])
         assert not decisions.decide(db, [one]).refused
 

@@ -144,7 +144,8 @@ def test_an_answered_audit_tells_recall_and_what_is_missing(db):
     found = certificate(db)
     assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
     assert found.reached() == [1] and found.sentence() == (
-        "98 % recall reached with 95 % confidence for 1 of 3 classes (recall of 2 not measured). "
+        "98 % recall reached with 95 % confidence for 1 of 3 classes (recall of 2 not measured) "
+        "if people's answers are right. "
         "Precision: not measured (people's labels assumed to be right)"
     )
     assert "These classes have no audit answers yet: heron, deer." in found.lacks
@@ -228,12 +229,47 @@ def test_an_export_carries_its_certificate_as_a_data_card(db, tmp_path):
     card = json.loads((tmp_path / "labels.card.json").read_text())
     assert card["files"] == ["labels.csv", "labels.provenance.csv", "labels.notes.csv"]
     fox = card["classes"][0]
-    assert fox["certificate"]["recall"] == {"estimate": 1.0, "low": 1.0, "high": 1.0}
+    every = {"estimate": 1.0, "low": 1.0, "high": 1.0}
+    assert fox["certificate"]["recall"] == every | {"assuming": "if people's answers are right"}
     assert sum(cell["cells"] for one in card["classes"] for cell in one["cells"]) == 72
     text = (tmp_path / "labels.card.md").read_text()
     for expected in ("| fox | 12 | 0 | 100 % (100 %) |", "Audit 1: 20 pairs", "| absent | assumed |"):
         assert expected in text, expected
     assert all(sentence in text for sentence in card["assumed"] + card["limits"])
+
+
+def test_recall_of_everything_answered_is_nowhere_shown_without_what_it_assumes(db, tmp_path, annotator):
+    every = [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)]
+    say(db, every)
+    found = certificate(db)
+    condition = "if people's answers are right"
+    assert found.overall.recall.estimate == 1 and not found.overall.audited
+    assert f"for 3 of 3 classes {condition}" in found.sentence()
+    assert found.overall.as_json()["recall"]["assuming"] == found.overall.as_json()["missing"]["assuming"] == condition
+    export(db, tmp_path / "labels.csv", "csv")
+    text = (tmp_path / "labels.card.md").read_text()
+    assert f"| recall {condition} |" in text and "Every pair has an answer and no audit has checked them" in text
+    told = " ".join(annotator("certificate", db.paths.project).stdout.split())
+    assert f"If {condition[3:]}: every pair has one, and no audit has checked them." in told and "recall if" in told
+
+
+def test_a_data_card_names_no_sample_that_was_not_drawn(db, tmp_path):
+    def card() -> dict:
+        export(db, tmp_path / "x.csv", "csv", overwrite=True)
+        return json.loads((tmp_path / "x.card.json").read_text())
+
+    say(db, [(image_id, 1) for image_id in range(1, 9)])
+    told = card()
+    assert "sample was drawn" not in told["how_audits_are_drawn"] and "no random sample" in told["how_audits_are_drawn"]
+    assert not any("audit saw" in one for one in told["assumed"]) and not any("95 %" in one for one in told["limits"])
+    assert "What is known without an audit:" in (tmp_path / "x.card.md").read_text()
+    audit.draw(db, 20, seed=10)
+    assert "20 drawn pairs wait" in card()["how_audits_are_drawn"], "drawn, and nothing answered"
+    answer(db)
+    told = card()
+    assert "simple random sample was drawn" in told["how_audits_are_drawn"]
+    assert "by the model" not in told["how_audits_are_drawn"] and "auto-accepted" not in told["how_audits_are_drawn"]
+    assert any("audit saw" in one for one in told["assumed"]) and any("95 %" in one for one in told["limits"])
 
 
 @pytest.mark.process

@@ -92,6 +92,14 @@ def test_an_answered_audit_shows_the_certificate_in_full(db):
     assert missing == sorted(missing, reverse=True)
 
 
+def test_recall_of_everything_answered_is_shown_with_what_it_assumes(db):
+    say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
+    test = shown(db)
+    assert test.metric[0].label == "Recall" and test.metric[0].value == "100 %"
+    assert "If people's answers are right: every pair has one, and no audit has checked them." in words(test)
+    assert "rest on" not in words(test), "no audit was answered"
+
+
 def test_a_class_without_enough_audit_answers_is_counted_and_not_drawn(db):
     say(db, [(image_id, 1) for image_id in range(1, 13)])
     audit.draw(db, 60, seed=1)
@@ -187,7 +195,7 @@ def test_the_chart_of_eighty_classes_has_a_row_for_each_and_leaves_out_unknown_e
         [
             {"class": f"class {number}", "kind": kind, "estimate": None if number else 0.5, "low": 0.2, "high": 0.9}
             for number in range(80)
-            for kind in ("recall", "precision")
+            for kind in (charts.KINDS[0], charts.KINDS[2])
         ]
     )
     drawn = json.loads(charts.certified(table, 0.98, theme.DARK).to_json())

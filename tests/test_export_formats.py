@@ -3,10 +3,12 @@
 import csv
 import json
 import os
+import re
 import runpy
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.exports.export import export, prepare, write
 from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_folder, parquet, spml
+from annotator.exchange.formats.torch_dataset import dataset_module
 from annotator.exchange.formats.view import UNKNOWN, Columns
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store import new_folders
@@ -135,6 +138,48 @@ def test_the_dataset_of_a_torch_export_feeds_a_loader(db, tmp_path):
     assert (seen[0].tolist(), seen[1].tolist()) == ([1, 0, 1], [1, 1, 1])
     with Image.open(next((tmp_path / "set" / "images").iterdir())) as picture:
         assert max(picture.size) == 32 and picture.format == "JPEG"
+
+
+@pytest.mark.parametrize("splits", ["", "train=0.75,val=0.25", "first=0.5,second=0.5"])
+@pytest.mark.parametrize("how", ["resize", "none"])
+def test_the_example_of_a_torch_export_runs_as_it_is_written(db, tmp_path, monkeypatch, splits, how):
+    answer(db, 1, 1, PRESENT)
+    answer(db, 2, 1, ABSENT)
+    export(db, tmp_path / "set", "torch", Choices(splits=splits, images=how, pixels=32))
+    about = runpy.run_path(str(tmp_path / "set" / "dataset.py"))["__doc__"]
+    lines = [line for line in about.splitlines() if line.startswith("    ")]
+    assert ("path/to/the/images" in about) == (how == "none"), "an export without images cannot know where they are"
+    example = textwrap.dedent("\n".join(lines)).replace("path/to/the/images", str(images.image_path(db, 1).parent))
+    monkeypatch.syspath_prepend(tmp_path / "set")
+    monkeypatch.delitem(sys.modules, "dataset", raising=False)
+    held: dict = {}
+    exec(compile(example, "example", "exec"), held)
+    del sys.modules["dataset"]
+    split = {"": None, "t": "train", "f": "first"}[splits[:1]]
+    assert held["data"].classes == ["fox", "heron", "deer"] and held["loss"].isfinite()
+    assert (len(held["data"]) < 24) == bool(split) and (f'split="{split}"' in about) == bool(split)
+
+
+@pytest.mark.parametrize("splits", ["", "train=0.75,val=0.25", "first=0.5,second=0.5"])
+@pytest.mark.parametrize("how", ["resize", "none"])
+def test_the_example_of_a_huggingface_export_runs_as_it_is_written(db, tmp_path, monkeypatch, splits, how):
+    pytest.importorskip("datasets")
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    answer(db, 1, 1, PRESENT)
+    export(
+        db, tmp_path / "set", "huggingface",
+        Choices(splits=splits, images=how, pixels=32),
+    )  # fmt: skip
+    (example,) = re.findall(r"```python\n(.*?)```", (tmp_path / "set" / "README.md").read_text(), re.DOTALL)
+    held: dict = {}
+    exec(compile(example.replace("path/to/this/folder", str(tmp_path / "set")), "example", "exec"), held)
+    assert held["names"] == ["fox", "heron", "deer"]
+
+
+def test_a_split_whose_name_is_no_plain_text_is_no_part_of_the_example():
+    hostile = ['a"b', "a\\", '""" + evil() + """', "a\nb"]
+    assert "split=" not in dataset_module(["", *hostile], True).split("from pathlib")[0]
+    assert 'split="val"' in dataset_module([*hostile, "val"], True)
 
 
 # ---- what a format cannot hold

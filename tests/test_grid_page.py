@@ -1,5 +1,6 @@
 """The grid in a real Chromium: what Enter saves are the tiles that were on screen, each as it was marked there."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -291,6 +292,8 @@ def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_
     paths.heatmap(1, 1, 1).parent.mkdir(parents=True, exist_ok=True)
     for image in range(1, 25):
         Image.new("RGBA", (16, 12), (200, 40, 20, 120)).save(paths.heatmap(1, image, 1))
+    # They may show the second class on all images but four.
+    paths.heatmap_findings(1, 1).write_text(json.dumps({str(image): 2 * (image > 4) for image in range(1, 25)}))
     page = open_grid(browser, ranked, "Ann")
     grid = shown(page)
     heat = page.locator(".tile:has(.heatmap)")
@@ -309,6 +312,10 @@ def test_a_heat_map_lies_over_the_tile_under_the_pointer_or_the_cursor_while_it_
     page.locator(".tile").nth(8).hover()
     expect(heat).to_have_attribute("data-image", str(grid["tiles"][8][0]))
     expect(page.locator(".words")).to_contain_text("Early heat map: learned from 0 images with this class")
+    assert grid["tiles"][8][0] > 4
+    name = Database(ranked.project).value("SELECT name FROM class WHERE id = 2")
+    beside = f"May show '{name}', which often stands beside it. 20 of 24 heat maps of this class may show another one."
+    expect(page.locator(".words")).to_contain_text(beside)
     page.keyboard.up("Shift")
     expect(heat).to_have_count(0)
     expect(page.locator(".words")).to_be_empty()

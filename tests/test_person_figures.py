@@ -19,9 +19,11 @@ from models.statistics import intervals
 def test_a_careless_person_is_told_apart_and_changes_by_others_are_counted(db, project, annotator, tmp_path):
     assert "Nobody" in annotator("people", project).stdout
     for image_id in range(1, 13):
-        say(db, "A+", "B+", "C-" if image_id <= 6 else "C+", image_id=image_id)
-        say(db, "A-", "B-", "C-", image_id=image_id, class_id=2)
+        say(db, "A+", "b+", "c-" if image_id <= 6 else "c+", image_id=image_id)
+        say(db, "A-", "b-", "c-", image_id=image_id, class_id=2)
     say(db, "B+", image_id=1)
+    for image_id in range(2, 7):
+        say(db, "C-", image_id=image_id)  # knowing what the others said
     ann, bob, cid = people(db)
     assert cid.classes[0].sensitivity.value < 0.8 < ann.classes[0].sensitivity.value
     assert math.isnan(cid.classes[1].sensitivity.value)  # nobody ever saw one
@@ -62,8 +64,8 @@ def test_pace_agreement_and_what_others_changed_are_those_of_the_class_and_of_th
     assert not decisions.decide(db, [Batch("a-grid", "Ann", "grid", cells, None, 6000)]).refused
     at(8 * 86400)
     for image_id in (1, 2, 8):
-        say(db, "B-", image_id=image_id)  # in the week after, knowing what Ann said
-    say(db, "B-", image_id=9, class_id=2)
+        say(db, "b-", "B-", image_id=image_id)  # in the week after, blind and then knowing what Ann said
+    say(db, "b-", image_id=9, class_id=2)
     ann = people(db)[0]
     first, second = ann.weeks
     assert (first.monday, first.timed, first.seconds.value, first.seconds.low) == ("2026-03-02", 7, 4.0, 1.0)
@@ -99,5 +101,5 @@ def test_the_interval_of_a_median_holds_it_as_often_as_it_says_whatever_the_shap
 
 
 def test_a_person_of_many_at_one_cell_is_compared_with_each_of_the_others(db):
-    say(db, "A+", "B+", "C-")
+    say(db, "A+", "b+", "c-")
     assert [(person.compared, person.same.value) for person in people(db)] == [(2, 0.5), (2, 0.5), (2, 0.0)]

@@ -27,6 +27,7 @@ from annotator.store.pictures.files import list_files, unescaped
 from annotator.worker.features.embed import embed
 from models.backbones.cam import heat_map
 from models.backbones.networks import Backbone, load_backbone
+from models.backbones.occlusion import beside, gains
 from models.ensemble.regions import RegionCodes, encode, learn_basis
 from models.labels import UNSEEN
 from models.methods import make_method
@@ -68,12 +69,15 @@ class EmbeddedImages:
 
 @dataclass(frozen=True)
 class Pointed:
-    """One heat map: how many positives of its class the training had seen, and whether it and the floors hit."""
+    """One heat map: how many positives of its class the training had seen, whether it and the floors hit, whether it
+    misses in a box of another class, and whether it is said that it may show another one (backbones/occlusion.py)."""
 
     positives: int
     hit: bool
     centre: bool
     area: float
+    on_another: bool
+    warned: bool
 
 
 def measure(
@@ -95,7 +99,9 @@ def measure(
 
     Returns:
         {"bench", "figures", "ratios"}: `labels_<n>_hits` and `_maps`; `positives_<from>_hits` and `_maps` over all
-        numbers of labels; `centre_share` and `random_share`, the floors, in [0, 1].
+        numbers of labels; `centre_share` and `random_share`, the floors, in [0, 1]; of the maps that hit, and of those
+        that miss in a box of another class, how many are said to show another one: `hit_warned` of `hit_maps`,
+        `on_another_warned` of `on_another_maps`.
 
     Raises:
         AnnotatorError: Only some of the files are given or when they do not fit together.
@@ -122,6 +128,9 @@ def measure(
     for low, high in zip(BINS, (*BINS[1:], 1 << 60), strict=True):
         binned = [map_ for map_ in maps if low <= map_.positives < high]
         figures |= {f"positives_{low}_hits": sum(map_.hit for map_ in binned), f"positives_{low}_maps": len(binned)}
+    for kind in ("hit", "on_another"):
+        of_kind = [map_ for map_ in maps if getattr(map_, kind)]
+        figures |= {f"{kind}_warned": sum(map_.warned for map_ in of_kind), f"{kind}_maps": len(of_kind)}
     share = sum(map_.hit for map_ in maps) / len(maps)
     centre, area = (float(np.mean([getattr(map_, name) for map_ in maps])) for name in ("centre", "area"))
     figures |= {"hit_share": share, "centre_share": centre, "random_share": area}
@@ -190,15 +199,21 @@ def _points(
         path = folder / images.names[row]
         facts = check_image(path)
         image = network.preprocess(open_rgb(path, at_least=(side, side)))
-        for column, heat in zip(columns, heat_map(network, head.weight, head.bias, image, columns), strict=True):
+        others = [column for column in range(len(images.classes)) if (row, column) in placed]
+        heats = heat_map(network, head.weight, head.bias, image, columns)
+        gained = gains(network, head.weight, head.bias, image, heats)
+        for column, heat, gain in zip(columns, heats, gained, strict=True):
             down, across = np.unravel_index(int(heat.argmax()), heat.shape)
             spot = ((across + 0.5) / heat.shape[1] * facts.width, (down + 0.5) / heat.shape[0] * facts.height)
             boxes = placed[row, column]
+            hit = bool(heat.any()) and _inside(spot, boxes)
             yield Pointed(
                 int(positives[column]),
-                bool(heat.any()) and _inside(spot, boxes),
+                hit,
                 _inside((facts.width / 2, facts.height / 2), boxes),
                 _area(boxes, facts.width, facts.height),
+                not hit and any(_inside(spot, placed[row, other]) for other in others if other != column),
+                beside(gain, column, others) is not None,
             )
 
 

@@ -43,7 +43,9 @@ def agreement(
         print(json.dumps(measured.as_json()))
         return
     if not measured.overall.cells:
-        print("No class of any image was answered by two people yet, so there is nothing to compare.")
+        print(
+            "No question was answered by two people who did not see each other's answer: there is nothing to compare."
+        )
         print("Let two people answer some images, blind to each other: annotator assign overlap PROJECT --share 10")
         return
     titles = ("class", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %")
@@ -75,8 +77,8 @@ def agreement(
         ]
         print_table(("week of", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %"), rows)
     print(
-        "\nEach person's first answer counts. alpha is Krippendorff's, kappa Cohen's: 1 is full agreement, 0 what"
-        "\nchance would give, - not measured. Who could see the other's answer may have followed it."
+        "\nEach person's first answer counts, if they saw nobody else's. alpha is Krippendorff's, kappa Cohen's: 1 is"
+        "\nfull agreement, 0 what chance would give, - not measured."
     )
 
 

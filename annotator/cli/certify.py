@@ -22,7 +22,7 @@ def certificate(
     """Show how complete and how correct the labels are, with 95 % intervals, and how to improve confidence."""
     from annotator.quality.certificate import certificate as certify
     from annotator.quality.certificate_records import in_words
-    from annotator.quality.evidence import count_in_words, duration, share_in_words
+    from annotator.quality.evidence import IF_RIGHT, count_in_words, duration, share_in_words
     from annotator.store.database.database import Database
 
     certified = certify(Database(project), target)
@@ -37,7 +37,7 @@ def certificate(
         return
     # A column without any figure would say nothing.
     allowing = ["allowing for mistakes"] if certified.compared else []
-    titles = ("", "labeled", "recall", *allowing, "precision", "missing", "audited", "time to find 95 %")
+    titles = ("", "labeled", f"recall {IF_RIGHT}", *allowing, "precision", "missing", "audited", "time to find 95 %")
     rows = [
         (
             row.name,
@@ -55,6 +55,8 @@ def certificate(
     print(f"\n{certified.sentence(target)}")
     if certified.compared:
         print(f"  {in_words(certified)}")
+    if not certified.overall.unknown and not certified.overall.audited:
+        print(f"  {certified.overall.says}")
     for sentence in certified.lacks:
         print(f"  {sentence}")
 

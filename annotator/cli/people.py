@@ -49,7 +49,10 @@ def people(
     print_table(("person", "answers", "seconds a click", "same answer", "changed by others"), rows)
     _by_week(measured)
     if not any(of.compared for person in measured for of in person.classes):
-        print("\nNo class of any image was answered by two people yet, so nothing says how often anybody errs.")
+        print(
+            "\nNo question was answered by two people who did not see each other's answer: nothing says how often "
+            "anybody errs."
+        )
     _by_class(measured)
 
 
@@ -85,7 +88,7 @@ def _by_class(measured: "list[Person]") -> None:
         rows,
     )
     print(
-        "\nEstimates from first answers to what others answered, too, with 95 % intervals. Seconds are medians. A"
+        "\nEstimates from first answers to what others answered blind, with 95 % intervals. Seconds are medians. A"
         "\ndifference is not an error: of two who differ either may be right. Sensitivity: of what is there, how much"
         "\nthe person finds; specificity: of what is not there, how much the person rejects. They assume that people"
         "\nerr independently and are careful on the whole: for careless people, and for what everybody overlooks,"
@@ -96,11 +99,10 @@ def _by_class(measured: "list[Person]") -> None:
 def _figures(of: "Figures") -> tuple[str, str, str]:
     """Seconds, the share of the same answers, and what others changed."""
     seconds = "too few answers" if math.isnan(of.seconds.low) else _number(of.seconds)
-    changed = f"{of.changed:,} of {of.shared:,}"
     return (
         seconds if of.timed else "-",
         f"{_percent(of.same)} of {of.compared:,}" if of.compared else "-",
-        f"{changed}, {_percent(of.changed_share)}" if of.shared else "-",
+        f"{of.changes_in_words}, {_percent(of.changed_share)}" if of.shared else of.changes_in_words,
     )
 
 

@@ -181,10 +181,8 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
 
     worker, run = status["worker"], status["run"]
     print(f"{status['project']}")
-    print(
-        f"  images     {status['images']:,} ({status['images_without_decision']:,} without a decision, "
-        f"{status['images_complete']:,} complete)"
-    )
+    print(f"  progress   {status['progress']['sentence']}")
+    print(f"  images     {status['images']:,} ({status['images_without_decision']:,} without a decision)")
     print(f"  classes    {status['classes']:,}")
     print(f"  decisions  {listed(status['decisions'])}")
     print(f"  answers    {listed(status['labels'])}")

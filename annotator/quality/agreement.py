@@ -1,7 +1,8 @@
 """Agreement: how often people who answered the same cells gave the same answers, by class and by pair of people.
 
-What counts is each person's first answer to a cell (store/labels/disagreement.py). Nothing says that the second
-person had not seen the first one's answer: only cells that were answered blindly measure agreement without a doubt.
+What counts is each person's first answer to a cell, given where no answer of another stood, or blind
+(store/labels/disagreement.py). Who sees an answer and leaves it stores nothing, who changes it does: to count the
+changes alone would make people seem to differ.
 """
 
 import math
@@ -30,7 +31,7 @@ class ClassAgreement:
     """One class, or all together.
 
     Attributes:
-        cells: That two people or more answered.
+        cells: That two people or more answered, none seeing another's answer.
         differ: Of them, on which not all said the same.
         raw: How often two people say the same of a cell.
         alpha: Krippendorff's, which is 0 for agreement by chance; nan for all classes together.

@@ -13,12 +13,13 @@ import numpy as np
 from annotator.indexing import positions
 from annotator.quality import audit, guarantee
 from annotator.quality.audit import Sample
-from annotator.quality.certificate_records import CHANGED, TARGET, TILES, Certificate, Relabels, Row
+from annotator.quality.certificate_records import TARGET, Certificate, Relabels, Row
 from annotator.quality.double_reading import double_read
 from annotator.quality.evidence import Interval, allowing_reason, missing_reason, precision_reason, recall_reason
 from annotator.quality.shortfall import lacks
 from annotator.records import ABSENT, PRESENT, Class
 from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.progress import CHANGED, TILES
 from annotator.snapshot.time_model import time_model_of
 from annotator.store.classes import classes
 from annotator.store.database import versions

@@ -3,13 +3,13 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from annotator.quality.evidence import Interval, ends
+from annotator.quality.evidence import IF_RIGHT, Interval, ends
 from annotator.shares import counted
+from annotator.snapshot.progress import CHANGED, TILES
 from annotator.snapshot.time_model import DEFAULTS
 from annotator.store.labels.audits import Audit
 
 TARGET = 0.98
-TILES, CHANGED = 24, 2  # of the grid whose time the stated times are multiples of
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,21 @@ class Row:
     missing: Interval
     seconds: float | None
 
+    @property
+    def says(self) -> str:
+        """What recall and the missing labels assume, as a sentence."""
+        if not self.unknown and not self.audited:
+            return f"{IF_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
+        return f"{IF_RIGHT.capitalize()}."
+
     def as_json(self) -> dict[str, Any]:
-        """Everything as plain values; what was not measured is None, with the reason."""
-        return asdict(self) | {
-            name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)
-        }
+        """Everything as plain values; what was not measured is None, with the reason; `assuming` says under which
+        condition a figure holds."""
+        figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
+        for name in ("recall", "missing"):
+            if "reason" not in figures[name]:
+                figures[name]["assuming"] = IF_RIGHT
+        return asdict(self) | figures
 
 
 @dataclass(frozen=True)
@@ -107,9 +117,11 @@ class Certificate:
         reached = f"{100 * target:g} % recall reached with 95 % confidence for {share}"
         if unmeasured:
             reached += f" (recall {'' if unmeasured == size else f'of {unmeasured} '}not measured)"
+        if unmeasured < size:
+            reached += f" {IF_RIGHT}"
         if self.compared:
             allowing = len(self.reached(target, allowing=True))
-            reached += f" if people's answers are right, for {allowing} allowing for their mistakes"
+            reached += f", for {allowing} allowing for their mistakes"
         precision = self.overall.precision
         return f"{reached}. Precision: {precision.reason or ends(precision)}"
 

@@ -15,6 +15,9 @@ NOT_MEASURED = "not measured"
 TAKEN_AS_RIGHT = f"{NOT_MEASURED} (people's labels assumed to be right)"
 NOT_COMPARED = f"{NOT_MEASURED} (nobody else has answered the same images)"
 NO_LABEL = f"{NOT_MEASURED} (no labels yet)"
+IF_RIGHT = (
+    "if people's answers are right"  # what recall and the number of missing labels assume; always shown with them
+)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """How probable it is that a class is there, by what several people first said of it.
 
 The probability is that of models/statistics/error_rates.py, from everybody's first answers to all cells that several
-people answered. A worker keeps them from one training to the next, and reads again only images that somebody decided
-about since: an image takes a third of a millisecond, and there can be thousands.
+people answered without seeing each other's. A worker keeps them from one training to the next, and reads again only
+images that somebody decided about since: an image takes a third of a millisecond, and there can be thousands.
 """
 
 from collections import Counter

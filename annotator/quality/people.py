@@ -1,9 +1,10 @@
 """People: how each answers, as far as the answers of others to the same questions say.
 
-What counts is each person's first answer to a cell (store/labels/disagreement.py). Shares have Wilson's interval, as
-if the answers of others were given; pairs with several people at one cell hang together, and make it a little too
-short. Sensitivity and specificity are estimates of models/statistics/error_rates.py; with fewer than ENOUGH cells
-behind them they are not given. Times are those of a person's newest answers (answer_times.LOOKED_AT).
+What counts is each person's first answer to a cell, given seeing nobody else's (store/labels/disagreement.py).
+Shares have Wilson's interval, as if the answers of others were given; pairs with several people at one cell hang
+together, and make it a little too short. Sensitivity and specificity are estimates of models/statistics/error_rates.py;
+with fewer than ENOUGH cells behind them they are not given. Times are those of a person's newest answers
+(answer_times.LOOKED_AT).
 """
 
 from collections import Counter, defaultdict
@@ -34,10 +35,11 @@ class Figures:
     Attributes:
         compared: Pairs of a first answer of theirs and one of somebody else to the same cell.
         same: The share of these that are the same.
-        shared: Cells that somebody else answered, too.
-        changed: Those of them that somebody has answered the opposite way later, knowing what was said, and whose label
-            that is now.
-        changed_share: The share of these.
+        shared: Cells that somebody else answered, too, without seeing their answer.
+        changed: Cells that somebody has answered the opposite way later, knowing what was said, and whose label that is
+            now.
+        changed_shared: Those of `changed` that are `shared`, and their share: who sees an answer and leaves it stores
+            nothing, so of other cells there is no share.
         timed: How many times `seconds` is the median of; its ends are nan with fewer than six.
         seconds: A click; in a class: a cell of a grid of this class.
     """
@@ -46,9 +48,18 @@ class Figures:
     same: Estimate
     shared: int
     changed: int
+    changed_shared: int
     changed_share: Estimate
     timed: int
     seconds: Estimate
+
+    @property
+    def changes_in_words(self) -> str:
+        """How many answers others changed: of those that others answered, too, and how many more."""
+        if not self.shared:
+            return f"{self.changed:,}" if self.changed else "-"
+        more = self.changed - self.changed_shared
+        return f"{self.changed_shared:,} of {self.shared:,}" + (f", and {more:,} more" if more else "")
 
 
 @dataclass(frozen=True)
@@ -101,6 +112,7 @@ class Sums:
     compared: int = 0
     shared: int = 0
     changed: int = 0
+    changed_shared: int = 0
     seconds: list[float] = field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
@@ -110,7 +122,8 @@ class Sums:
             "same": intervals.share(self.same, self.compared),
             "shared": self.shared,
             "changed": self.changed,
-            "changed_share": intervals.share(self.changed, self.shared),
+            "changed_shared": self.changed_shared,
+            "changed_share": intervals.share(self.changed_shared, self.shared),
             "timed": len(self.seconds),
             "seconds": intervals.median(self.seconds),
         }
@@ -141,12 +154,13 @@ class Tally:
         said = Counter(answer.state for answer in answers.values())
         for name, answer in answers.items():
             is_changeable = holder not in (name, "import")
-            if len(answers) == 1 and not is_changeable:
-                continue
             is_changed = is_changeable and at > answer.at and state == -answer.state
+            if len(answers) == 1 and not is_changed:
+                continue
             for sums in (self.weeks[name][monday(answer.at)], self.classes[name][class_id]):
-                sums.shared += 1
+                sums.shared += len(answers) > 1
                 sums.changed += is_changed
+                sums.changed_shared += is_changed and len(answers) > 1
                 sums.compared += len(answers) - 1
                 sums.same += said[answer.state] - 1
         if pattern := pattern_of(self.number, self.column, class_id, answers):
@@ -191,6 +205,7 @@ def people(db: Database, note: Callable[[int, int], None] = lambda done, of: Non
                 total.compared + week.compared,
                 total.shared + week.shared,
                 total.changed + week.changed,
+                total.changed_shared + week.changed_shared,
                 total.seconds,
             )
             total.seconds += week.seconds
@@ -227,7 +242,7 @@ def as_rows(measured: list[Person]) -> Iterator[list[object]]:
     figure is not measured."""
     shares = ("same", "changed_share", "sensitivity", "specificity")
     of_shares = [f"{name}{end}" for name in shares for end in ("", "_low", "_high")]
-    counts = ("compared", "shared", "changed", "present", "absent", "timed")
+    counts = ("compared", "shared", "changed", "changed_shared", "present", "absent", "timed")
     yield ["person", "by", "of", "answers", *counts, "seconds_of", "seconds", "seconds_low", "seconds_high", *of_shares]
     for person in measured:
         yield _row(person.name, "all", "", person, counts, shares)

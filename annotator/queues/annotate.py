@@ -10,6 +10,7 @@ from annotator.records import Image, Label, Run, Suggestion, Wanted, WantedActio
 from annotator.settings import REVIEW_THRESHOLD
 from annotator.shares import counted
 from annotator.snapshot.predictions import read_predictions
+from annotator.snapshot.progress import Progress, progress_of
 from annotator.snapshot.suggestions import (
     first_run_in_words,
     guessed_in_words,
@@ -62,13 +63,11 @@ class Work:
     """The answer to a page's request: images, grids or actions, and what the page shows around them.
 
     Attributes:
-        left: Images without a label, leased or not.
+        progress: How far the project is.
         empty: Why there is nothing (more) to do, "" while there is.
         worker: What the worker does, in one line.
         run: The current run's id, None before the first.
         fresh: The run and version that this was read from; what a page holds of another one is out of date.
-        of: All images.
-        incomplete: Images with an answer and an open class.
         onward: Pages to go to from an empty one, by name, the best first.
         lost: Of the page's own items, those that another page has leased by now; in the page's order.
         sequence: The order by name or time that they come in, "" for any other.
@@ -77,13 +76,11 @@ class Work:
     """
 
     items: list[Any]
-    left: int
+    progress: Progress
     empty: str
     worker: str
     run: int | None
     fresh: str
-    of: int
-    incomplete: int = 0
     onward: tuple[str, ...] = ()
     lost: Sequence[Any] = ()
     sequence: str = ""
@@ -147,13 +144,11 @@ def with_surroundings(
     """
     return Work(
         work_items,
-        counts["without_decision"],
+        progress_of(db, wanted.annotator, counts),
         empty,
         worker_line(db, run),
         run.id if run else None,
         f"{run.id}.{run.version}" if run else "",
-        counts["all"],
-        counts["incomplete"],
         _onward(counts, onward) if empty else (),
         leases.lost(db, wanted.holder, wanted.have) if wanted.have else (),
         class_version=versions.class_version(db),

@@ -1,9 +1,11 @@
 """The state of a project in one dict: what `annotator status --json` prints and the Progress page shows."""
 
+from dataclasses import asdict
 from typing import Any
 
 from annotator.settings import LEFT_OUT
 from annotator.shares import counted, seconds_in_words
+from annotator.snapshot.progress import progress_of
 from annotator.snapshot.suggestions import guessed_in_words
 from annotator.store.classes import classes
 from annotator.store.database import heartbeat
@@ -25,10 +27,12 @@ def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
         with_files: Name the skipped files and the missing images, which may be many; otherwise they are only counted.
     """
     counts = overview.image_counts(db)
+    progress = progress_of(db, counts=counts)
     worker = heartbeat.worker_state(db)
     backbone = configuration.backbone(db)
     return {
         "project": str(db.paths.project),
+        "progress": asdict(progress) | {"sentence": progress.sentence()},
         "images": counts["all"],
         "classes": len(classes.all_classes(db)),
         "decisions": overview.decisions_by_source(db),

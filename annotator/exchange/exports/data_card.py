@@ -19,7 +19,7 @@ from annotator import __version__
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate
-from annotator.quality.evidence import Interval, count_in_words, share_in_words
+from annotator.quality.evidence import IF_RIGHT, Interval, count_in_words, share_in_words
 from annotator.records import Run
 from annotator.shares import counted
 from annotator.store.classes import classes
@@ -40,19 +40,20 @@ ASSUMED = (
     "Recall that allows for mistakes, where it is given, rests on images that several people answered without knowing "
     "of each other. It does not see what everybody overlooks.",
     "Pairs on which two people disagree count as right or wrong, whichever makes the interval wider.",
-    "People who answered an audit saw neither predictions nor earlier answers.",
 )
+BLIND = "People who answered an audit saw neither predictions nor earlier answers."
 LIMITS = (
     "The certificate covers answers of people and auto-accepted ones. Pairs that the export fills in (as assumed, "
     "or by the model at a threshold) are not part of it.",
     "It covers these images only, not images outside the project or images that could not be read.",
-    "Each interval has a confidence of 95 %; that all of them hold at once is less likely.",
 )
+CONFIDENCE = "Each interval has a confidence of 95 %; that all of them hold at once is less likely."
 DRAWN = (
-    "For each class, the unanswered pairs were divided into strata by the model's probability, and from each stratum a "
-    "simple random sample was drawn without replacement; auto-accepted cells are strata of their own. Labels that were "
-    "given afterwards are credited to the stratum of their pair."
+    "For each class, the unanswered pairs were divided into strata{by}, and from each stratum a simple random sample "
+    "was drawn without replacement{accepted}. Labels that were given afterwards are credited to the stratum of their "
+    "pair."
 )
+NOT_DRAWN = "No answer of an audit counts here: no random sample says how complete and how correct the labels are."
 
 
 @dataclass(frozen=True)
@@ -157,10 +158,31 @@ def card(
             "last_decision": certified.last_decision_id,
         },
         "audits": [asdict(audit) for audit in certified.audits],
-        "how_audits_are_drawn": DRAWN,
-        "assumed": list(ASSUMED),
-        "limits": list(LIMITS),
+        "how_audits_are_drawn": drawn_in_words(certified),
+        "assumed": [*ASSUMED, *([BLIND] if certified.audits else [])],
+        "limits": [*LIMITS, *([CONFIDENCE] if _has_intervals(certified) else [])],
     }
+
+
+def drawn_in_words(certified: Certificate) -> str:
+    """Return what was drawn at random for the certificate, and nothing that was not."""
+    if not certified.audits:
+        waiting = certified.overall.waiting
+        return (
+            f"{NOT_DRAWN} {counted(waiting, 'drawn pair waits', 'drawn pairs wait')} for answers."
+            if waiting
+            else NOT_DRAWN
+        )
+    with_run = sum(audit.run_id is not None for audit in certified.audits)
+    where = "" if with_run == len(certified.audits) else " where there was a model"
+    return DRAWN.format(
+        by=f" by the model's probability{where}" if with_run else "",
+        accepted="; auto-accepted pairs are strata of their own" if certified.overall.accepted else "",
+    )
+
+
+def _has_intervals(certified: Certificate) -> bool:
+    return bool(certified.audits or certified.compared)
 
 
 def _by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
@@ -230,7 +252,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
         *_together(card["co_occurrence"], text),
         "## How complete and how correct they are",
         "",
-        f"{certified['stopping_rule']}. Estimates with 95 % intervals:",
+        f"{certified['stopping_rule']}. {_figures(card)}:",
         "",
         *_by_class(card, text),
         "",
@@ -255,6 +277,15 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
         *(f"* {sentence}" for sentence in card["limits"]),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _figures(card: dict[str, Any]) -> str:
+    """What the figures below it are."""
+    if card["audits"] or card["certificate"]["compared"]:
+        return "Estimates with 95 % intervals"
+    if card["certificate"]["overall"]["unknown"]:
+        return "What is known without an audit"
+    return "Every pair has an answer and no audit has checked them. Figures if people's answers are right"
 
 
 def _terms(card: dict[str, Any], text: Text) -> list[str]:
@@ -376,7 +407,8 @@ def _certified(row: Row) -> dict[str, Any]:
 def _by_class(card: dict[str, Any], text: Text) -> list[str]:
     """The table of the certificate; a column without any figure would say nothing."""
     kinds = ["recall", *(["recall_allowing"] if card["certificate"]["compared"] else []), "precision"]
-    titles = (kind.replace("recall_allowing", "allowing for mistakes") for kind in kinds)
+    names = {"recall": f"recall {IF_RIGHT}", "recall_allowing": "allowing for mistakes"}
+    titles = (names.get(kind, kind) for kind in kinds)
     return [
         f"| class | labeled | auto-accepted | {' | '.join(titles)} | missing | audited |",
         f"|---|---:|---:|{'---|' * len(kinds)}---|---:|",

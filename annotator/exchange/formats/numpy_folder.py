@@ -17,7 +17,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.shared.label_arrays import classes_beside, items, load, texts
-from annotator.exchange.formats.torch_dataset import SNIPPET
+from annotator.exchange.formats.torch_dataset import dataset_module
 from annotator.exchange.formats.view import CODES, Block, Output, View
 
 IMAGES = "images"
@@ -25,7 +25,13 @@ IMAGES = "images"
 
 def write_numpy(view: View, out: Output) -> None:
     """The arrays; images too, where that was chosen."""
+    _write_arrays(view, out)
+
+
+def _write_arrays(view: View, out: Output) -> set[str]:
+    """Returns the splits that have images, "" for images in none."""
     images, splits = Names(), Names()
+    used: set[str] = set()
     with ExitStack() as stack:
         labels = GrowingArray(stack.enter_context(out.binary("labels.npy")), np.int8, len(view.classes))
         for block in view.blocks():
@@ -34,18 +40,20 @@ def write_numpy(view: View, out: Output) -> None:
             if kept:
                 images.add(kept.values())
                 splits.add(block.splits[row] for row in kept)
+                used.update(block.splits[row] for row in kept)
         labels.finish()
     images.save(out.path("images.npy"))
     if view.splits:
         splits.save(out.path("splits.npy"))
     write_classes(view, out)
+    return used
 
 
 def write_torch(view: View, out: Output) -> None:
     """The same, and dataset.py."""
-    write_numpy(view, out)
+    used = _write_arrays(view, out)
     with out.text("dataset.py") as file:
-        file.write(SNIPPET)
+        file.write(dataset_module(used, view.written != "none"))
 
 
 def place_images(block: Block, view: View, out: Output) -> dict[int, str]:

@@ -1,16 +1,43 @@
-"""The Dataset that a torch export contains, as text: this room never loads torch."""
+"""The Dataset that a torch export contains, as text: this room never loads torch.
+
+Its docstring is an example that runs as it stands: with the split and the folder of images that this export has.
+"""
+
+import re
+from collections.abc import Iterable
+
+PLAIN = re.compile(r"[\w .-]+")  # names that are the same text in a Python string
+FIRST = "train"  # the split of the example, where there is one
+
+
+def dataset_module(splits: Iterable[str], with_images: bool) -> str:
+    """Return the text of dataset.py.
+
+    Args:
+        splits: Names of the splits that have images, "" for images in none.
+        with_images: Whether the export has the images; else the example says where to name their folder.
+    """
+    named = [name for name in splits if PLAIN.fullmatch(name)]
+    split = FIRST if FIRST in named else min(named, default="")
+    arguments = [f'split="{split}"'] if split else []
+    arguments += [] if with_images else ['images="path/to/the/images"']
+    return SNIPPET.replace("@ARGUMENTS@", ", ".join([*arguments, "transform=transform"]))
+
 
 SNIPPET = '''\
 """A torch Dataset of this folder: python dataset.py prints what it holds.
 
+    import torch
+    from torch.nn.functional import binary_cross_entropy_with_logits
     from torchvision.transforms import v2
     from dataset import MultiLabelImages
 
     transform = v2.Compose([v2.Resize((224, 224)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
-    train = MultiLabelImages(split="train", transform=transform)
-    for images, labels, known in torch.utils.data.DataLoader(train, batch_size=32, shuffle=True):
+    data = MultiLabelImages(@ARGUMENTS@)
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(len(data.classes)))  # or a network of yours
+    for images, labels, known in torch.utils.data.DataLoader(data, batch_size=32, shuffle=True):
         loss = binary_cross_entropy_with_logits(model(images), labels, reduction="none")
-        loss = (loss * known).sum() / known.sum()
+        loss = (loss * known).sum() / known.sum().clamp(min=1)
 
 A class that nobody has answered about an image is unknown, not absent: `known` is 0 there, and the loss leaves it out.
 """

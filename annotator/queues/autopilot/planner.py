@@ -4,7 +4,7 @@ It begins with single clicks on images that represent many others, at least as m
 takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few of the
 positives it expects, exploration comes first: more such clicks, then a few random images without a known positive,
 answered in every class. From then on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep
-the estimates unbiased (calibration, certificate) and find what the model does not expect.
+probabilities calibrated, those of audits make the certificate, and both find what the model does not expect.
 """
 
 from collections.abc import Iterator

@@ -31,7 +31,7 @@ def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
     if candidate.reason == "leftover":
         return f"One of the last incomplete images: {task}, {time}"
     if candidate.reason == "random":
-        return f"One image, a random sample for unbiased estimates: {task}, {time}"
+        return f"One image drawn at random, not chosen by the model: {task}, {time}"
     return f"One image with about {_few(candidate.positives)} missing: {task}, {time}"
 
 
@@ -65,6 +65,8 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
         missing = suggestions.labels_until_first_run(db, counts)
         if missing:
             return f"Nothing left to show here. The model starts after {counted(missing, 'more labeled image')}."
+    if counts["complete"] < counts["all"]:
+        return "Nothing left to ask here. The Progress page says what is unanswered."
     return "Every class of every image has an answer. The Certificate page says how sure that is."
 
 

@@ -28,6 +28,11 @@ def all_classes(db: Database) -> list[Class]:
     return _classes(db, archived=0)
 
 
+def count_classes(db: Database) -> int:
+    """How many classes are not archived, for readers that ask at every request."""
+    return db.value("SELECT count(*) FROM class WHERE archived = 0")
+
+
 def archived(db: Database) -> list[Class]:
     """The archived classes, in the order in which they were added."""
     return _classes(db, archived=1)

@@ -127,14 +127,14 @@ class Answer(NamedTuple):
     is_vote: bool
 
 
-def answers_of_people(sql: sqlite_utils.Database, image_id: int) -> Iterator[Answer]:
+def answers_of_people(sql: sqlite_utils.Database, image_id: int, *, imports: bool = False) -> Iterator[Answer]:
     """Answers that hold, of an image that several people decided about, oldest first; a "done" answers several classes.
-    Imported labels are nobody's answers."""
+    Imported labels are nobody's answers, and left out without `imports`."""
     history = _history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
         return
     for row, class_id, state in _Replay(sql, history).answers():
-        if row["source"] != "import":
+        if imports or row["source"] != "import":
             yield Answer(row["id"], class_id, state, row["annotator"], row["source"], _is_vote(row))
 
 

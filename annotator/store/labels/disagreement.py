@@ -1,19 +1,19 @@
 """Cells that several people answered: those on which they contradict each other, as history.py keeps them, and what
-each of them said first."""
+each of them said first without seeing another's answer."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from annotator.records import UNSURE, Voice
+from annotator.records import SOURCES, UNSURE, Voice
 from annotator.store.database.database import Database
 from annotator.store.labels.derivation import answers_of_people, disagreements
 from annotator.store.labels.sources import in_sql
 
 
 class FirstAnswer(NamedTuple):
-    """What a person first said of a cell, present or absent, and when (unix seconds)."""
+    """What a person first said of a cell, present or absent, seeing no answer to it, and when (unix seconds)."""
 
     state: int
     at: float
@@ -81,25 +81,41 @@ def images_of_several(db: Database, since: int = 0) -> list[int]:
 
 
 def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, FirstAnswer]]]:
-    """What each person first said of each cell of these images: for each image class id -> person -> their answer.
+    """What each person first said of each cell of these images, without seeing an answer to it: for each image class
+    id -> person -> their answer.
 
-    Later answers of the same person may know those of others. Unsure says nothing; an answer that was taken back never
-    was, and after a cell was cleared everybody's next answer is their first. Settlements are left out: whoever settles
-    sees what the others said.
+    Where an answer stands and is shown, only the people who change it answer anew: who leaves it says nothing that is
+    stored. Neither counts, or every comparison of such answers would be a difference. So an answer counts where none
+    stood, and in blind work (Source.blind). Later answers of the same person may know those of others. Unsure says
+    nothing; an answer that was taken back never was, and after a cell was cleared everybody's next answer is their
+    first. Settlements are left out: whoever settles sees what the others said.
     """
     for image_id in image_ids:
-        said: dict[int, dict[str, FirstAnswer]] = {}
+        # None: this person's first answer was given seeing another one.
+        said: dict[int, dict[str, FirstAnswer | None]] = {}
+        imported: set[int] = set()
         with db.reading() as sql:
-            statement = "SELECT id, decided_at FROM decision WHERE image_id = ? AND source != 'settlement'"
-            when = dict(sql.execute(statement, [image_id]).fetchall())
-            for id_, class_id, state, person, _, is_vote in answers_of_people(sql, image_id):
+            when = dict(sql.execute("SELECT id, decided_at FROM decision WHERE image_id = ?", [image_id]).fetchall())
+            for id_, class_id, state, person, source, is_vote in answers_of_people(sql, image_id, imports=True):
                 if state is None and is_vote:
                     said.get(class_id, {}).pop(person, None)
                 elif state is None:
                     said.pop(class_id, None)
-                elif state != UNSURE and id_ in when:
-                    said.setdefault(class_id, {}).setdefault(person, FirstAnswer(state, when[id_]))
-        yield said
+                    imported.discard(class_id)
+                elif source == "import":
+                    imported.add(class_id)
+                else:
+                    answers = said.setdefault(class_id, {})
+                    stands = class_id in imported or any(other != person for other in answers)
+                    is_blind = source in SOURCES and SOURCES[source].blind
+                    if source == "settlement" or (stands and not is_blind):
+                        answers.setdefault(person, None)
+                    elif state != UNSURE:
+                        answers.setdefault(person, FirstAnswer(state, when[id_]))
+        yield {
+            class_id: {person: answer for person, answer in answers.items() if answer is not None}
+            for class_id, answers in said.items()
+        }
 
 
 def answers_that_hold(db: Database, image_id: int) -> dict[int, tuple[int, str, float]]:

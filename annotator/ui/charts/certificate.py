@@ -3,13 +3,14 @@
 import altair as alt
 import pandas as pd
 
+from annotator.quality.evidence import IF_RIGHT
 from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
 
 AROUND = 56  # pixels that the axis above takes
 ROW = 14  # ... and one kind of one class
 CLASSES_SHOWN = 200
-KINDS = ("recall", "allowing for mistakes", "precision")
+KINDS = (f"recall {IF_RIGHT}", "allowing for mistakes", "precision")
 SHAPES = ("circle", "square", "diamond")
 
 

@@ -20,8 +20,7 @@ from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
-from annotator.shares import counted
-from annotator.store.labels import counts as overview
+from annotator.snapshot.progress import progress_of
 from annotator.store.people import members
 from annotator.ui.access.access_keys import Keys, fresh_link, listing_name
 from annotator.ui.access.error_pages import too_many
@@ -152,13 +151,12 @@ class StartPage:
             return f'<li><b>{name}</b><p class="about">Not running just now; it is being started again.</p>{why}</li>'
         address = f"{self._how.address}/{name}/" if self._how.is_team else f"open/{name}"
         try:
-            counts = overview.image_counts(place.db)
+            progress = progress_of(place.db)
         except AnnotatorError as error:
             return f'<li><b>{name}</b><p class="about">{html.escape(str(error))}</p></li>'
-        done, of = counts["complete"], counts["all"]
-        about = f"{done:,} of {counted(of, 'image')} complete"
+        about = html.escape(progress.sentence())
         role = f" · {html.escape(listed.role)}" if listed.role else ""
         return (
             f'<li><a href="{html.escape(address)}">{name}</a><div class="about">{about}{role}</div>'
-            f'<progress max="{max(of, 1)}" value="{done}" aria-label="{name}: {about}"></progress></li>'
+            f'<progress max="1" value="{progress.share}" aria-label="{name}: {about}"></progress></li>'
         )

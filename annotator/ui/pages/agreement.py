@@ -35,8 +35,9 @@ def _agreement(db: Database) -> None:
         measured: Agreement = db.caches.get("agreement", stamp, lambda: agreement(db), 4)
     if not measured.overall.cells:
         st.info(
-            "No question was answered by two people yet, so there is nothing to compare. Let several people answer "
-            "some images, blind to each other: an owner chooses how many on the Assignment page."
+            "No question was answered by two people who did not see each other's answer, so there is nothing to "
+            "compare. Let several people answer some images, blind to each other: an owner chooses how many on the "
+            "Assignment page."
         )
         if frame.may(Right.OWN):
             frame.link("assignment", "Go to Assignment", ":material/assignment_ind:")
@@ -48,9 +49,9 @@ def _agreement(db: Database) -> None:
         st.metric("They differ on", f"{overall.differ:,}", width="content")
         st.metric("Still to settle", f"{annotator_disagreement.count(db):,}", width="content")
     st.caption(
-        "Each person's first answer counts. Alpha is Krippendorff's: 1 is full agreement, 0 what chance would give. "
-        "The bars are 95 % intervals: with few answers they are long. Who could see the other's answer may have "
-        "followed it: only questions that were answered blindly measure agreement without a doubt."
+        "Each person's first answer counts, if they saw nobody else's: a changed answer of another is none, nor is one "
+        "left as it was. Alpha is Krippendorff's: 1 is full agreement, 0 what chance would give. The bars are 95 % "
+        "intervals: with few answers they are long."
     )
     if annotator_disagreement.count(db) and frame.may(Right.REVIEW):
         frame.link("review", "Settle what people disagree on", ":material/balance:", settle="1")

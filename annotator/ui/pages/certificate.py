@@ -13,6 +13,7 @@ from annotator.quality import audit
 from annotator.quality.certificate import TARGET, Certificate, Row, certificate, stamp
 from annotator.quality.certificate_records import in_words
 from annotator.quality.evidence import (
+    IF_RIGHT,
     NOT_COMPARED,
     Interval,
     count_ends,
@@ -24,6 +25,7 @@ from annotator.quality.evidence import (
 from annotator.quality.shortfall import lacks
 from annotator.roles import Right
 from annotator.shares import counted, percent
+from annotator.snapshot.progress import progress_of
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import counts as overview
@@ -96,8 +98,7 @@ def _overall(row: Row) -> None:
             columns[0],
             "Recall",
             row.recall,
-            "Of all image-class pairs where the image shows the class, the share labeled present, if people's answers "
-            "are right.",
+            "Of all image-class pairs where the image shows the class, the share labeled present.",
         ),
         (
             columns[1],
@@ -107,20 +108,25 @@ def _overall(row: Row) -> None:
         ),
     ):
         with column, st.container(border=True, height="stretch"):
-            if _metric(f"{label}, with 95 % confidence", interval, ends, help_):
+            is_recall = interval is row.recall
+            # Where every pair is answered, nothing was sampled: there is no interval to be confident of.
+            confidence = "" if is_recall and not row.unknown else ", with 95 % confidence"
+            if _metric(f"{label}{confidence}", interval, ends, help_):
                 st.html(_bar(interval))
                 estimate = "nothing to find" if interval.estimate is None else percent(interval.estimate, digits=1)
                 st.caption(f"Best estimate: {estimate}")
-                if interval is row.recall and row.recall_allowing.reason != NOT_COMPARED:
+                if is_recall:
+                    st.caption(frame.escaped(row.says))
+                if is_recall and row.recall_allowing.reason != NOT_COMPARED:
                     st.caption(f"Allowing for people's mistakes: {share_in_words(row.recall_allowing)}.")
                     if not row.recall_allowing.reason:
                         st.html(_bar(row.recall_allowing))
     with columns[2], st.container(border=True, height="stretch"):
         if _metric("Still missing", row.missing, count_ends, "Labels that nobody has given yet."):
-            st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}.")
+            st.caption(f"Best estimate: {row.missing.estimate or 0:,.0f}. {IF_RIGHT.capitalize()}.")
             st.caption(f"Time to find 95 % of them in grids: {duration(row.seconds)}.")
-        labels, pairs = counted(row.people + row.accepted, "label"), counted(row.unknown, "image-class pair")
-        st.caption(f"{labels} so far; {pairs} unanswered.")
+        labels = counted(row.people + row.accepted, "label")
+        st.caption(frame.escaped(f"{labels} so far; {progress_of(context.db(), frame.known_name()).sentence()}."))
 
 
 def _metric(label: str, interval: Interval, in_words: Callable[[Interval], str], help_: str) -> bool:
@@ -159,11 +165,12 @@ def _audit(db: Database, certified: Certificate) -> None:
             st.markdown(f"**{counted(more, 'pair')} for a second person to check**, or a third.")
             frame.link("grid", "Answer as another person", ":material/group:", audit="1")
         audited = certified.overall.audited
-        so_far = f"{counted(audited, 'pair')} counted so far." if audited else "None counted yet."
-        st.caption(
-            "A random sample of image-class pairs, answered with predictions hidden. All figures on this page rest on "
-            f"these answers. {so_far}"
+        so_far = (
+            f"The intervals on this page rest on {counted(audited, 'pair')} answered so far."
+            if audited
+            else "None counted yet; answers outside of an audit do not count as one."
         )
+        st.caption(f"A random sample of image-class pairs, answered with predictions hidden. {so_far}")
         if not frame.may(Right.REVIEW):
             st.caption("Reviewers and owners start audits.")
             return
@@ -246,7 +253,7 @@ def _line(row: Row, compared: bool) -> dict[str, str]:
     return {
         "class": row.name,
         "labeled": f"{row.people + row.accepted:,}{accepted}",
-        "recall": share_in_words(row.recall),
+        f"recall {IF_RIGHT}": share_in_words(row.recall),
         **({"allowing for mistakes": share_in_words(row.recall_allowing)} if compared else {}),
         "precision": share_in_words(row.precision),
         "missing": count_in_words(row.missing),

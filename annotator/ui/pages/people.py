@@ -80,12 +80,13 @@ def _of(db: Database, person: Person) -> None:
         seconds = f"{person.seconds.value:.1f}" if person.timed else "-"
         st.metric("Seconds a click", seconds, width="content", help=_seconds(person))
         st.metric("Same answer as others", _percent(person.same), width="content", help=_between(person.same))
-        changed = f"{person.changed:,} of {person.shared:,}"
-        st.metric("Changed by others", changed, width="content", help=_between(person.changed_share))
+        between = _between(person.changed_share)
+        st.metric("Changed by others", person.changes_in_words, width="content", help=between)
     if not person.compared:
         st.info(
-            "Nobody else has answered the same questions, so there is nothing to compare. Let several people answer "
-            "some images, blind to each other: an owner chooses how many on the Assignment page."
+            "Nobody else has answered the same questions without seeing these answers, so there is nothing to compare. "
+            "Let several people answer some images, blind to each other: an owner chooses how many on the "
+            "Assignment page."
         )
         if frame.may(Right.OWN):
             frame.link("assignment", "Go to Assignment", ":material/assignment_ind:")
@@ -158,7 +159,7 @@ def _of_known(right: int, of: int) -> str:
 
 
 def _figures(of: Figures, seconds: str = "seconds a click") -> dict[str, str]:
-    changed = f"{of.changed:,} of {of.shared:,} ({_between(of.changed_share)})" if of.shared else "-"
+    changed = of.changes_in_words + (f" ({_between(of.changed_share)})" if of.shared else "")
     return {
         "same answer as others": _share(of.same, of.compared),
         "changed by others": changed,

@@ -13,8 +13,9 @@ import streamlit as st
 
 from annotator.records import Run
 from annotator.roles import Right
-from annotator.shares import counted, percent
+from annotator.shares import counted, percent, seconds_in_words
 from annotator.snapshot.predictions import rankings_of, read_predictions
+from annotator.snapshot.progress import progress_of
 from annotator.snapshot.status import embedding_in_words, status
 from annotator.snapshot.suggestions import first_run_in_words
 from annotator.snapshot.time_report import time_report
@@ -38,7 +39,10 @@ STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
 NOTES_SHOWN = 200  # flags, and comments
 PAIRS_LISTED = 1000
 HELP = {
-    "People disagree on": "Answers that two people gave differently. To settle them: Review, filter People disagree."
+    "Pairs answered": "Of all pairs of an image and a class, those that people have answered, unsure included.",
+    "Time left": "For all open pairs in grids of 24, at your pace.",
+    "Labeled images": "With at least one answer; most of their pairs may still be open.",
+    "People disagree on": "Answers that two people gave differently. To settle them: Review, filter People disagree.",
 }
 
 
@@ -69,12 +73,16 @@ def _live() -> None:
 
 
 def _numbers(db: Database, status_: dict[str, Any]) -> None:
-    done = status_["images"] - status_["images_without_decision"]
-    share = done / max(status_["images"], 1)
+    progress = progress_of(db, frame.known_name())
+    left = (
+        "-" if progress.seconds_left is None else seconds_in_words(progress.seconds_left) if progress.share < 1 else "0"
+    )
     with st.container(horizontal=True, gap="medium"):
         for label, value in {
-            "Labeled images": f"{done:,} of {status_['images']:,}",
-            "Complete images": f"{status_['images_complete']:,}",
+            "Pairs answered": f"{progress.pairs_answered:,} of {progress.pairs:,}",
+            "Complete images": f"{progress.images_complete:,} of {progress.images:,}",
+            "Time left": left,
+            "Labeled images": f"{progress.images_labeled:,} of {progress.images:,}",
             "Present": f"{status_['labels']['present']:,}",
             "Absent": f"{status_['labels']['absent']:,}",
             "Unsure": f"{status_['labels']['unsure']:,}",
@@ -90,7 +98,7 @@ def _numbers(db: Database, status_: dict[str, Any]) -> None:
                 frame.link("agreement", "How well do people agree?", ":material/groups:")
     if frame.may(Right.ANSWER) and len(overview.annotators(db)) > 1:
         frame.link("people", "How do you answer?", ":material/badge:")
-    st.progress(share, text=frame.escaped(f"{percent(done, status_['images'])} of the images are labeled"))
+    st.progress(progress.share, text=frame.escaped(f"{progress.percent()}: {progress.sentence()}"))
 
 
 def _worker(status_: dict[str, Any]) -> None:

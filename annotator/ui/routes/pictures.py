@@ -21,6 +21,7 @@ from annotator.settings import EARLY_POSITIVES
 from annotator.snapshot import suggestions
 from annotator.store.database import jobs
 from annotator.store.disk.open_files import open_file
+from annotator.store.heatmap_findings import finding
 from annotator.store.images import browser_copies as copies
 from annotator.store.people import blindness
 from annotator.store.runs import runs
@@ -34,7 +35,7 @@ HEATMAP_WAIT = 4.0  # seconds a request waits for the worker before the browser 
 HEATMAP_POLL = 0.04
 THUMBS_AT_ONCE = 2
 FINDS = 3  # a file that goes between finding and opening it is looked for again
-EARLY = "x-annotator-early"
+EARLY, BESIDE = "x-annotator-early", "x-annotator-beside"
 CHUNK = 4_000_000  # bytes of a picture that are read at a time
 
 
@@ -51,8 +52,9 @@ async def thumb(request: Request, annotator: str) -> Response:
 
 async def heatmap(request: Request, annotator: str) -> Response:
     """GET one heat map. Where there is none yet the worker is asked, and 202 says: ask again. A header says how many
-    images with the class its run had seen, where these are few. Of an image that this person is still to answer blind
-    there is none."""
+    images with the class its run had seen, where these are few; another one the class that the heat map may show
+    instead ("0": none), and of how many of how many of its class that is so. Of an image that this person is still to
+    answer blind there is none."""
     asked = converted(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, context.db()
     if blind := blind_as(request, annotator):
@@ -72,7 +74,9 @@ async def heatmap(request: Request, annotator: str) -> Response:
         await anyio.sleep(HEATMAP_POLL)
     seen = await run_sync(runs.positives_seen, db, run_id, class_id, EARLY_POSITIVES)
     early = {EARLY: str(seen)} if seen < EARLY_POSITIVES else {}
-    return FileResponse(str(path), media_type="image/png", headers=IMMUTABLE | early)
+    found = await run_sync(finding, db, run_id, class_id, image_id)
+    beside = {BESIDE: f"{found.beside or 0} {found.explained} {found.maps}"} if found.maps else {}
+    return FileResponse(str(path), media_type="image/png", headers=IMMUTABLE | early | beside)
 
 
 async def asset(request: Request, annotator: str) -> Response:

@@ -7,14 +7,14 @@ from typing import Any
 from annotator.queues.annotate import Work, WorkItem
 from annotator.queues.grid import Grid
 from annotator.records import Image
+from annotator.snapshot.progress import Progress
 
 
 def work(work_: Work, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
     """The work, each item as `as_json` gives it, with what every page shows around it."""
     return {
         "items": [as_json(item_) for item_ in work_.items],
-        "left": work_.left,
-        "incomplete": work_.incomplete,
+        "progress": progress(work_.progress),
         "empty": work_.empty,
         "onward": work_.onward,
         "lost": work_.lost,
@@ -23,9 +23,14 @@ def work(work_: Work, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any
         "worker": work_.worker,
         "run": work_.run,
         "fresh": work_.fresh,
-        "of": work_.of,
         "class_version": work_.class_version,
     }
+
+
+def progress(progress_: Progress) -> dict[str, Any]:
+    """How far the project is: what pages count on from, and the words for it."""
+    names = ("pairs_answered", "pairs", "images_complete", "images")
+    return {name: getattr(progress_, name) for name in names} | {"template": progress_.template()}
 
 
 def item(work_item: WorkItem) -> dict[str, Any]:

@@ -1,15 +1,23 @@
-"""Draws heat maps, the regions of an image that support a class, and stores them as small PNG files."""
+"""Draws heat maps, the regions of an image that support a class, and stores them as small PNG files.
+
+Beside each it keeps which other class on the image it may show instead (models/backbones/occlusion.py).
+"""
 
 import numpy as np
 from PIL import Image as Picture
 
 from annotator.errors import AnnotatorError
+from annotator.records import PRESENT
+from annotator.snapshot.predictions import read_predictions
 from annotator.store.database.arrays import replacing
 from annotator.store.database.database import Database
+from annotator.store.heatmap_findings import note
 from annotator.store.images import images
+from annotator.store.labels import decisions
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.runs import runs
 from models.backbones.cam import colour, heat_map
+from models.backbones.occlusion import beside, gains
 from models.linear.training import Head
 
 
@@ -36,10 +44,30 @@ class Explainer:
         except BadImage as error:
             raise AnnotatorError(f"The image cannot be read any more: {error}.") from error
         columns = [known.index(class_id) for class_id in class_ids]
-        heats = heat_map(self.backbone, head.weight, head.bias, self.backbone.preprocess(picture), columns)
-        for class_id, heat in zip(class_ids, heats, strict=True):
+        image = self.backbone.preprocess(picture)
+        heats = heat_map(self.backbone, head.weight, head.bias, image, columns)
+        others = [known.index(class_id) for class_id in self._shown(image_id) if class_id in known]
+        gained = np.zeros((len(columns), head.classes), np.float32)
+        if any(other != column for other in others for column in columns):
+            gained = gains(self.backbone, head.weight, head.bias, image, heats)
+        for class_id, column, heat, gain in zip(class_ids, columns, heats, gained, strict=True):
+            found = beside(gain, column, others)
+            note(self.db, run_id, class_id, image_id, None if found is None else known[found])
             with replacing(self.db.paths.heatmap(run_id, image_id, class_id), sync=False) as part:
                 Picture.fromarray(np.ascontiguousarray(colour(heat)), "RGBA").save(part, format="PNG")
+
+    def _shown(self, image_id: int) -> set[int]:
+        """The classes that the image shows, by what people said, or else by the model."""
+        labels = {label.class_id: label.state for label in decisions.labels(self.db, [image_id])}
+        shown = {class_id for class_id, state in labels.items() if state == PRESENT}
+        predictions = read_predictions(self.db)
+        if predictions is None:
+            return shown
+        (row,), (has_row,) = predictions.rows([image_id])
+        if not has_row:
+            return shown
+        likely = np.asarray(predictions.probabilities[[row]], np.float32)[0] >= predictions.run.threshold
+        return shown | {class_id for class_id in predictions.class_ids[likely].tolist() if class_id not in labels}
 
     def _run(self, run_id: int) -> tuple[Head, list[int]]:
         if self._head is None or self._head[0] != run_id:

@@ -244,11 +244,11 @@ export default class AnnotatePage extends Page {
   answer(item, decision, labels, goOn) {
     const before = item.labels;
     const all = this.session.classes.length;
-    const partly = (/** @type {any[]} */ some) => Number(some.length > 0 && some.length < all);
-    const labeled = Number(labels.length > 0) - Number(before.length > 0);
+    const isComplete = (/** @type {any[]} */ some) => Number(some.length >= all);
+    const [answered, complete] = [labels.length - before.length, isComplete(labels) - isComplete(before)];
     const become = (/** @type {any[]} */ next, /** @type {number} */ sign) => {
       item.labels = next;
-      this.hand.count(sign * labeled, sign * (partly(labels) - partly(before)));
+      this.hand.count(sign * answered, sign * complete);
     };
     this.perform({ source: "click", ...decision, image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {

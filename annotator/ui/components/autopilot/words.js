@@ -8,7 +8,7 @@ import { STAGE_KEYS } from "../shared/stage.js";
 const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
 const BEFORE = {
   again: "Answered before; predictions are hidden. ",
-  audit: "A random sample for unbiased estimates; predictions are hidden. ",
+  audit: "A random sample for the certificate; predictions are hidden. ",
 };
 const SINGLE = {
   image: "Marked classes are saved as present, all others as absent.",

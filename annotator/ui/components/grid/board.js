@@ -41,7 +41,7 @@ export class Board {
     this.seen = false;
     /** @type {object[]} */
     this.built = [];
-    this.heatmaps = new Heatmaps(api, () => this.peek.show());
+    this.heatmaps = new Heatmaps(api, () => this.peek.show(), (id) => session.names.get(id) ?? "");
     this.enlarged = new Enlarged({
       url: (path) => api.url(path),
       onMark: (state) => this.mark(this.view.grid.at, state),

@@ -37,7 +37,7 @@ export class ReviewScreen {
     this.chips = null;
     /** @type {any} what is on screen */
     this.item = null;
-    this.heatmaps = new Heatmaps(session.api, (spot) => this.heat.arrived(spot));
+    this.heatmaps = new Heatmaps(session.api, (spot) => this.heat.arrived(spot), (id) => this.className(id));
     this.heat = new Heat(this.heatmaps, (problem) => this.#tellHeat(problem));
     this.stage = new Stage({ onSwipe: (way) => actions.answer(way === "right" ? 1 : -1) });
     const { project } = session.data;
@@ -68,7 +68,7 @@ export class ReviewScreen {
     } else {
       this.heat.show(null, null);
       const { hand } = this.session;
-      const clear = this.filter.active && hand.news.of != null ? [this.#unfilter()] : [];
+      const clear = this.filter.active && hand.news.progress ? [this.#unfilter()] : [];
       this.stage.empty(placeholder(hand), ...(item ? [] : [onward(this.session), ...clear]));
     }
     this.place.replaceChildren(...(this.chips ? [this.chips.element] : []));

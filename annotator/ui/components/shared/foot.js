@@ -6,7 +6,7 @@
  * the next picture by a sixtieth of a second.
  */
 
-import { capital, counted, el } from "./dom.js";
+import { capital, el } from "./dom.js";
 
 const QUIET = 700; // milliseconds without a new picture after which it is redrawn by itself
 
@@ -16,7 +16,7 @@ export class Foot {
     this.trouble = el("span", { class: "trouble", role: "alert" });
     /** Opens the list of refused decisions; the session adds the listener. */
     this.aside = el("button", { type: "button", hidden: true }, "Show");
-    this.bar = el("progress", { max: "1", value: "0", "aria-label": "Images with a label" });
+    this.bar = el("progress", { max: "1", value: "0", "aria-label": "Pairs answered" });
     this.far = el("span", { class: "far" });
     this.worker = el("span", { class: "worker" });
     this.element = el("div", { class: "foot" }, this.saved, this.trouble, this.aside, this.bar, this.far, this.worker);
@@ -46,12 +46,10 @@ export class Foot {
       refused && `${aside.size} not saved: ${refused.reason}.`,
     ];
     write(this.trouble, words.filter(Boolean).join(" "));
-    if (!hand || hand.news.of == null) return;
-    const { left, of, incomplete, worker } = hand.news;
-    const labeled = Math.min(of, of - left);
-    this.bar.setAttribute("value", of ? String(labeled / of) : "0");
-    const open = incomplete > 0 ? `, ${incomplete.toLocaleString("en")} incomplete` : "";
-    write(this.far, `${labeled.toLocaleString("en")} of ${counted(of, "image")} labeled${open}`);
+    if (!hand || !hand.news.progress) return;
+    const { progress, worker } = hand.news;
+    this.bar.setAttribute("value", String(shareOf(progress)));
+    write(this.far, inWords(progress));
     write(this.worker, worker);
   }
 
@@ -64,6 +62,22 @@ export class Foot {
     this.element.dataset.waiting = String(outbox.waiting.size);
     this.element.dataset.saved = String(outbox.saved);
   }
+}
+
+/**
+ * How far the project is, as the server gave it and as the page counts on (snapshot/progress.py has the words).
+ * @typedef {{pairs_answered: number, pairs: number, images_complete: number, images: number, template: string}} Progress
+ */
+
+/** Full only when every pair is answered. @param {Progress} progress */
+function shareOf({ pairs_answered: answered, pairs }) {
+  return pairs ? Math.max(0, Math.min(answered, pairs) / pairs) : 0;
+}
+
+/** @param {Progress} progress */
+function inWords({ pairs_answered: answered, pairs, images_complete: complete, images, template }) {
+  const within = (/** @type {number} */ count, /** @type {number} */ of) => Math.max(0, Math.min(count, of)).toLocaleString("en");
+  return template.replace("{pairs_answered}", within(answered, pairs)).replace("{images_complete}", within(complete, images));
 }
 
 /** @param {HTMLElement} node @param {string} text */

@@ -68,7 +68,7 @@ export class Hand {
     this.earlierItems = [];
     /** Ids that the server must not give again. @type {Set<any>} */
     this.passed = new Set();
-    this.news = { left: null, of: null, incomplete: 0, empty: "", onward: [], worker: "", run: null };
+    this.news = { progress: null, empty: "", onward: [], worker: "", run: null };
     this.trouble = "";
     /** An image is on its way that was asked for by its id; nothing is on screen meanwhile. @type {object | null} */
     this.opening = null;
@@ -126,11 +126,13 @@ export class Hand {
 
   /**
    * Keep the counts in step until the server sends its own.
-   * @param {number} labeled how many more images have a label @param {number} [incomplete] how many more are incomplete
+   * @param {number} answered how many more pairs are answered @param {number} complete how many more images are complete
    */
-  count(labeled, incomplete = 0) {
-    if (this.news.left != null) this.news.left -= labeled;
-    this.news.incomplete += incomplete;
+  count(answered, complete) {
+    const { progress } = this.news;
+    if (!progress) return;
+    progress.pairs_answered += answered;
+    progress.images_complete += complete;
   }
 
   /** Go on to the first item that has not been on screen, past those gone back over; from an opened one to where one was. */
@@ -341,8 +343,9 @@ export class Hand {
     }
     this.news = news;
     this.session.followClasses(news.class_version);
-    // The server does not know of the waiting decisions yet.
-    this.count(waiting.size);
+    // The server does not know of the waiting decisions yet, nor this page of what they complete.
+    const pairs = [...this.session.outbox.waiting.values()].map(({ cells, action }) => cells?.length ?? Number(action === "label"));
+    this.count(pairs.reduce((sum, some) => sum + some, 0), 0);
     this.trouble = "";
     if (!this.current && !this.opening) this.#show();
     if (!this.opening) this.pictures.ahead(); // what was asked for by its id comes first

@@ -7,6 +7,7 @@
 const AT_ONCE = 2;
 const MOST_KEPT = 400;
 const ASK_AGAIN = 15000; // milliseconds until a heat map that was not drawn or not fetched is asked for again
+const FEW = 4; // heat maps of a class, from which on their share is said
 const PATIENCE = 5; // answers "not yet", each after four seconds, before a page stops waiting
 
 /**
@@ -19,9 +20,11 @@ export class Heatmaps {
   /**
    * @param {import("./api.js").Api} api
    * @param {(spot: Spot) => void} onNew one more is there, or it is known why it will not come
+   * @param {(id: number) => string} nameOf a class
    */
-  constructor(api, onNew) {
+  constructor(api, onNew, nameOf) {
     this.api = api;
+    this.nameOf = nameOf;
     this.onNew = onNew;
     /** @type {Map<string, Heatmap & {asked: number, again: number, busy: boolean}>} */
     this.maps = new Map();
@@ -92,7 +95,9 @@ export class Heatmaps {
       const response = await fetch(this.api.url(`/api/heatmap/${spot.run_id}/${spot.image_id}/${spot.class_id}`));
       if (response.status === 200) {
         const url = URL.createObjectURL(await response.blob());
-        map.note = early(response.headers.get("x-annotator-early"));
+        const { headers } = response;
+        const notes = [early(headers.get("x-annotator-early")), this.#beside(headers.get("x-annotator-beside"))];
+        map.note = notes.filter(Boolean).join(". ");
         map.picture = await decoded(url, spot).catch(() => null);
         if (map.picture) map.url = url;
         else Object.assign(map, { problem: "this browser cannot show it", again: Infinity });
@@ -108,6 +113,18 @@ export class Heatmaps {
     } catch {
       Object.assign(map, { problem: "the server cannot be reached", again: performance.now() + 1000 });
     }
+  }
+
+  /**
+   * What to say of a heat map that may show another class, or many of whose class may.
+   * @param {string | null} found the other class (0: none), how many heat maps of this class are, of how many
+   */
+  #beside(found) {
+    const [id, explained, maps] = (found ?? "0 0 0").split(" ").map(Number);
+    const name = id ? this.nameOf(id) : "";
+    const often = `${explained} of ${maps} heat maps of this class may show another one`;
+    if (name) return `May show '${name}', which often stands beside it${maps >= FEW ? `. ${often}` : ""}`;
+    return maps >= FEW && explained >= maps / 2 ? often : "";
   }
 
   /** @param {Spot} spot */

@@ -1,0 +1,105 @@
+"""How far a project is: the one measure of progress, and its words, for every page, command and program.
+
+A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer; what the
+model has accepted is none, and counted beside. Archived classes have no pairs. Images whose files are gone have some,
+and their answers count: a project with such images is finished when their pairs are answered, too.
+All counts are tallies (store/labels/counts.py), so a million images cost no more than a thousand.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from annotator.shares import percent, seconds_in_words
+from annotator.snapshot.time_model import fitted, timed_answers
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import auto_accepted
+from annotator.store.labels import counts as overview
+
+TILES, CHANGED = 24, 2  # of the grid that stated times are multiples of
+MINUTE = 60.0  # seconds for which a pace is kept: whoever answers quickly does not make it be fitted at each answer
+KEPT = 32  # people whose pace is kept
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is done and what is left.
+
+    Attributes:
+        pairs_answered: By people, unsure included.
+        pairs: Images times classes, archived classes left out.
+        pairs_accepted: That the model answers by itself, of those that people have not (auto-accept); not in the
+            others.
+        images_complete: Every class answered by people.
+        images_labeled: With an answer: a stage on the way, never the progress itself.
+        seconds_left: For the open pairs in grids of 24, at this person's pace; None while no time of anybody is known.
+    """
+
+    pairs_answered: int
+    pairs: int
+    pairs_accepted: int
+    images_complete: int
+    images_labeled: int
+    images: int
+    seconds_left: float | None
+
+    @property
+    def share(self) -> float:
+        """Of all pairs, how many are answered: 1.0 only when all are, 0.0 where there are none."""
+        return self.pairs_answered / self.pairs if self.pairs else 0.0
+
+    def sentence(self) -> str:
+        """The progress in words, as all places show it; no full stop at the end."""
+        return self.template().format(
+            pairs_answered=f"{self.pairs_answered:,}", images_complete=f"{self.images_complete:,}"
+        )
+
+    def template(self) -> str:
+        """The sentence with {pairs_answered} and {images_complete} for a page that counts on by itself."""
+        pairs = f"{{pairs_answered}} of {self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'} answered"
+        images = f"{{images_complete}} of {self.images:,} {'image' if self.images == 1 else 'images'} complete"
+        parts = [pairs, images]
+        if self.pairs_accepted:
+            parts.append(f"{self.pairs_accepted:,} accepted by the model")
+        if self.seconds_left is not None and self.pairs_answered < self.pairs:
+            parts.append(f"about {seconds_in_words(self.seconds_left)} left")
+        return " · ".join(parts)
+
+    def percent(self) -> str:
+        """The share in words: "100 %" only when every pair is answered."""
+        return percent(self.pairs_answered, self.pairs)
+
+
+def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | None = None) -> Progress:
+    """The progress of a project.
+
+    Args:
+        annotator: Whose pace counts; "": everybody's.
+        counts: Of overview.image_counts, where they are read already.
+    """
+    with db.reading():
+        counts = overview.image_counts(db) if counts is None else counts
+        pairs = counts["all"] * classes.count_classes(db)
+        answered = sum(overview.labels_by_state(db).values())
+        accepted = sum(auto_accepted.counts(db).values())
+    seconds = _seconds_a_pair(db, annotator)
+    return Progress(
+        pairs_answered=answered,
+        pairs=pairs,
+        pairs_accepted=accepted,
+        images_complete=counts["complete"],
+        images_labeled=counts["all"] - counts["without_decision"],
+        images=counts["all"],
+        seconds_left=None if seconds is None else (pairs - answered) * seconds,
+    )
+
+
+def _seconds_a_pair(db: Database, annotator: str) -> float | None:
+    """Of a pair in a grid, by the times of this person, or else of everybody; None where there are none."""
+
+    def fit() -> float | None:
+        answers = timed_answers(db, annotator) or timed_answers(db, "")
+        return fitted(answers).grid(TILES, CHANGED) / TILES if answers else None
+
+    return db.caches.get("pace", (annotator, int(time.monotonic() / MINUTE)), fit, KEPT)

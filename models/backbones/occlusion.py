@@ -1,0 +1,71 @@
+"""What a heat map may show besides its class: what the network sees where the heat map is hottest.
+
+A class that often stands beside another one is learned from it, too, and its heat map then lights up on the other one.
+So everything but the hottest spot is cut away (the inverse of the occlusion of Zeiler & Fergus, "Visualizing and
+Understanding Convolutional Networks", ECCV 2014, https://arxiv.org/abs/1311.2901): where the class is there, its logit
+rises or stays; where the other one is, it falls, and that of the other does not. Covering the spot alone says less: an
+object of which a part is hidden is still seen. The network runs once for the image and once for each heat map.
+"""
+
+from collections.abc import Collection
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from models.backbones.networks import Backbone
+
+SPOT = 0.5  # side of the square around the hottest place, of that of the image
+MARGIN = 1.0  # logits by which the other class must do better than that of the heat map
+
+
+def gains(
+    backbone: Backbone, weight: torch.Tensor, bias: torch.Tensor, image: torch.Tensor, heats: np.ndarray
+) -> np.ndarray:
+    """Return how much the logit of each class rises when only the hottest spot of each heat map is seen.
+
+    Args:
+        weight, bias: (C, D) and (C,), the linear head on the backbone's features.
+        image: (3, S, S), as Backbone.preprocess gives it.
+        heats: (K, S, S) in [0, 1], as heat_map gives them for several classes.
+
+    Returns:
+        (K, C) float32, nan for a class without a model; 0 where a heat map is empty.
+
+    Raises:
+        ValueError: The head does not fit the network.
+    """
+    head = backbone.head(weight, bias)
+    pictures = torch.stack([image, *(spot(image, heat) for heat in heats)])
+    with torch.no_grad():
+        logits = head(backbone.tail(backbone.trunk(backbone.normalised(pictures)))).numpy()
+    return logits[1:] - logits[0]
+
+
+def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
+    """The square around the hottest place of a heat map (S, S), in the size of the image (3, S, S); the image itself
+    where the heat map is empty."""
+    if not heat.any():
+        return image
+    size = image.shape[1]
+    side = max(1, round(SPOT * size))
+    top, left = (
+        min(max(0, int(place) - side // 2), size - side) for place in np.unravel_index(heat.argmax(), heat.shape)
+    )
+    cut = image[None, :, top : top + side, left : left + side].float()
+    enlarged = F.interpolate(cut, (size, size), mode="bilinear", align_corners=False)[0]
+    return enlarged if image.dtype.is_floating_point else enlarged.round().to(image.dtype)
+
+
+def beside(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
+    """Return the class that a heat map may show instead of its own; None for none.
+
+    Args:
+        gained: (C,) of the heat map, as `gains` gives it.
+        column: Its class.
+        others: Classes that the image shows.
+    """
+    if not gained[column] < 0:  # also of a class without a model
+        return None
+    found = [other for other in others if other != column and gained[other] >= gained[column] + MARGIN]
+    return max(found, key=lambda other: gained[other], default=None)
