@@ -2,6 +2,7 @@
 
     server.py watch.py ending.py streamlit_options.py      starting, the worker beside it, the end, Streamlit's options
     access.py door.py closed.py sessions.py allowance.py   who gets in, what others see, how much they may ask
+    pacing.py                                              how often the pages of one person may run
     provider.py                                            why a login failed; names that its ID token does not hold
     keys.py tokens.py sockets.py readers.py                what a request passes; threads that read image files
     context.py frame.py charts/ tables.py class_adding.py  the project that is served; what pages share

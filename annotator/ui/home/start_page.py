@@ -2,7 +2,7 @@
 
 Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
 read (ui/access/middleware.py); it proves who they are in that project, and nothing else. So the page names no project to somebody
-who has no role in it. What is wrong with a project is told to whoever owns one. On one's own computer a one-time key
+who has no role in it; one that cannot be opened is named in the log of the server only. On one's own computer a key
 lets the browser in, as everywhere, and all projects are listed.
 """
 
@@ -111,10 +111,9 @@ class StartPage:
         return RedirectResponse(link, status_code=303, headers={"cache-control": "no-store"})
 
     def _text(self, cookies: Mapping[str, str]) -> str:
-        listed, is_owner = self._listed(cookies)
-        parts = [self._row(one) for one in listed]
+        parts = [self._row(one) for one in self._listed(cookies)]
         text = f"<ul>{''.join(parts)}</ul>" if parts else NOBODY
-        if is_owner:
+        if not self._how.is_team:  # nobody can tell who has a role in one that cannot be opened: the log names it
             text += "".join(
                 f"<h2>{html.escape(place.name)} cannot be served</h2><pre>{html.escape(place.trouble)}</pre>"
                 for place in self._places
@@ -122,13 +121,12 @@ class StartPage:
             )
         return text
 
-    def _listed(self, cookies: Mapping[str, str]) -> tuple[list[Listed], bool]:
-        """The projects of this visitor, and whether some is theirs."""
+    def _listed(self, cookies: Mapping[str, str]) -> list[Listed]:
+        """The projects of this visitor."""
         good = [place for place in self._places if place.db is not None]
         if not self._how.is_team:
-            return [Listed(place, "") for place in good], True
+            return [Listed(place, "") for place in good]
         listed: list[Listed] = []
-        is_owner = False
         for place in good:
             assert place.db is not None
             cookie = cookies.get(listing_name(place.port), "")
@@ -138,9 +136,9 @@ class StartPage:
             member = next((one for one in members.members(place.db) if one.id == said[0]), None)
             if member is None or member.right < Right.LOOK or said[1] <= member.sessions_since:
                 continue
-            listed.append(Listed(place, member.role.value))
-            is_owner |= member.right >= Right.OWN
-        return listed, is_owner
+            if said[2] not in members.ended_sessions(place.db)[0]:
+                listed.append(Listed(place, member.role.value))
+        return listed
 
     def _row(self, listed: Listed) -> str:
         place = listed.place

@@ -37,7 +37,7 @@ PINNED: dict[str, object] = {
     "server.showEmailPrompt": False,
     "server.maxUploadSize": 0,  # nothing is uploaded by Streamlit's means (door.py refuses the address)
     "server.maxMessageSize": 200,
-    "server.maxWidgetStateSize": 25,
+    "server.maxWidgetStateSize": 5,  # MB; of one message, too (pacing.LARGEST)
     "server.fileWatcherType": "none",
     "server.folderWatchList": [],
     "server.runOnSave": False,
@@ -57,6 +57,7 @@ PINNED: dict[str, object] = {
 
 LOOK: dict[str, object] = {
     "client.showSidebarNavigation": False,
+    "runner.postScriptGC": False,  # pacing.py does, for many runs at once
     "logger.hideWelcomeMessage": True,
     # Grounds without a tint of their own, since colours of photos are judged on them.
     "theme.baseRadius": "9px",
