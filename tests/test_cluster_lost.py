@@ -1,16 +1,16 @@
 """Pieces of a Ray cluster that die under a command: it ends with a sentence, and the same command goes on."""
 
 import importlib.util
+import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from served import until
-from test_cluster import IMAGES, ROOT, photos, site, times_in_shards
+from test_cluster import IMAGES, ROOT, each_once, photos, site, times_in_shards
 
 from annotator.benchmark.harness.ray_cluster import Cluster
 from annotator.exchange.setup import set_up
@@ -54,28 +54,31 @@ CASES = [(AGENT, "ray"), *(pytest.param(*case, marks=pytest.mark.slow) for case 
 
 
 @pytest.mark.parametrize(("killed", "on"), CASES)
-def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(
-    killed, on, cluster, db, site, processes, annotator
-):
-    words = ["embed", str(db.paths.project), "--on", cluster.client if on == "ray://" else on, "--json"]
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "annotator", *words],
-        env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    processes.append(process)
+def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(killed, on, cluster, db, site, processes):
+    def run(*words: str) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "annotator", "embed", str(db.paths.project), "--json", *words],
+            env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    process = run("--on", cluster.client if on == "ray://" else on)
     until(lambda: process.poll() is not None or ((state := embedding.running(db)) and state.done))
     for pid in cluster.processes(killed):
         os.kill(pid, signal.SIGKILL)
-    began = time.monotonic()
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 1
     assert "The Ray cluster" in said and GO_ON in said and "Traceback" not in said, said
-    print(killed, on, time.monotonic() - began, said)
     there = sum(times_in_shards(db).values())
-    assert 0 < there < IMAGES
+    assert there < IMAGES and embedding.running(db) is None
+    again = run("--on", "local")
+    assert again.wait(120) == 0
+    assert times_in_shards(db) == each_once(db)
+    assert json.loads(again.stdout.read())["images"] == IMAGES - there, "what was finished was done again"
 
 
 def test_a_process_that_ends_in_the_middle_has_a_last_word_and_another_has_none():

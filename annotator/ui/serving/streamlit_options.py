@@ -51,13 +51,13 @@ PINNED: dict[str, object] = {
     "global.e2eTest": False,
     "global.unitTest": False,
     "global.appTest": False,
+    "runner.postScriptGC": False,  # it stops all answers after each run; pacing.py does it for many at once
     "secrets.files": [],
     "theme.fontFaces": [],
 }
 
 LOOK: dict[str, object] = {
     "client.showSidebarNavigation": False,
-    "runner.postScriptGC": False,  # pacing.py does, for many runs at once
     "logger.hideWelcomeMessage": True,
     # Grounds without a tint of their own, since colours of photos are judged on them.
     "theme.baseRadius": "9px",
