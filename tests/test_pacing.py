@@ -9,6 +9,7 @@ import websockets
 import websockets.sync.client
 from person import served_photos
 from served import Served
+from starlette.types import Message
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from annotator.ui import pacing
@@ -85,7 +86,7 @@ class App:
             self.got.append((asyncio.get_running_loop().time(), message["bytes"]))
 
 
-def carried(pace: Pacing, who: object, messages: list[bytes]) -> tuple[App, list[dict]]:
+def carried(pace: Pacing, who: object, messages: list[bytes]) -> tuple[App, list[Message]]:
     """What the application got of these messages, all there at once, and what was sent to the other side."""
     app, sent, waiting = App(), [], [*messages]
 
@@ -95,7 +96,7 @@ def carried(pace: Pacing, who: object, messages: list[bytes]) -> tuple[App, list
             return {"type": "websocket.receive", "bytes": waiting.pop(0)}
         return {"type": "websocket.disconnect", "code": 1000}
 
-    async def send(message: dict) -> None:
+    async def send(message: Message) -> None:
         sent.append(message)
 
     asyncio.run(pace.carry(app, {"type": "websocket"}, receive, send, who))
@@ -155,7 +156,7 @@ def test_a_person_has_so_many_sockets_and_gets_others_for_those_that_ended(monke
     async def nothing() -> dict:
         return {"type": "websocket.connect"}
 
-    async def send(message: dict) -> None:
+    async def send(message: Message) -> None:
         closed.append(message["code"])
 
     async def play() -> None:
