@@ -164,6 +164,12 @@ def ended_sessions(db: Database, after: int = 0) -> tuple[set[str], int]:
     return ended, rows[-1][0] if rows else after
 
 
+def has_ended(db: Database, session: str) -> bool:
+    """Whether this session was signed out of."""
+    statement = "SELECT EXISTS (SELECT 1 FROM access_log WHERE what = ? AND detail = ?)"
+    return bool(db.value(statement, [SIGNED_OUT, f"session {session}"]))
+
+
 def by_link(db: Database, secret: str) -> Member | None:
     """The member whose invitation link has this secret; None for a wrong or revoked one. Signing in is logged."""
     # An index lookup of a sha256 tells nothing about a secret of 256 random bits by how long it takes.

@@ -136,7 +136,7 @@ class StartPage:
             member = next((one for one in members.members(place.db) if one.id == said[0]), None)
             if member is None or member.right < Right.LOOK or said[1] <= member.sessions_since:
                 continue
-            if said[2] not in members.ended_sessions(place.db)[0]:
+            if not members.has_ended(place.db, said[2]):
                 listed.append(Listed(place, member.role.value))
         return listed
 
