@@ -88,8 +88,18 @@ def ask(port: int, headers: dict[str, str], waits: list[float]) -> None:
         time.sleep(0.05)
 
 
-def measure(db: Database, port: int, sockets: int, a_second: float, is_team: bool) -> str:
-    """One phase, as a line."""
+def measured(folder: Path, sockets: int, a_second: float, is_team: bool = True) -> tuple[list[float], list[float], int]:
+    """One phase: the seconds of each answer and of each run of others, and how many messages the sockets sent."""
+    db, port = projects.make_project(folder, 2000, 20), free_port()
+    words = ["--auth", "invitation"] if is_team else []
+    with python("annotator", "serve", db.paths.project, "--no-browser", "--port", port, *words):
+        wait_for(lambda: _is_up(port), "the server")
+        return _flooded(db, port, sockets, a_second, is_team)
+
+
+def _flooded(
+    db: Database, port: int, sockets: int, a_second: float, is_team: bool
+) -> tuple[list[float], list[float], int]:
     headers = headers_for(db.paths.project, f"http://127.0.0.1:{port}", "Ann", of_member=is_team)
     cookies = [headers["cookie"]] * 2
     if is_team:
@@ -115,7 +125,7 @@ def measure(db: Database, port: int, sockets: int, a_second: float, is_team: boo
         thread.start()
     for thread in threads:
         thread.join()
-    return f"{sockets}x{a_second:g}: answers {_in_words(answers)}; runs {_in_words(runs)}; {len(sent)} messages"
+    return answers, runs, len(sent)
 
 
 def _in_words(waits: list[float]) -> str:
@@ -129,11 +139,8 @@ def main(phases: list[str]) -> None:
     for phase in [phase for phase in phases if phase != "--alone"]:
         sockets, a_second = phase.split("x")
         with TemporaryDirectory() as folder:
-            db, port = projects.make_project(Path(folder), 2000, 20), free_port()
-            words = ["--auth", "invitation"] if is_team else []
-            with python("annotator", "serve", db.paths.project, "--no-browser", "--port", port, *words):
-                wait_for(lambda port=port: _is_up(port), "the server")
-                print(measure(db, port, int(sockets), float(a_second), is_team))
+            answers, runs, sent = measured(Path(folder), int(sockets), float(a_second), is_team)
+            print(f"{phase}: answers {_in_words(answers)}; runs {_in_words(runs)}; {sent} messages", flush=True)
 
 
 def _is_up(port: int) -> bool:

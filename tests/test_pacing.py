@@ -5,6 +5,7 @@ import itertools
 import threading
 
 import pytest
+import socket_flood
 import websockets
 import websockets.sync.client
 from person import served_photos
@@ -60,6 +61,15 @@ def test_others_are_answered_while_one_page_sends_without_end(served):
         is_over.set()
         sending.join()
     assert answered == 20, f"{answered} answers while {len(sent)} messages came"
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_an_owner_works_on_while_a_guest_has_twenty_sockets_that_send_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(socket_flood, "SECONDS", 8.0)
+    answers, runs, sent = socket_flood.measured(tmp_path, 20, 20)
+    assert sent > 2000
+    assert len(answers) > 20 and len(runs) > 3, "others had no answer before it was over"
 
 
 @pytest.mark.process
