@@ -199,6 +199,28 @@ def test_what_cannot_be_served_is_said_and_the_others_are_served(folder, tmp_pat
         projects.find([tmp_path / "nowhere"])
 
 
+def test_an_owner_of_one_project_reads_no_name_of_another_that_cannot_be_opened(folder, tmp_path):
+    with sqlite(folder / "mammals") as sql:
+        sql.execute(
+            "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
+        )
+    port = free_port()
+    (birds,) = [place for place in ready([folder], port) if place.db]
+    members.add(birds.db, "Ann", "owner", "test")
+    secret = members.new_link(birds.db, "Ann", "test")
+    with at_home("--auth", "invitation", "--url", f"http://127.0.0.1:{port}", "--port", port, folder):
+        until(lambda: answers(port) and answers(birds.port))
+        ann = Browser()
+        assert ann.get(f"http://127.0.0.1:{birds.port}/birds/?invitation={secret}")[0] == 200
+        copied = Browser()
+        copied.cookies = dict(ann.cookies)
+        text = ann.get(f"http://127.0.0.1:{port}/")[1]
+        assert "birds" in text and "· owner" in text
+        assert "mammals" not in text and "cannot be served" not in text
+        ann.get(f"http://127.0.0.1:{birds.port}/birds/sign-out")
+        assert "birds" not in copied.get(f"http://127.0.0.1:{port}/")[1], "whoever has a copy has signed out, too"
+
+
 def test_two_projects_of_one_name_are_refused_and_a_port_stays(folder, tmp_path):
     (tmp_path / "more").mkdir()
     (folder / "birds").rename(tmp_path / "more" / "mammals")

@@ -29,6 +29,8 @@ from annotator.exchange.setup import set_up
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.people import members
+from annotator.ui.access.serving_modes import Access, access
+from annotator.ui.access.sessions import Sessions
 from annotator.ui.access.tokens import Tokens
 
 pytestmark = pytest.mark.process
@@ -317,6 +319,32 @@ def test_a_session_ends_after_a_week_and_cannot_be_forged(shared, monkeypatch):
     old = tokens.provider_cookies("_streamlit_user").dumps(json.dumps(claims))
     monkeypatch.undo()
     assert status(old) == 403
+
+
+def test_a_copied_cookie_of_a_login_is_nobodys_after_signing_out_and_a_new_login_is_not(shared, provider):
+    members.set_newcomer_role(shared.db, "none", "test")
+    provider.lies = {"sub": "leaver", "name": "Leah"}
+    with shared.client() as client, shared.client() as copy, shared.client() as later:
+        assert signed_in(client, shared.address) == "Leah"
+        for kept in client.cookies.jar:
+            copy.cookies.jar.set_cookie(kept)
+        members.set_role(shared.db, "Leah", "guest", "test")
+        until(lambda: copy.get(f"{shared.address}/").status_code == 200, 10)
+        client.get(f"{shared.address}/sign-out")
+        assert [one.get(f"{shared.address}/").status_code for one in (client, copy)] == [403, 403]
+        given = dict(copy.cookies.items())
+        restarted = Sessions(shared.db, _reached(shared, provider), Tokens(shared.db.paths.secret))
+        restarted.look_up()
+        assert not restarted.has_login(given) and restarted.member(given) is None
+        signed_in(later, shared.address)
+        assert later.get(f"{shared.address}/").status_code == 200
+        later.get(f"{shared.address}/auth/logout")  # Streamlit's own way out
+        assert copy.get(f"{shared.address}/").status_code == 403
+
+
+def _reached(team_: Team, provider: Provider) -> Access:
+    about = team_.project.parent / "provider.toml"
+    return access("oidc", team_.port, url=team_.address, provider=about)
 
 
 def test_nothing_is_served_beside_the_base_path(shared):

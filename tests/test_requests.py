@@ -112,6 +112,13 @@ def test_a_pass_of_another_project_signs_nothing(app, db, tmp_path):
     assert list(answer["refused"]) == [one["uuid"]]
 
 
+def test_a_pass_of_a_member_signs_nothing_where_there_are_no_members(app, db):
+    given = Tokens(db.paths.secret, of_members=True).mint("Bob")
+    _, answer = app.post("/api/decisions", {"decisions": [one := label(annotator="Bob", **{"pass": given})]})
+    assert list(answer["refused"]) == [one["uuid"]]
+    assert app.post("/api/decisions", {"decisions": []}, token=given)[0] == 401
+
+
 def test_a_cell_that_was_drawn_is_answered_as_an_audit(app, db):
     audit.draw(db, 3)
     cell = audit.open_cells(db)[0]

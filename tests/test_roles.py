@@ -28,6 +28,8 @@ from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.people import access_tokens, members
 from annotator.ui.access.access_keys import SERVED_TO_TEAM, cookie_name
+from annotator.ui.access.serving_modes import access
+from annotator.ui.access.sessions import Sessions
 from annotator.ui.access.tokens import Tokens
 
 pytestmark = pytest.mark.process
@@ -75,7 +77,7 @@ def ask(
     page_of    whose page it comes from, if not their own
     """
     given = {"cookie": cookie(served, name)} if name != NOBODY else {}
-    given |= {"x-annotator-token": Tokens(Database(served.project).paths.secret).mint(page_of or name)}
+    given |= {"x-annotator-token": Tokens(Database(served.project).paths.secret, of_members=True).mint(page_of or name)}
     given |= {key.replace("_", "-"): value for key, value in headers.items()}
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
     if body is None:
@@ -168,7 +170,7 @@ def test_a_page_of_somebody_else_cannot_be_used_in_ones_own_session(shared):
 def test_a_decision_that_waited_in_the_browser_is_its_authors_while_they_may_answer(shared):
     db = Database(shared.project)
     members.add(db, "Cleo", "annotator", "test")
-    token = Tokens(db.paths.secret).mint("Cleo")
+    token = Tokens(db.paths.secret, of_members=True).mint("Cleo")
     time.sleep(1.1)  # for which roles are not looked up again
 
     def send(uuid: str) -> dict:
@@ -179,6 +181,18 @@ def test_a_decision_that_waited_in_the_browser_is_its_authors_while_they_may_ans
     assert decisions.undoable(db, "Cleo", 10, 10)
     members.set_role(db, "Cleo", "none", "test")
     until(lambda: "given as 'Cleo'" in send("it-is-late")["refused"].get("it-is-late", ""), 10)
+
+
+def test_a_pass_from_before_there_were_members_signs_for_none_of_them(shared):
+    db = Database(shared.project)
+    typed = Tokens(db.paths.secret).mint("owner")  # without --auth anybody may have typed that name
+    given = DECISION | {"uuid": "of-a-typed-name", "annotator": "owner", "pass": typed}
+    refused = json.loads(ask(shared, "annotator", "/api/decisions", {"decisions": [given]})[2])["refused"]
+    assert "given as 'owner'" in refused["of-a-typed-name"]
+    assert decisions.undoable(db, "owner", 10, 10) == []
+    assert ask(shared, "owner", "/api/items", {"images": [1]}, x_annotator_token=typed)[0] == 401
+    own = given | {"uuid": "waited-for-its-owner", "annotator": "annotator"}
+    assert json.loads(ask(shared, "annotator", "/api/decisions", {"decisions": [own]})[2])["saved"] == [own["uuid"]]
 
 
 def test_a_role_taken_away_ends_open_sessions_and_the_next_write_is_refused_at_once(shared):
@@ -245,7 +259,7 @@ def written(served: Served) -> list[object]:
 @pytest.mark.parametrize("path", [*ROUTES, *OTHER_ROUTES])
 def test_no_page_of_another_site_gets_an_answer_or_changes_anything_even_in_an_owners_session(shared, bearers, path):
     body = HARMFUL.get(path) or (ROUTES[path][2] if path in ROUTES else OTHER_ROUTES[path])
-    token = Tokens(Database(shared.project).paths.secret).mint("owner")
+    token = Tokens(Database(shared.project).paths.secret, of_members=True).mint("owner")
     bearer = {"authorization": bearers[path]} if path in bearers else {}
     before = written(shared)
     here = f"127.0.0.1:{shared.port}"
@@ -268,6 +282,33 @@ def test_a_page_elsewhere_cannot_sign_anybody_out(shared):
     assert ask(shared, "guest", "/sign-out", sec_fetch_site="cross-site")[0] == 403
     status, headers, text = ask(shared, "guest", "/sign-out", sec_fetch_site="same-origin")
     assert status == 200 and "Max-Age=0" in headers["set-cookie"] and "signed out" in text
+
+
+def test_signing_out_ends_every_copy_of_that_session_for_good_and_no_other(shared):
+    copied, other = cookie(shared, "guest"), cookie(shared, "guest")
+    written_otherwise = f"{copied}=="  # the same signature in base64
+
+    def statuses() -> list[int]:
+        return [
+            ask(shared, NOBODY, "/api/items", {"images": [1]}, cookie=one, x_annotator_token=page)[0]
+            for one in (copied, written_otherwise, other)
+        ]
+
+    page = Tokens(Database(shared.project).paths.secret, of_members=True).mint("guest")
+    assert statuses() == [200, 200, 200]
+    ask(shared, NOBODY, "/sign-out", cookie=copied, sec_fetch_site="cross-site")
+    assert statuses() == [200, 200, 200]
+    ask(shared, NOBODY, "/sign-out", cookie=copied, sec_fetch_site="same-origin")
+    assert statuses() == [403, 403, 200]
+    db = Database(shared.project)
+    newest = members.log(db, 1)
+    assert (newest[0].what, newest[0].member) == (members.SIGNED_OUT, "guest")
+    ask(shared, NOBODY, "/sign-out", cookie=copied, sec_fetch_site="same-origin")
+    assert members.log(db, 1) == newest, "once is enough"
+    restarted = Sessions(db, access("invitation", shared.port), Tokens(db.paths.secret))
+    restarted.look_up()
+    found = [restarted.member(dict([one.split("=", 1)])) for one in (copied, written_otherwise, other)]
+    assert [member and member.name for member in found] == [None, None, "guest"]
 
 
 def test_an_invitation_link_begins_a_session_and_leaves_no_secret_in_the_address(shared):

@@ -23,7 +23,7 @@ def words(text: str) -> list[str]:
 HARMLESS = words("""
 global.disableWidgetStateDuplicationWarning global.showWarningOnDirectExecution global.suppressDeprecationWarnings
 global.minCachedMessageSize global.maxCachedMessageAge logger.level logger.messageFormat logger.enableRich
-client.showErrorDetails client.disableDataExport runner.magicEnabled runner.postScriptGC runner.fastReruns
+client.showErrorDetails client.disableDataExport runner.magicEnabled runner.fastReruns
 runner.enforceSerializableSessionState runner.enumCoercion runner.parallelMaxWorkers
 runner.cacheBackgroundRefreshMaxWorkers runner.cacheBackgroundRefreshTTLMultiplier runner.connectionDefaultTTL
 runner.cacheHashSeed server.folderWatchBlacklist server.enableExpensiveMemoryStats server.maxCacheDataSize

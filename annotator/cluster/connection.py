@@ -17,10 +17,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from annotator.cluster.last_word import said_if_ended
 from annotator.errors import AnnotatorError
 
 ANSWER_SECONDS = 5.0  # within which a head must accept a connection
 CLIENT_PORT = 10001
+ENDED = (
+    "Error: The Ray cluster ({on}) stopped answering, and Ray has ended this command in the middle of its work.\n"
+    "    Its process on this machine (raylet) has gone, or the head of the cluster, or memory was full.\n"
+    "    {lost}\n"
+)
 STORE_BYTES = 512 << 20  # shared memory of a cluster that is started here: it holds chunks for moments
 
 
@@ -98,7 +104,12 @@ def _connected(address: str, is_own: bool, use: Use) -> Iterator[Any]:
             ray.shutdown()
         raise _in_words(address, error, use) from error
     try:
-        yield ray
+        with said_if_ended(ENDED.format(on=use.on, lost=use.lost)):
+            yield ray
+    except Exception as error:
+        if isinstance(error, AnnotatorError) or not _is_of_ray(error):
+            raise
+        raise lost(use, error) from error
     finally:
         with contextlib.suppress(Exception):
             ray.shutdown()
@@ -157,6 +168,14 @@ def without_program(use: Use, error: Exception) -> AnnotatorError:
 def lost(use: Use, error: Exception) -> AnnotatorError:
     """The head of the cluster has gone in the middle of the work."""
     return AnnotatorError(f"The Ray cluster ({use.on}) does not answer any more: {_first_line(error)}.\n    {use.lost}")
+
+
+def _is_of_ray(error: BaseException | None) -> bool:
+    """Whether Ray or a connection to it has failed, and not a function that ran there."""
+    if error is None or "RayTaskError" in type(error).__name__:
+        return False
+    is_rays = type(error).__module__.partition(".")[0] in ("ray", "grpc")
+    return is_rays or isinstance(error, ConnectionError) or _is_of_ray(error.__cause__)
 
 
 def _with_port(address: str) -> str:

@@ -62,11 +62,18 @@ class Cluster:
 
     def workers(self, name: str = "Member") -> list[int]:
         """Processes in which images are embedded now, or another task of this name runs; needs Linux, for /proc."""
+        return self.processes(f"ray::{name}")
+
+    def processes(self, words: str) -> list[int]:
+        """Processes of the cluster with this in their command line, as "raylet" or "gcs_server"; needs Linux."""
+        return [pid for pid in self._all() if words.encode() in _command_line(pid)]
+
+    def _all(self) -> list[int]:
         mine = {started.pid for started in self._started}
         parents = {
             pid: _parent(pid) for pid in [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
         }
-        return [pid for pid in sorted(parents) if _is_worker(pid, name) and mine & set(_ancestors(pid, parents))]
+        return [pid for pid in sorted(parents) if mine & set(_ancestors(pid, parents))]
 
     def end(self) -> None:
         """End all of it, and wait for that."""
@@ -95,11 +102,11 @@ class Cluster:
         return started
 
 
-def _is_worker(pid: int, name: str) -> bool:
+def _command_line(pid: int) -> bytes:
     try:
-        return f"ray::{name}".encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
-        return False
+        return b""
 
 
 def _parent(pid: int) -> int:

@@ -200,4 +200,4 @@ def _cookie(db: Database, port: int, name: str) -> tuple[str, str]:
 
 
 def _headers(db: Database, address: str, port: int, name: str) -> dict[str, str]:
-    return headers_for(db.paths.project, address, name) | {"cookie": "=".join(_cookie(db, port, name))}
+    return headers_for(db.paths.project, address, name, of_member=True) | {"cookie": "=".join(_cookie(db, port, name))}

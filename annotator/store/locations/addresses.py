@@ -92,20 +92,27 @@ def check_host(host: str, may_be_own: bool) -> None:
 
 def check_place(host: str, text: str, may_be_own: bool) -> None:
     """The same for one address of a host."""
-    address = _plain(ipaddress.ip_address(text.partition("%")[0]))
-    is_own = not address.is_global  # also shared addresses, 100.64.0.0/10, as private networks use them
+    try:
+        address = _plain(ipaddress.ip_address(text.partition("%")[0]))
+    except ValueError:  # 127.1, 0x7f000001: whoever connects may read it in another way
+        raise AnnotatorError(f"{host} leads to {text}, which is no address in full.") from None
+    # Not global are also shared addresses, 100.64.0.0/10, as private networks use them.
+    is_own = not address.is_global or address.is_multicast or any(address in network for network in OF_A_SITE)
     if address.is_link_local or str(address) in METADATA or (is_own and not may_be_own):
         raise AnnotatorError(f"{host} is {address}, an address inside of this machine, its network or its cloud.")
 
 
 def _plain(address: Address) -> Address:
-    """The IPv4 address inside of an IPv6 one that stands for it (RFC 4291, 3056, 6052), else the address."""
+    """The IPv4 address inside of an IPv6 one that stands for it (RFC 4291, 2765, 3056, 6052), else the address."""
     if address.version == 4:
         return address
     inner = address.ipv4_mapped or address.sixtofour
-    return inner or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else address)
+    is_ending = int(address) > 1 and any(address in network for network in ENDING_IN_IPV4)
+    return inner or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if is_ending else address)
 
 
 METADATA = ("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192")
 """Where clouds answer their machines about themselves: of Amazon, Google, Alibaba, Azure and Oracle."""
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
+ENDING_IN_IPV4 = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+OF_A_SITE = tuple(map(ipaddress.IPv6Network, ("fec0::/10", "64:ff9b:1::/48")))
+"""Which Python takes for global ones: of sites, as they once were, and translated ones of a network's own."""

@@ -1,23 +1,26 @@
 """Web servers, which may be hostile: where a connection may lead, and how much they may send.
 
-Redirects and the addresses that a name server gives are looked at before they are followed: an address outside of this
-machine and its network never leads into it. A page of links has an end, a file no more bytes than were stated, and one
-whose size is not stated no more than an image or labels have.
+Every socket is checked when it is made, by the address that it connects to: whether a name server, a redirect or a
+number in an address led there, an address outside of this machine and its network never leads into it. Redirects are
+followed here, and by no library; proxies of the environment are not asked. A page of links has an end, a file no more
+bytes than were stated, and one whose size is not stated no more than an image or labels have.
 """
 
+import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
-from annotator.store.locations.addresses import check_host, check_place, redacted
+from annotator.store.locations.addresses import check_place, redacted
 
 CONNECT_SECONDS, READ_SECONDS, LISTING_SECONDS = 10, 30, 600
 LARGEST_MEMBER = 4 << 30  # bytes; an image or a file of labels
 LARGEST_PAGE = 64 << 20  # bytes of a page of links: some 500,000 of them
 CHUNK = 1 << 20  # bytes
+REDIRECTS = (301, 302, 303, 307, 308)
+MOST_REDIRECTS = 10
 
 
 def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
@@ -27,7 +30,15 @@ def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
         may_be_own: Whether a connection may lead to this machine or its network.
     """
 
+    def connecting(info: Any) -> socket.socket:
+        """The socket for an address that was resolved, or was written as one: whatever led here, it is checked."""
+        family, kind, protocol, _, place = info
+        check_place(str(place[0]), str(place[0]), may_be_own)
+        return socket.socket(family, kind, protocol)
+
     class Resolver(aiohttp.DefaultResolver):
+        """Says which name it was that led to an address."""
+
         async def resolve(self, host: str, *values: Any, **options: Any) -> Any:
             found: Any = await aiohttp.DefaultResolver.resolve(self, host, *values, **options)
             for place in found:
@@ -46,40 +57,108 @@ def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
                 self._body = bytes(content)
             return self._body
 
-    async def make(**ignored: Any) -> Any:
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(resolver=Resolver()),
-            response_class=Response,
-            timeout=aiohttp.ClientTimeout(LISTING_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS),
-            trace_configs=[_redirects(aiohttp, host, may_be_own)],
-            headers={"Accept-Encoding": "identity"},
+    async def make(**ignored: Any) -> Session:
+        return Session(
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(resolver=Resolver(), socket_factory=connecting),
+                response_class=Response,
+                timeout=aiohttp.ClientTimeout(LISTING_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS),
+                headers={"Accept-Encoding": "identity"},
+                trust_env=False,  # a proxy would look names up by itself, and connect where it likes
+            )
         )
 
     return make
 
 
-def is_own(host: str) -> bool:
-    """Whether a host is this machine or in its network."""
+class Session:
+    """As much of aiohttp's session as fsspec needs for reading; follows redirects itself, one checked hop at a time.
+
+    aiohttp would follow more than `Location`, and would not look at an address that is written in numbers.
+    """
+
+    def __init__(self, session: Any):
+        self._session = session
+        self._connector = session.connector  # fsspec closes it where its loop has ended
+
+    def get(self, address: Any, **options: Any) -> "_Answer":
+        """The answer to GET, to be awaited or entered."""
+        return _Answer(self._asked("GET", address, **options))
+
+    def head(self, address: Any, **options: Any) -> "_Answer":
+        """The answer to HEAD, to be awaited or entered."""
+        return _Answer(self._asked("HEAD", address, **options))
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._session.close()
+
+    async def _asked(self, method: str, address: Any, **options: Any) -> Any:
+        options["allow_redirects"] = False
+        place = _url(address)
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = await self._session.request(method, place, **options)
+            if answer.status not in REDIRECTS:
+                return answer
+            answer.close()
+            place = _next(place, answer.headers.get("Location", ""))
+        raise AnnotatorError(f"{place.host} redirects more than {MOST_REDIRECTS} times.")
+
+
+class _Answer:
+    """An answer that is awaited, or entered and then closed."""
+
+    def __init__(self, asked: Coroutine[Any, Any, Any]):
+        self._asked = asked
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._asked.__await__()
+
+    async def __aenter__(self) -> Any:
+        self._answer = await self._asked
+        return self._answer
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._answer.__aexit__(*error)
+
+
+def _next(place: Any, named: str) -> Any:
+    """Where a redirect leads. Raises AnnotatorError where that is no web address."""
     try:
-        check_host(host, may_be_own=False)
+        target = place.join(_url(named))
+    except ValueError:
+        raise AnnotatorError(f"{place.host} redirects to what is no address.") from None
+    if target.scheme not in ("http", "https"):
+        raise AnnotatorError(f"{place.host} redirects to {target.scheme}://, which is not followed.")
+    if not named or not target.host:
+        raise AnnotatorError(f"{place.host} redirects without an address.")
+    if target.origin() == place.origin():
+        return target.with_user(place.user).with_password(place.password)
+    return target
+
+
+def _url(address: Any) -> Any:
+    from yarl import URL  # comes with aiohttp
+
+    return URL(address)
+
+
+def is_own(host: str) -> bool:
+    """Whether a host is this machine or in its network, by each of its addresses: one that a stranger's name has beside
+    others does not open this network to it."""
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        return False
+    return bool(found) and all(_is_place_own(host, place) for place in found)
+
+
+def _is_place_own(host: str, place: str) -> bool:
+    try:
+        check_place(host, place, may_be_own=False)
     except AnnotatorError:
         return True
     return False
-
-
-def _redirects(aiohttp: Any, host: str, may_be_own: bool) -> Any:
-    """Looks at every redirect before it is followed."""
-    config = aiohttp.TraceConfig()
-
-    async def check(session: Any, context: Any, params: Any) -> None:
-        target = urlsplit(str(params.response.headers.get("Location", "")))
-        if target.scheme and target.scheme not in ("http", "https"):
-            raise AnnotatorError(f"{host} redirects to {target.scheme}://, which is not followed.")
-        if target.hostname:
-            check_host(target.hostname, may_be_own)
-
-    config.on_request_redirect.append(check)
-    return config
 
 
 def download(

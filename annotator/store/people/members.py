@@ -23,6 +23,7 @@ LONGEST_NAME = 60
 NEWCOMERS = "role_of_newcomers"  # a setting: what somebody is whom the login provider knows and nobody has let in
 HIDDEN = "hidden_from_annotators"  # a setting
 LONGEST_SUBJECT = 1000
+SIGNED_OUT = "signed out"  # in the log
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 _COLUMNS = "id, name, role, subject, email, secret_sha256 IS NOT NULL, sessions_since, made_at, signed_in_at"
 
@@ -148,6 +149,25 @@ def sign_out_everywhere(db: Database, name: str, by: str) -> None:
     with db.writing() as sql:
         _end_sessions(sql, _named(sql, name).id, unlink=True)
         note(sql, by, "signed out everywhere", name, "")
+
+
+def signed_out(db: Database, name: str, session: str) -> None:
+    """End one session for good, whoever has its cookies: it is in the log, which nobody can change."""
+    with db.writing(right=Right.NOTHING) as sql:
+        note(sql, name, SIGNED_OUT, name, f"session {session}")
+
+
+def ended_sessions(db: Database, after: int = 0) -> tuple[set[str], int]:
+    """The sessions that were ended by a log entry later than that of this id, and the last entry's id."""
+    rows = db.tuples("SELECT id, what, detail FROM access_log WHERE id > ? ORDER BY id", [after])
+    ended = {detail.removeprefix("session ") for _, what, detail in rows if what == SIGNED_OUT}
+    return ended, rows[-1][0] if rows else after
+
+
+def has_ended(db: Database, session: str) -> bool:
+    """Whether this session was signed out of."""
+    statement = "SELECT EXISTS (SELECT 1 FROM access_log WHERE what = ? AND detail = ?)"
+    return bool(db.value(statement, [SIGNED_OUT, f"session {session}"]))
 
 
 def by_link(db: Database, secret: str) -> Member | None:

@@ -133,8 +133,12 @@ def pass_for(project: Path, address: str) -> tuple[str, str]:
     return cookie_name(port), Tokens(Paths(project).secret).cookie(port)
 
 
-def headers_for(project: Path, address: str, annotator: str) -> dict[str, str]:
-    """What a request to our routes carries: for tests and measurements that do without a browser."""
+def headers_for(project: Path, address: str, annotator: str, of_member: bool = False) -> dict[str, str]:
+    """What a request to our routes carries: for tests and measurements that do without a browser.
+
+    Args:
+        of_member: The annotator is a member, in whose session it is; the cookie is not of one.
+    """
     cookie = "=".join(pass_for(project, address))
-    token = Tokens(Paths(project).secret).mint(annotator)
+    token = Tokens(Paths(project).secret, of_members=of_member).mint(annotator)
     return {"cookie": cookie, "x-annotator-token": token, "content-type": "application/json"}

@@ -24,6 +24,8 @@ def open_project(path: Path) -> None:
 
 def reach(access: Access) -> Sessions | None:
     """Serve the open project in this way from now on. Returns the sessions of its members; None where it has none."""
+    project, _ = _current()
+    _served[:] = [(project, Tokens(project.db.paths.secret, of_members=access.is_team))]
     sessions = Sessions(db(), access, tokens()) if access.is_team else None
     _reached[:] = [(access, sessions)]
     if sessions is not None:

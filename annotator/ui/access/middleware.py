@@ -47,6 +47,7 @@ from annotator.ui.access.rate_limit import Allowance, network_of
 from annotator.ui.access.serving_modes import HOSTS, OIDC, Access
 from annotator.ui.access.sessions import Sessions
 from annotator.ui.access.tokens import DAY, VALID_DAYS, Tokens
+from annotator.ui.pacing import Pacing
 
 PREDICTIONS_PATH, METRICS_PATH = "/api/predictions", "/metrics"
 FOR_PROGRAMS = (PREDICTIONS_PATH, METRICS_PATH)  # need no cookie: their routes take an access token and nothing else
@@ -86,7 +87,7 @@ class Door:
     ):
         self.app, self.tokens, self.keys, self.access, self.sessions = app, tokens, keys, access, sessions
         self.base = access.base if access else ""
-        self.allowance = Allowance()
+        self.allowance, self.pacing = Allowance(), Pacing()
         self._accepted: set[bytes] = set()  # digests of tokens that a route for programs has accepted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,6 +103,10 @@ class Door:
                 send = in_words(scope, receive, send, self.base + SIGN_IN, MEMBER in scope)
             elif path in FOR_PROGRAMS:
                 send = self._noting_tokens(headers, send)
+            elif scope["type"] == "websocket":
+                member: Member | None = scope.get(MEMBER)
+                await self.pacing.carry(self.app, scope, receive, send, member.id if member else _client(scope))
+                return
             else:
                 send = self._with_listing(scope, send)
             await self.app(scope, receive, send)
@@ -166,12 +171,12 @@ class Door:
             return answer
         sessions_.asking(member.id if member else acting.NOBODY)
         is_in = member is not None and member.right >= Right.LOOK
+        if is_in and (scope["type"] == "websocket" or path in FROM_PROVIDER):
+            scope[MEMBER] = member
         if scope["type"] == "websocket":
             return None if is_in else Response()
         if path in (SIGN_IN, SIGN_OUT, PROVIDER_SIGN_OUT, *FROM_PROVIDER):
-            if is_in and path in FROM_PROVIDER:
-                scope[MEMBER] = member
-            return self._way(scope, headers, path)
+            return await self._way(sessions, scope, headers, path)
         given = _query(scope)
         is_page = scope["method"] == "GET" and not path.startswith("/api/")
         if is_page and ("key" in given or "invitation" in given):
@@ -191,13 +196,15 @@ class Door:
         why = used_up(given.get("key") or given.get("invitation"))
         return closed(path, BY_INVITATION % (why, _address(scope)))
 
-    def _way(self, scope: Scope, headers: Headers, path: str) -> Response | None:
+    async def _way(self, sessions: Sessions, scope: Scope, headers: Headers, path: str) -> Response | None:
         """The way to a login provider and back, and out."""
         is_oidc = self.access is not None and self.access.mode == OIDC
         if scope["method"] != "GET" or (path != SIGN_OUT and not is_oidc):
             return _not_found()
         if path in (SIGN_OUT, PROVIDER_SIGN_OUT) and headers.get("sec-fetch-site") not in (None, "same-origin"):
             return PlainTextResponse("A page of another origin may not sign anybody out.\n", 403)
+        if path in (SIGN_OUT, PROVIDER_SIGN_OUT):
+            await run_sync(sessions.end, HTTPConnection(scope).cookies)
         if path == SIGN_OUT:
             return self._signed_out(scope, is_oidc)
         if path == SIGN_IN:
@@ -282,12 +289,13 @@ class Door:
         path, port = scope["path"].removeprefix(self.base), scope["server"][1]
         had = self.tokens().listing(HTTPConnection(scope).cookies.get(listing_name(port), ""), port)
         is_page = not path.startswith(("/api/", "/_stcore/", "/static/"))
-        if not is_page or (had and had[0] == member.id and had[1] > member.sessions_since):
+        session = self.sessions.session(HTTPConnection(scope).cookies) if self.sessions else ""
+        if not is_page or (had and (had[0], had[2]) == (member.id, session) and had[1] > member.sessions_since):
             return send
         cookie = Response()
         cookie.set_cookie(
             listing_name(port),
-            self.tokens().listing_cookie(port, member.id),
+            self.tokens().listing_cookie(port, member.id, session),
             max_age=VALID_DAYS * DAY,
             path=urlsplit(home).path,
             httponly=True,

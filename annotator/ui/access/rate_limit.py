@@ -11,21 +11,39 @@ MOST_KNOWN = 10_000  # people, programs, and addresses of whoever is not signed 
 
 
 class Allowance:
-    """A token bucket for each person, program or address."""
+    """A token bucket for each person, program or address.
 
-    def __init__(self) -> None:
+    Args:
+        burst, a_second: What may be caused at once, and what comes back; None: that of requests.
+    """
+
+    def __init__(self, burst: float | None = None, a_second: float | None = None) -> None:
+        self._burst = BURST if burst is None else burst
+        self._a_second = A_SECOND if a_second is None else a_second
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def take(self, who: Hashable) -> bool:
         """Count one request; whether it is within what this person may cause."""
-        now = time.monotonic()
-        left, at = self._left.pop(who, (BURST, now))
-        left = min(BURST, left + (now - at) * A_SECOND)
+        left, now = self._found(who)
         is_within = left >= 1
-        self._left[who] = (left - is_within, now)
+        self._keep(who, left - is_within, now)
+        return is_within
+
+    def charge(self, who: Hashable, cost: float) -> float:
+        """Count what is done in any case; the seconds after which it is within what this person may cause."""
+        left, now = self._found(who)
+        self._keep(who, left - cost, now)
+        return max(0.0, cost - left) / self._a_second
+
+    def _found(self, who: Hashable) -> tuple[float, float]:
+        now = time.monotonic()
+        left, at = self._left.pop(who, (self._burst, now))
+        return min(self._burst, left + (now - at) * self._a_second), now
+
+    def _keep(self, who: Hashable, left: float, now: float) -> None:
+        self._left[who] = (left, now)
         if len(self._left) > MOST_KNOWN:
             self._left.popitem(last=False)
-        return is_within
 
 
 def network_of(address: str) -> str:

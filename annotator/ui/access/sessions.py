@@ -3,8 +3,12 @@
 An invitation link or a one-time key gives a cookie of our own. After a login at a provider the cookie is Streamlit's,
 which the same secret signs. Both only say who somebody is; what they may do is looked up, so a role that an owner takes
 away is gone at once (within LOOKED_UP seconds for looking, immediately for writing: store/database/authorization.py).
+Whoever signs out ends that session for all copies of its cookies; it is in the log by its name, and so stays ended
+after a restart.
 """
 
+import contextlib
+import hashlib
 import json
 import threading
 import time
@@ -46,12 +50,16 @@ class Sessions:
         self._by_id: dict[int, Member] = {}
         self._hidden: tuple[str, ...] = ()
         self._looked_up = -LOOKED_UP
+        self._ended: set[str] = set()
+        self._last_entry = 0  # of the log, up to which _ended is
 
     def member(self, cookies: Mapping[str, str]) -> Member | None:
         """The member whose session this is, perhaps one without access; None without a valid session, and for a login
         that `sign_in` has not seen. Reads nothing from the disk: see `look_up`."""
-        own = self.tokens.session(cookies.get(cookie_name(self.access.port), ""), self.access.port)
+        own = self._own(cookies)
         if own is not None:
+            if _name_of(own) in self._ended:
+                return None
             member = self._by_id.get(own[0])
             return member if member and own[1] > member.sessions_since else None
         claimed = self._claims(cookies)
@@ -76,6 +84,20 @@ class Sessions:
                 members.by_provider(self.db, claimed[0] if known else self._completed(claimed[0], cookies))
             self.look_up(anew=True)
 
+    def session(self, cookies: Mapping[str, str]) -> str:
+        """What the session of these cookies is called in the log; "" without one."""
+        return next(iter(self._names(cookies)), "")
+
+    def end(self, cookies: Mapping[str, str]) -> None:
+        """End the session of these cookies, for whoever has a copy of them, too. Raises nothing: on a full disk it ends
+        until the server does."""
+        member = self.member(cookies)
+        names = [name for name in self._names(cookies) if name not in self._ended]
+        self._ended |= set(names)
+        with contextlib.suppress(AnnotatorError):
+            for name in names:
+                members.signed_out(self.db, member.name if member else "", name)
+
     def has_login(self, cookies: Mapping[str, str]) -> bool:
         """Whether a provider has vouched for somebody, known or not."""
         return self._claims(cookies) is not None
@@ -99,14 +121,28 @@ class Sessions:
             began = time.monotonic()
             self._by_id = {member.id: member for member in members.members(self.db)}
             self._hidden = members.hidden(self.db)
+            ended, self._last_entry = members.ended_sessions(self.db, self._last_entry)
+            self._ended |= ended
             self._looked_up = began
 
     def hides(self, part: str, member: Member) -> bool:
         """Whether the owners keep this part of the app (roles.KEPT_FROM_SIGHT) from this member."""
         return member.right < Right.REVIEW and part in self._hidden
 
+    def _own(self, cookies: Mapping[str, str]) -> tuple[int, float] | None:
+        """The member's id of a session that a link or key has begun, and when; None without one."""
+        return self.tokens.session(cookies.get(cookie_name(self.access.port), ""), self.access.port)
+
+    def _names(self, cookies: Mapping[str, str]) -> list[str]:
+        """What the sessions of these cookies are called. Of the content: a signed text has several spellings."""
+        return [_name_of(found) for found in (self._own(cookies), self._login(cookies)) if found is not None]
+
     def _claims(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
-        """What the login provider said of somebody, and when (unix seconds); None without a valid session."""
+        """What the login provider said of somebody, and when (unix seconds); None without a session, or after it."""
+        claimed = self._login(cookies)
+        return None if claimed is None or _name_of(claimed) in self._ended else claimed
+
+    def _login(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
         if self.access.provider is None or USER_COOKIE_NAME not in cookies:
             return None
         try:
@@ -137,6 +173,10 @@ class Sessions:
 
         text = auth_util.get_cookie_with_chunks(one, name)
         return (None if text is None else json.loads(text)), moments
+
+
+def _name_of(session: tuple[Any, float]) -> str:
+    return hashlib.sha256(json.dumps(session, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _is_new(member: Member, at: float) -> bool:

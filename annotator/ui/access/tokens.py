@@ -25,11 +25,16 @@ WHOLE = re.compile(rb"[0-9a-f]{64}")  # a complete secret: after a power cut the
 
 
 class Tokens:
-    """Mints and checks tokens with the project's secret."""
+    """Mints and checks tokens with the project's secret.
 
-    def __init__(self, secret_path: Path):
+    Args:
+        of_members: The tokens of people are those of members, whom a session vouches for. Where there are none anybody
+            may have given any name: what was minted for one is never believed of the other.
+    """
+
+    def __init__(self, secret_path: Path, of_members: bool = False):
         secret = _secret(secret_path)
-        self._signer = URLSafeSerializer(secret, salt="annotator")
+        self._signer = URLSafeSerializer(secret, salt="annotator member" if of_members else "annotator")
         self._cookies = URLSafeSerializer(secret, salt="annotator cookie")
         self._sessions = URLSafeSerializer(secret, salt="annotator session")
         self._listings = URLSafeSerializer(secret, salt="annotator start page")
@@ -83,16 +88,16 @@ class Tokens:
             return None
         return content[1], content[2]
 
-    def listing_cookie(self, port: int, member_id: int) -> str:
-        """The cookie by which the start page of several projects lists this one to a member."""
-        return self._listings.dumps([port, member_id, time.time()])
+    def listing_cookie(self, port: int, member_id: int, session: str) -> str:
+        """The cookie by which the start page of several projects lists this one to a member, in this session."""
+        return self._listings.dumps([port, member_id, time.time(), session])
 
-    def listing(self, cookie: str, port: int) -> tuple[int, float] | None:
-        """The member's id and when the cookie was made (unix seconds); None as for `session`."""
+    def listing(self, cookie: str, port: int) -> tuple[int, float, str] | None:
+        """The member's id, when the cookie was made (unix seconds), and in which session; None as for `session`."""
         content = _loaded(self._listings, cookie)
-        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY:
+        if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY or len(content) < 4:
             return None
-        return content[1], content[2]
+        return content[1], content[2], content[3]
 
     def provider_cookies(self, name: str) -> URLSafeTimedSerializer:
         """What reads a cookie of this name that Streamlit has set after a login at a provider."""

@@ -2,8 +2,8 @@
 
 Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
 read (ui/access/middleware.py); it proves who they are in that project, and nothing else. So the page names no project
-to somebody who has no role in it. What is wrong with a project is told to whoever owns one. On one's own computer a
-one-time key lets the browser in, as everywhere, and all projects are listed.
+to somebody who has no role in it; one that cannot be opened is named in the log of the server only. On one's own
+computer a key lets the browser in, as everywhere, and all projects are listed.
 """
 
 import html
@@ -20,7 +20,8 @@ from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
 from annotator.roles import Right
-from annotator.snapshot.progress import progress_of
+from annotator.shares import counted
+from annotator.store.labels import counts as overview
 from annotator.store.people import members
 from annotator.ui.access.access_keys import Keys, fresh_link, listing_name
 from annotator.ui.access.error_pages import too_many
@@ -110,10 +111,9 @@ class StartPage:
         return RedirectResponse(link, status_code=303, headers={"cache-control": "no-store"})
 
     def _text(self, cookies: Mapping[str, str]) -> str:
-        listed, is_owner = self._listed(cookies)
-        parts = [self._row(one) for one in listed]
+        parts = [self._row(one) for one in self._listed(cookies)]
         text = f"<ul>{''.join(parts)}</ul>" if parts else NOBODY
-        if is_owner:
+        if not self._how.is_team:  # nobody can tell who has a role in one that cannot be opened: the log names it
             text += "".join(
                 f"<h2>{html.escape(place.name)} cannot be served</h2><pre>{html.escape(place.trouble)}</pre>"
                 for place in self._places
@@ -121,13 +121,12 @@ class StartPage:
             )
         return text
 
-    def _listed(self, cookies: Mapping[str, str]) -> tuple[list[Listed], bool]:
-        """The projects of this visitor, and whether some is theirs."""
+    def _listed(self, cookies: Mapping[str, str]) -> list[Listed]:
+        """The projects of this visitor."""
         good = [place for place in self._places if place.db is not None]
         if not self._how.is_team:
-            return [Listed(place, "") for place in good], True
+            return [Listed(place, "") for place in good]
         listed: list[Listed] = []
-        is_owner = False
         for place in good:
             assert place.db is not None
             cookie = cookies.get(listing_name(place.port), "")
@@ -137,9 +136,9 @@ class StartPage:
             member = next((one for one in members.members(place.db) if one.id == said[0]), None)
             if member is None or member.right < Right.LOOK or said[1] <= member.sessions_since:
                 continue
-            listed.append(Listed(place, member.role.value))
-            is_owner |= member.right >= Right.OWN
-        return listed, is_owner
+            if not members.has_ended(place.db, said[2]):
+                listed.append(Listed(place, member.role.value))
+        return listed
 
     def _row(self, listed: Listed) -> str:
         place = listed.place
@@ -151,12 +150,13 @@ class StartPage:
             return f'<li><b>{name}</b><p class="about">Not running just now; it is being started again.</p>{why}</li>'
         address = f"{self._how.address}/{name}/" if self._how.is_team else f"open/{name}"
         try:
-            progress = progress_of(place.db)
+            counts = overview.image_counts(place.db)
         except AnnotatorError as error:
             return f'<li><b>{name}</b><p class="about">{html.escape(str(error))}</p></li>'
-        about = html.escape(progress.sentence())
+        done, of = counts["complete"], counts["all"]
+        about = f"{done:,} of {counted(of, 'image')} complete"
         role = f" · {html.escape(listed.role)}" if listed.role else ""
         return (
             f'<li><a href="{html.escape(address)}">{name}</a><div class="about">{about}{role}</div>'
-            f'<progress max="1" value="{progress.share}" aria-label="{name}: {about}"></progress></li>'
+            f'<progress max="{max(of, 1)}" value="{done}" aria-label="{name}: {about}"></progress></li>'
         )

@@ -14,6 +14,8 @@ from typing import Any
 from streamlit.web.server.starlette import starlette_server
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from annotator.ui.pacing import LARGEST
+
 PATIENCE = 20.0  # seconds for the head of a request, and for each further piece of its body
 
 
@@ -80,6 +82,7 @@ def set_up_connections(behind: Sequence[str] = (), own_log: bool = False) -> Non
     starlette_server._bind_socket = bound
     # uvicorn would believe every program on this machine, unless it is told otherwise.
     forwarded: dict[str, Any] = {"proxy_headers": bool(behind), "forwarded_allow_ips": list(behind)}
+    forwarded["ws_max_size"] = LARGEST
     if own_log:
         forwarded["log_config"] = None
     starlette_server._get_uvicorn_config_kwargs = lambda: config() | {"http": Patient} | forwarded

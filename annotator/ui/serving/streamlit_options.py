@@ -37,7 +37,7 @@ PINNED: dict[str, object] = {
     "server.showEmailPrompt": False,
     "server.maxUploadSize": 0,  # nothing is uploaded by Streamlit's means (door.py refuses the address)
     "server.maxMessageSize": 200,
-    "server.maxWidgetStateSize": 25,
+    "server.maxWidgetStateSize": 5,  # MB; of one message, too (pacing.LARGEST)
     "server.fileWatcherType": "none",
     "server.folderWatchList": [],
     "server.runOnSave": False,
@@ -51,6 +51,7 @@ PINNED: dict[str, object] = {
     "global.e2eTest": False,
     "global.unitTest": False,
     "global.appTest": False,
+    "runner.postScriptGC": False,  # it stops all answers after each run; pacing.py does it for many at once
     "secrets.files": [],
     "theme.fontFaces": [],
 }

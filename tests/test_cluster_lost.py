@@ -1,0 +1,88 @@
+"""Pieces of a Ray cluster that die under a command: it ends with a sentence, and the same command goes on."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from served import until
+from test_cluster import IMAGES, ROOT, each_once, photos, site, times_in_shards
+
+from annotator.benchmark.harness.ray_cluster import Cluster
+from annotator.exchange.setup import set_up
+from annotator.store.database.database import Database
+from annotator.store.networks import embedding
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        importlib.util.find_spec("ray") is None,
+        reason="Ray is not installed: pip install 'multilabel-annotator[cluster]'",
+    ),
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
+]
+__all__ = ["photos", "site"]
+GO_ON = "the same command goes on from there"
+QUICKLY = {"RAY_gcs_rpc_server_reconnect_timeout_s": "3", "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "3"}
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    for name, value in QUICKLY.items():
+        monkeypatch.setenv(name, value)
+    started = Cluster()
+    for name, value in started.environment.items():
+        monkeypatch.setenv(name, value)
+    yield started
+    started.end()
+
+
+@pytest.fixture
+def db(tmp_path, photos):
+    set_up(tmp_path / "project", images_folder=photos)
+    opened = Database(tmp_path / "project")
+    opened.set_setting("backbone", "slow")
+    return opened
+
+
+AGENT, HEAD, DOOR = "raylet/raylet", "gcs_server", "ray.util.client.server"
+CASES = [(AGENT, "ray"), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((HEAD, "ray"), (DOOR, "ray://")))]
+
+
+@pytest.mark.parametrize(("killed", "on"), CASES)
+def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(killed, on, cluster, db, site, processes):
+    def run(*words: str) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "annotator", "embed", str(db.paths.project), "--json", *words],
+            env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        return process
+
+    process = run("--on", cluster.client if on == "ray://" else on)
+    until(lambda: process.poll() is not None or ((state := embedding.running(db)) and state.done))
+    for pid in cluster.processes(killed):
+        os.kill(pid, signal.SIGKILL)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 1
+    assert "The Ray cluster" in said and GO_ON in said and "Traceback" not in said, said
+    there = sum(times_in_shards(db).values())
+    assert there < IMAGES and embedding.running(db) is None
+    again = run("--on", "local")
+    assert again.wait(120) == 0
+    assert times_in_shards(db) == each_once(db)
+    assert json.loads(again.stdout.read())["images"] == IMAGES - there, "what was finished was done again"
+
+
+def test_a_process_that_ends_in_the_middle_has_a_last_word_and_another_has_none():
+    for ending, said in (("os._exit(1)", "gone\n"), ("os.kill(os.getpid(), 9)", "gone\n"), ("pass", "")):
+        code = f"import os\nfrom annotator.cluster.last_word import said_if_ended as s\nwith s('gone\\n'): {ending}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+        assert done.stderr == said, ending

@@ -1,0 +1,198 @@
+"""Messages of WebSockets: a flood of them holds up nobody else, a person's hands never notice, and none is lost."""
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import socket_flood
+import websockets
+import websockets.sync.client
+from person import served_photos
+from served import Served
+from starlette.types import Message
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from annotator.ui import pacing
+from annotator.ui.access.rate_limit import Allowance
+from annotator.ui.pacing import LARGEST, TRY_LATER, Pacing
+
+FLOOD, A_SECOND = 600, 200
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with served_photos(tmp_path_factory.mktemp("pacing"), 6, ("fox", "heron")) as started:
+        yield started
+
+
+def page_of(served: Served) -> websockets.sync.client.ClientConnection:
+    """The socket of an open page."""
+    address = f"ws://127.0.0.1:{served.port}/_stcore/stream"
+    cookie = {"cookie": served.headers["cookie"]}
+    options = {"subprotocols": ["streamlit"], "max_size": None, "ping_interval": None, "proxy": None}
+    return websockets.sync.client.connect(address, origin=served.address, additional_headers=cookie, **options)
+
+
+def rerun(page: str) -> bytes:
+    message = BackMsg()
+    message.rerun_script.page_name = page
+    return message.SerializeToString()
+
+
+@pytest.mark.process
+def test_others_are_answered_while_one_page_sends_without_end(served):
+    is_over, sent = threading.Event(), []
+    with page_of(served) as page:
+
+        def send() -> None:
+            for _ in range(FLOOD):
+                page.send(rerun("progress"))
+                sent.append(1)
+                is_over.wait(1 / A_SECOND)
+            is_over.set()
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        answered = 0
+        while not is_over.is_set() and answered < 20:
+            assert served.get("/api/thumb/1")[0] == 200
+            answered += 1
+        is_over.set()
+        sending.join()
+    assert answered == 20, f"{answered} answers while {len(sent)} messages came"
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_an_owner_works_on_while_a_guest_has_twenty_sockets_that_send_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(socket_flood, "SECONDS", 8.0)
+    answers, runs, sent = socket_flood.measured(tmp_path, 20, 20)
+    assert sent > 2000
+    assert len(answers) > 20 and len(runs) > 3, "others had no answer before it was over"
+
+
+@pytest.mark.process
+def test_a_message_that_no_page_sends_closes_its_socket(served):
+    with page_of(served) as page, pytest.raises(websockets.ConnectionClosedError) as closed:
+        page.send(bytes(LARGEST + 1))
+        while True:
+            page.recv()
+    assert closed.value.rcvd and closed.value.rcvd.code == 1009
+
+
+def ran(coroutine: Coroutine) -> Any:
+    """What it gives, in an event loop of its own: that of the tests' browser may be running in this thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
+
+
+class App:
+    """An application that takes messages until its socket ends, and remembers when which came."""
+
+    def __init__(self):
+        self.got, self.ended = [], None
+
+    async def __call__(self, scope, receive, send):
+        while True:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                self.ended = message["code"]
+                return
+            self.got.append((asyncio.get_running_loop().time(), message["bytes"]))
+
+
+def carried(pace: Pacing, who: object, messages: list[bytes]) -> tuple[App, list[Message]]:
+    """What the application got of these messages, all there at once, and what was sent to the other side."""
+    app, sent, waiting = App(), [], [*messages]
+
+    async def receive() -> dict:
+        await asyncio.sleep(0)
+        if waiting:
+            return {"type": "websocket.receive", "bytes": waiting.pop(0)}
+        return {"type": "websocket.disconnect", "code": 1000}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    ran(pace.carry(app, {"type": "websocket"}, receive, send, who))
+    return app, sent
+
+
+def test_what_comes_while_others_wait_goes_on_together_and_nothing_is_lost(monkeypatch):
+    for name, value in (("SOCKET_BURST", 1), ("SOCKET_A_SECOND", 20), ("TOGETHER", 0.01)):
+        monkeypatch.setattr(pacing, name, value)
+    messages = [b"%d" % number for number in range(2000)]
+    app, _ = carried(Pacing(), "Ann", messages)
+    assert [content for _, content in app.got] == messages and app.ended == 1000
+    times = [at for at, _ in app.got]
+    groups = 1 + sum(later - at > 0.02 for at, later in itertools.pairwise(times))
+    assert groups < 100, "each message waited by itself"
+
+
+def test_a_socket_that_is_late_all_the_time_is_closed_to_try_later(monkeypatch):
+    for name, value in (("SOCKET_BURST", 1), ("SOCKET_A_SECOND", 25), ("TOGETHER", 0), ("MOST_LATE", 20)):
+        monkeypatch.setattr(pacing, name, value)
+    app, sent = carried(Pacing(), "Ann", [b"x"] * 100)
+    assert 21 <= len(app.got) < 100 and app.ended == TRY_LATER
+    assert sent == [{"type": "websocket.close", "code": TRY_LATER}]
+
+
+def test_all_sockets_of_a_person_share_what_the_person_may_cause_and_others_have_their_own():
+    pace = Pacing()
+    sockets = [object() for _ in range(20)]
+
+    async def waits(who: str) -> list[float]:
+        return [pace.wait_for(who, socket, 20) for _ in range(10) for socket in sockets]
+
+    hasty, other = ran(waits("hasty")), ran(waits("other"))
+    for seconds in (hasty, other):
+        assert sum(not wait for wait in seconds) in range(pacing.BURST, pacing.BURST + 3)
+        assert seconds[-1] > 10
+
+
+def test_a_large_message_counts_as_many(monkeypatch):
+    pace = Pacing()
+
+    async def wait(size: int) -> float:
+        return pace.wait_for("Ann", pace, size)
+
+    assert ran(wait(1000)) == 0
+    assert ran(wait(LARGEST)) > 5
+
+
+def test_a_person_has_so_many_sockets_and_gets_others_for_those_that_ended(monkeypatch):
+    monkeypatch.setattr(pacing, "MOST_OPEN", 2)
+    pace, over = Pacing(), asyncio.Event()
+    closed: list[int] = []
+
+    async def until_over(scope, receive, send) -> None:
+        await over.wait()
+
+    async def nothing() -> dict:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Message) -> None:
+        closed.append(message["code"])
+
+    async def play() -> None:
+        opened = [asyncio.create_task(pace.carry(until_over, {}, nothing, send, "Ann")) for _ in range(3)]
+        opened.append(asyncio.create_task(pace.carry(until_over, {}, nothing, send, "Bea")))
+        await asyncio.sleep(0)
+        assert closed == [TRY_LATER]
+        over.set()
+        await asyncio.gather(*opened)
+        await pace.carry(until_over, {}, nothing, send, "Ann")
+        assert closed == [TRY_LATER]
+
+    ran(play())
+
+
+def test_what_is_done_in_any_case_is_owed():
+    owed = Allowance(burst=2, a_second=10)
+    assert [owed.charge("Ann", 1), owed.charge("Ann", 1)] == [0, 0]
+    assert 0 < owed.charge("Ann", 5) <= 0.5 < owed.charge("Ann", 5) <= 1.0
+    assert owed.charge("Bea", 1) == 0
