@@ -77,7 +77,7 @@ def _row(db: Database, member: Member, by: str) -> None:
         # With the role in its key the box shows what another owner has chosen meanwhile.
         key = f"role_{member.id}_{member.role}"
         st.selectbox(
-            f"Role of {member.name}",
+            f"Role of {frame.spoken(member.name)}",
             list(Role),
             index=list(Role).index(member.role),
             format_func=lambda role: f"{role.value}: {ABOUT[role]}",
@@ -98,7 +98,7 @@ def _row(db: Database, member: Member, by: str) -> None:
         ):
             members.sign_out_everywhere(db, member.name, by)
             _changed(f"{member.name} is signed out everywhere.")
-        st.caption(_seen(member))
+        st.caption(frame.escaped(_seen(member)))
 
 
 def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
@@ -126,7 +126,7 @@ def _seen(member: Member) -> str:
         else "never signed in"
     )
     how = [signed_in, *(["has a link"] if member.has_link else []), *([member.email] if member.email else [])]
-    return frame.escaped(" · ".join(how))
+    return " · ".join(how)
 
 
 def _add(db: Database, by: str) -> None:
