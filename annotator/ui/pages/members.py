@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.text_cells import escaped
+from annotator.exchange.files.text_cells import as_csv
 from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
 from annotator.store.database.database import Database
 from annotator.store.people import members
@@ -202,10 +202,14 @@ def _log(db: Database) -> None:
     st.dataframe(_table(entries), hide_index=True, width="stretch")
     frame.download(
         "Download all as CSV",
-        lambda: _table(members.log(db)).map(escaped).to_csv(index=False),
+        lambda: _as_csv(_table(members.log(db))),
         file_name="access_log.csv",
         mime="text/csv",
     )
+
+
+def _as_csv(table: pd.DataFrame) -> str:
+    return as_csv([list(table.columns), *table.itertuples(index=False)])
 
 
 def _table(entries: list[members.LogEntry]) -> pd.DataFrame:

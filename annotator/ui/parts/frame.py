@@ -49,12 +49,14 @@ STYLE = """<style>
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
 [data-testid^="stBaseButton-primary"]:enabled {color: light-dark(#fff, #06211c);}
 [data-testid^="stBaseButton-primary"]:enabled :is(p, kbd) {color: inherit; opacity: 1;}
+[data-testid="stElementToolbarButton"]:has([aria-label^="Download as CSV"]) {display: none;}
 @media (max-width: 760px) {[data-testid="stMainBlockContainer"] {padding: 3.4rem 0.7rem 1rem;}}
 </style>"""
 
 
 def style() -> None:
-    """Hide Streamlit's own menus and margins to make room for the image."""
+    """Hide Streamlit's own menus and margins to make room for the image, and the download of its tables: it writes names
+    as they are, which a spreadsheet may run as formulas (exchange/files/text_cells.py)."""
     st.html(STYLE)
 
 
