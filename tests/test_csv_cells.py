@@ -1,4 +1,4 @@
-"""Every CSV that the program writes, with names that a spreadsheet would run: no cell is a formula, and figures stay."""
+"""Every CSV that the program writes, with names that a spreadsheet would run: no cell is a formula."""
 
 import csv
 import uuid

@@ -23,7 +23,7 @@ from hostile import (
 )
 from person import open_page, wait_until_fetched
 from playwright.sync_api import Page, expect
-from served import PAGES_ALONE, serving, until
+from served import PAGES_ALONE, TEAM_PAGES, serving, until
 from streamlit.testing.v1 import AppTest
 from test_roles import browser_cookie
 
@@ -142,20 +142,6 @@ def test_an_error_shows_a_name_as_text(db):
     assert frame.escaped(MARKUP[0]) in test.error[0].value
 
 
-# The pages without a worker, served to members.
-TEAM_PAGES = """
-import sys
-from pathlib import Path
-from annotator.store.database.database import Database
-from annotator.ui.access import context
-from annotator.ui.access.serving_modes import access
-from annotator.ui.access.access_keys import SERVED_TO_TEAM
-from annotator.ui.server import page_app, run_app
-how = access("invitation", int(sys.argv[3]))
-context.open_project(Path(sys.argv[1]))
-context.db().set_setting(SERVED_TO_TEAM, True)
-run_app(page_app(access=how), how)
-"""
 FOUND = f"""() => {{
   const all = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
     [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
@@ -178,7 +164,7 @@ def fetches(page: Page, source: str) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("to", ["local", "members"])
 def test_no_page_fetches_links_or_loses_anything_by_a_name(browser: Contexts, db, to):
-    python = PAGES_ALONE if to == "local" else ("-P", "-c", TEAM_PAGES)
+    python = PAGES_ALONE if to == "local" else TEAM_PAGES
     with outside() as (proxy, asked), serving(db.paths.project, python) as served:
         page = open_page(browser, served, quote(ANN), "/_stcore/health", proxy={"server": proxy, "bypass": "127.0.0.1"})
         if to == "members":

@@ -55,7 +55,7 @@ STYLE = """<style>
 
 
 def style() -> None:
-    """Hide Streamlit's own menus and margins to make room for the image, and the download of its tables: it writes names
+    """Hide Streamlit's own menus and margins to make room for the image, and its download of tables: it writes names
     as they are, which a spreadsheet may run as formulas (exchange/files/text_cells.py)."""
     st.html(STYLE)
 
