@@ -24,9 +24,8 @@ from annotator.ui.home.start_page import POLICY
 pytestmark = pytest.mark.browser
 
 # As the token of a page, should another page ever come to know one.
-DECISION = (
-    """{"decisions": [{"uuid": "forged", "action": "label", "image": 1, "class": 1, "state": 1, "source": "click"}]}"""
-)
+DECISION = """{"decisions": [{"uuid": "forged", "action": "label", "image": 1, "class": 1, "state": 1,
+"source": "click"}]}"""
 PLACES = (
     "/",
     "/grid",
@@ -59,19 +58,20 @@ READS = """async ({addresses, token}) => {
   for (const address of addresses) {
     for (const credentials of ["include", "omit"]) {
       await fetch(address, {credentials}).then((answer) => got.push(`fetched ${address}`), () => 0);
-      await fetch(address, {credentials, headers: {"x-annotator-token": token}}).then(() => got.push(`with a header ${address}`), () => 0);
+      const headers = {"x-annotator-token": token};
+      await fetch(address, {credentials, headers}).then(() => got.push(`with a header ${address}`), () => 0);
       await fetch(address, {credentials, mode: "no-cors"}).then(async (answer) => {
         if (answer.type !== "opaque" || (await answer.text())) got.push(`read ${address}`);
       }, () => 0);
     }
-    for (const [kind, name] of [["img", "src"], ["script", "src"], ["link", "href"], ["audio", "src"], ["video", "src"]]) {
+    for (const kind of ["img", "script", "link", "audio", "video"]) {
       const one = document.createElement(kind);
       if (kind === "link") one.rel = "stylesheet";
       const loaded = new Promise((resolve) => {
         one.onload = one.onloadeddata = () => resolve(true);
         one.onerror = () => resolve(false);
       });
-      one[name] = address;
+      one[kind === "link" ? "href" : "src"] = address;
       document.body.append(one);
       if (kind === "audio" || kind === "video") one.load();
       if (await loaded) got.push(`${kind} ${address}`);
@@ -86,13 +86,14 @@ WRITES = """async ({target, token, body}) => {
     "/_stcore/upload_file/a/b", "/sign-out", "/"];
   for (const path of paths) {
     const address = `${target}${path}${path.includes("?") ? "&" : "?"}token=${token}`;
+    const sent = {method: "POST", body, credentials: "include"};
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/json"])
       for (const mode of ["cors", "no-cors"])
         for (const referrerPolicy of ["no-referrer", "unsafe-url"])
-          await fetch(address, {method: "POST", body, mode, referrerPolicy, credentials: "include", headers: {"content-type": type}})
+          await fetch(address, {...sent, mode, referrerPolicy, headers: {"content-type": type}})
             .then((answer) => mode === "cors" && got.push(address), () => 0);
     for (const method of ["PUT", "DELETE", "PATCH"])
-      await fetch(address, {method, body, credentials: "include"}).then(() => got.push(`${method} ${address}`), () => 0);
+      await fetch(address, {...sent, method}).then(() => got.push(`${method} ${address}`), () => 0);
     navigator.sendBeacon(address, body);
     for (const enctype of ["text/plain", "multipart/form-data", "application/x-www-form-urlencoded"]) {
       const frame = document.createElement("iframe");
@@ -120,7 +121,7 @@ POPUP = """async (address) => {
   window.opened = window.open(address, "ours");
   for (let count = 0; count < 40; count++) {
     await new Promise((resolve) => setTimeout(resolve, 50));
-    for (const type of ["CLOSE_MODAL", "STOP_SCRIPT", "RERUN_SCRIPT", "CLEAR_CACHE", "REQUEST_PAGE_CHANGE", "SET_AUTH_TOKEN"])
+    for (const type of ["CLOSE_MODAL", "STOP_SCRIPT", "RERUN_SCRIPT", "CLEAR_CACHE", "REQUEST_PAGE_CHANGE"])
       window.opened?.postMessage({stCommVersion: 1, type, pageScriptHash: "", authToken: "x"}, "*");
   }
   return window.opened.closed;  // a page of another opener group is closed, to this one

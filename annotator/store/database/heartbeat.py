@@ -26,10 +26,16 @@ def note_error(db: Database, error: str) -> None:
         )
 
 
+def is_recent(at: float, seconds: float) -> bool:
+    """Return whether a heartbeat of this time (unix seconds) is at most so old. One from the future is not: the clock
+    was set back since, and whoever lives gives another at once."""
+    return abs(time.time() - at) < seconds
+
+
 def worker_state(db: Database) -> WorkerState:
     """The worker's last report, and whether it is alive."""
     row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
-    recent = bool(row["heartbeat_at"]) and time.time() - row["heartbeat_at"] < WORKER_SILENT_SECONDS
+    recent = bool(row["heartbeat_at"]) and is_recent(row["heartbeat_at"], WORKER_SILENT_SECONDS)
     alive = recent and row["state"] not in ("stopped", "not started") and exists(row["pid"])
     return WorkerState(**row, alive=alive)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 from annotator.errors import AlreadyRunning
 from annotator.store.database.database import Database
-from annotator.store.database.heartbeat import exists
+from annotator.store.database.heartbeat import exists, is_recent
 
 KEY, WANTED, RESULT = "adapting", "adapting_wanted", "adapting_result"
 SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
@@ -81,7 +81,7 @@ def running(db: Database) -> Adapting | None:
         return None
     if state.host == socket.gethostname():
         return state if exists(state.pid) else None
-    return state if time.time() - state.heartbeat_at < SILENT_SECONDS else None
+    return state if is_recent(state.heartbeat_at, SILENT_SECONDS) else None
 
 
 def wanted(db: Database) -> Wanted:

@@ -16,7 +16,7 @@ import sqlite_utils
 
 from annotator.errors import AlreadyRunning
 from annotator.store.database.database import Database
-from annotator.store.database.heartbeat import exists
+from annotator.store.database.heartbeat import exists, is_recent
 
 KEY = "embedding"
 SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended
@@ -83,7 +83,7 @@ def running(db: Database) -> Embedding | None:
     here = state.host == socket.gethostname()
     if here and not exists(state.pid):
         return None
-    return state if time.time() - state.heartbeat_at < (REUSED_SECONDS if here else SILENT_SECONDS) else None
+    return state if is_recent(state.heartbeat_at, REUSED_SECONDS if here else SILENT_SECONDS) else None
 
 
 def _read(db: Database) -> Embedding | None:
