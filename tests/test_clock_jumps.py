@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+from person import decided, open_page, served_photos, wait_for_picture, wait_until_saved
+from playwright.sync_api import expect
+from test_outbox import QUEUE, entry, project_of, queue
 
 from annotator.store.database import heartbeat
 from annotator.store.networks import adaptation as adapting
@@ -78,3 +81,22 @@ def test_an_image_in_hand_stays_in_hand(db, clock):
     for seconds in (-DAY, DAY):
         clock(seconds)
         assert leases.take(db, "b", "Ben", held, 2) == [] and leases.lost(db, "a", held) == []
+
+
+@pytest.mark.browser
+def test_what_waits_from_before_the_browsers_clock_was_set_back_is_sent_first_and_by_any_tab(browser, tmp_path):
+    with served_photos(tmp_path, 24, ("fox", "heron")) as served:
+        page = open_page(browser, served, "Ann")
+        wait_for_picture(page)
+        page.route("**/api/decisions", lambda route: route.abort())
+        later = page.evaluate("(Date.now() + 24 * 3600 * 1000) * 1000")  # microseconds, by the clock as it was
+        queue(page, served, entry("before", image=24, order=later))
+        page.keyboard.press("1")
+        expect(page.locator(".foot")).to_contain_text("2 unsent")
+        page.unroute("**/api/decisions")
+        wait_until_saved(page, 2)
+        assert [row["uuid"].startswith("before") for row in decided(served, "Ann")] == [True, False]
+        # Left by a tab that was closed since; this one is open all the while.
+        page.evaluate(QUEUE, [project_of(served), [entry("closed", image=23, order=2 * later)]])
+        wait_until_saved(page, 3)
+        assert len(decided(served, "Ann")) == 3
