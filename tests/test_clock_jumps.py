@@ -90,13 +90,13 @@ def test_what_waits_from_before_the_browsers_clock_was_set_back_is_sent_first_an
         wait_for_picture(page)
         page.route("**/api/decisions", lambda route: route.abort())
         later = page.evaluate("(Date.now() + 24 * 3600 * 1000) * 1000")  # microseconds, by the clock as it was
-        queue(page, served, entry("before", image=24, order=later))
+        queue(page, served, entry("from-before", image=24, order=later))
         page.keyboard.press("1")
         expect(page.locator(".foot")).to_contain_text("2 unsent")
         page.unroute("**/api/decisions")
         wait_until_saved(page, 2)
-        assert [row["uuid"].startswith("before") for row in decided(served, "Ann")] == [True, False]
+        assert [row["uuid"].startswith("from-before") for row in decided(served, "Ann")] == [True, False]
         # Left by a tab that was closed since; this one is open all the while.
-        page.evaluate(QUEUE, [project_of(served), [entry("closed", image=23, order=2 * later)]])
+        page.evaluate(QUEUE, [project_of(served), [entry("closed-tab", image=23, order=2 * later)]])
         wait_until_saved(page, 3)
         assert len(decided(served, "Ann")) == 3

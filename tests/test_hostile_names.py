@@ -104,6 +104,11 @@ def texts_of(test: AppTest) -> Iterator[tuple[bool, str]]:
                 yield from ((not is_plain, text) for text in texts)
 
 
+def markdown_of(test: AppTest) -> Iterator[str]:
+    """Every text of a page that Streamlit reads as Markdown."""
+    return (text for is_markdown, text in texts_of(test) if is_markdown)
+
+
 def test_what_is_escaped_stays_itself_and_is_found_by_nothing():
     for name in MARKUP:
         assert name not in frame.escaped(name)

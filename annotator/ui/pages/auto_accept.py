@@ -131,10 +131,8 @@ def _accepted(db: Database, names: dict[int, str]) -> None:
     for batch, held in batches.items():
         cells = sum(acceptance.cells for acceptance in held)
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown(
-                f"**{counted(cells, 'answer')} accepted** on {frame.escaped(_day(held[0].made_at))} (batch {batch:d})",
-                width="content",
-            )
+            where = frame.escaped(f"on {_day(held[0].made_at)} (batch {batch})")
+            st.markdown(f"**{counted(cells, 'answer')} accepted** {where}", width="content")
             if st.button(
                 "Undo",
                 key=f"take_back_{batch}",
