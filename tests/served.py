@@ -21,6 +21,23 @@ from annotator.ui.access.access_keys import headers_for
 
 APP = ("-P", "-m", "annotator", "serve")
 PAGES_ALONE = ()  # without a worker, and without the second that Python takes to load Streamlit: see Forked
+# The pages without a worker, served to members, as `annotator serve --auth invitation` does.
+TEAM_PAGES = (
+    "-P",
+    "-c",
+    """
+import sys
+from pathlib import Path
+from annotator.ui.access import context
+from annotator.ui.access.serving_modes import access
+from annotator.ui.access.access_keys import SERVED_TO_TEAM
+from annotator.ui.server import page_app, run_app
+how = access("invitation", int(sys.argv[3]))
+context.open_project(Path(sys.argv[1]))
+context.db().set_setting(SERVED_TO_TEAM, True)
+run_app(page_app(access=how), how)
+""",
+)
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([page_alone.__name__])
 # Below the ports that the system gives to connections, and others for every run of the tests on this machine.

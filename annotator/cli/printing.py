@@ -190,7 +190,7 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
         print(f"  accepted   {listed(status['accepted'])} (by the model; see annotator accept)")
     print(f"  method     {status['method']}{changed(status['parameters'])}")
     print(f"  features   {status['features']:,} of {status['images']:,} ({status['backbone']})")
-    beat = f", heartbeat {time.time() - worker['heartbeat_at']:.0f} s ago" if worker["heartbeat_at"] else ""
+    beat = f", heartbeat {max(0.0, time.time() - worker['heartbeat_at']):.0f} s ago" if worker["heartbeat_at"] else ""
     doing = (
         worker["state"]
         if worker["alive"] or worker["state"] in ("stopped", "not started")

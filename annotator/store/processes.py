@@ -83,7 +83,13 @@ def has_ended(claim: Claim, silent: float) -> bool:
     if is_here and not exists(claim.pid):
         return True
     is_reused = is_here and (not claim.process or claim.process.startswith(f"{_machine()}-"))
-    return time.time() - claim.heartbeat_at >= (REUSED_AFTER if is_reused else silent)
+    return not is_recent(claim.heartbeat_at, REUSED_AFTER if is_reused else silent)
+
+
+def is_recent(at: float, seconds: float) -> bool:
+    """Return whether a heartbeat of this time (unix seconds) is at most so old. One from the future is not: the clock
+    was set back since, and whoever lives gives another at once."""
+    return abs(time.time() - at) < seconds
 
 
 def part_of(target: Path, kind: str = "") -> Path:

@@ -1,7 +1,8 @@
 """Text in the cells of a CSV: values that a spreadsheet would run as formulas are escaped, and unescaped when read.
 
-A value that begins with = + - @, a tab or a carriage return is written with ' before it (OWASP, "CSV Injection"). A
-value that begins with apostrophes before such a character gets one more, so that reading reverts writing exactly.
+A value that begins with = + - @, their full-width forms, a tab or a line end is written with ' before it (OWASP, "CSV
+Injection"). A value that begins with apostrophes before such a character gets one more, so that reading reverts writing
+exactly.
 """
 
 import csv
@@ -10,8 +11,9 @@ import re
 from collections.abc import Collection, Iterable
 from typing import TextIO
 
-_ESCAPE = re.compile(r"'*[=+\-@\t\r]")
-_ESCAPED = re.compile(r"'+[=+\-@\t\r]")
+_FORMULA = r"[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]"
+_ESCAPE = re.compile(f"'*{_FORMULA}")
+_ESCAPED = re.compile(f"'+{_FORMULA}")
 
 
 def escaped(text: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.lines import csv_rows
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.text_cells import unescaped
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.split_names import SPLITS
@@ -117,7 +118,7 @@ def _named(path: Path, problems: Problems) -> dict[str, str]:
     file = path / CLASSES
     if not file.is_file() or file.is_symlink():
         return {}
-    rows = dict(row for _, row in csv_rows(file, problems, columns=2))
+    rows = {unescaped(folder): unescaped(name) for _, (folder, name) in csv_rows(file, problems, columns=2)}
     return rows if rows.pop("folder", None) == "class" else {}
 
 

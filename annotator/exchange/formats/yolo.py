@@ -249,7 +249,7 @@ def write_classification(view: View, output: Output) -> None:
             for column in (block.values[row] == 1).nonzero()[0].tolist():
                 output.image(image, f"{block.splits[row] or rest}/{folders[column]}/{block.files[row]}")
     with output.text(imagefolder.CLASSES) as file:
-        rows = Rows(file, raw=True)  # is read by programs
+        rows = Rows(file, view.raw)
         rows.row(("folder", "class"))
         for folder, name in zip(folders, names, strict=True):
             rows.row((folder, name))

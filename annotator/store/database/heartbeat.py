@@ -7,7 +7,7 @@ from annotator.records import WorkerState
 from annotator.settings import WORKER_SILENT_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.disk.open_files import open_file
-from annotator.store.processes import exists
+from annotator.store.processes import exists, is_recent
 
 
 def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
@@ -30,7 +30,7 @@ def note_error(db: Database, error: str) -> None:
 def worker_state(db: Database) -> WorkerState:
     """The worker's last report, and whether it is alive."""
     row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
-    recent = bool(row["heartbeat_at"]) and time.time() - row["heartbeat_at"] < WORKER_SILENT_SECONDS
+    recent = bool(row["heartbeat_at"]) and is_recent(row["heartbeat_at"], WORKER_SILENT_SECONDS)
     alive = recent and row["state"] not in ("stopped", "not started") and exists(row["pid"])
     return WorkerState(**row, alive=alive)
 

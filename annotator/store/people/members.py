@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlite_utils
@@ -20,6 +20,7 @@ from annotator.roles import KEPT_FROM_SIGHT, Right, Role, role_named
 from annotator.store.database.database import Database
 
 LONGEST_NAME = 60
+LATER = 0.001  # seconds from the end of all sessions to the next one, where the clock was set back meanwhile
 NEWCOMERS = "role_of_newcomers"  # a setting: what somebody is whom the login provider knows and nobody has let in
 HIDDEN = "hidden_from_annotators"  # a setting
 LONGEST_SUBJECT = 1000
@@ -179,17 +180,14 @@ def by_link(db: Database, secret: str) -> Member | None:
         ).fetchone()
         if row is None:
             return None
-        _signed_in(sql, _member(row), "by invitation link")
-        return _member(row)
+        return _signed_in(sql, _member(row), "by invitation link")
 
 
 def by_key(db: Database, id_: int) -> Member | None:
     """The member for whom the machine's owner made a one-time key. Signing in is logged."""
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE id = ? AND role != 'none'", [id_]).fetchone()
-        if row is not None:
-            _signed_in(sql, _member(row), "by one-time key")
-        return row and _member(row)
+        return _signed_in(sql, _member(row), "by one-time key") if row is not None else None
 
 
 def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
@@ -225,8 +223,7 @@ def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
             )
             note(sql, name, "came", name, f"as {subject}, with the role {role}")
             row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE subject = ?", [subject]).fetchone()
-        _signed_in(sql, _member(row), "at the login provider")
-        return _member(row)
+        return _signed_in(sql, _member(row), "at the login provider")
 
 
 def subject_of(claims: Mapping[str, Any]) -> str:
@@ -338,14 +335,19 @@ def _free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
 
 
 def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:
-    sql.execute("UPDATE member SET sessions_since = ? WHERE id = ?", [time.time(), id_])
+    # Not before the last session began: else a clock that was set back would let it go on.
+    statement = "UPDATE member SET sessions_since = max(?, sessions_since, coalesce(signed_in_at, 0)) WHERE id = ?"
+    sql.execute(statement, [time.time(), id_])
     if unlink:
         sql.execute("UPDATE member SET secret_sha256 = NULL WHERE id = ?", [id_])
 
 
-def _signed_in(sql: sqlite_utils.Database, member: Member, how: str) -> None:
-    sql.execute("UPDATE member SET signed_in_at = ? WHERE id = ?", [time.time(), member.id])
+def _signed_in(sql: sqlite_utils.Database, member: Member, how: str) -> Member:
+    """The member as they are now; `signed_in_at` is when this session begins, by a clock that is never set back."""
+    at = max(time.time(), member.sessions_since + LATER, member.signed_in_at or 0)
+    sql.execute("UPDATE member SET signed_in_at = ? WHERE id = ?", [at, member.id])
     note(sql, member.name, "signed in", member.name, how)
+    return replace(member, signed_in_at=at)
 
 
 def note(sql: sqlite_utils.Database, by: str, what: str, member: str, detail: str) -> None:

@@ -11,7 +11,6 @@ from importlib import import_module
 
 from sqlite_utils import Migrations
 
-
 # Found by their names: m001.py has the function m001, and so on.
 _NAMES = sorted(module.name for module in pkgutil.iter_modules(__path__) if re.fullmatch(r"m\d{3}", module.name))
 STEPS = tuple(getattr(import_module(f"{__name__}.{name}"), name) for name in _NAMES)

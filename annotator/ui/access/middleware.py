@@ -243,7 +243,7 @@ class Door:
             return closed("", OTHER % (own, other, _address(scope), own, sign_out))
         await run_sync(sessions.look_up, True)
         port = scope["server"][1]
-        return self._welcome(scope, headers, port, self.tokens().session_cookie(port, invited.id))
+        return self._welcome(scope, headers, port, self.tokens().session_cookie(port, invited.id, invited.signed_in_at))
 
     def _welcome(self, scope: Scope, headers: Headers, port: int = 0, cookie: str = "") -> Response:
         """Redirect to the same address without the key; with a cookie, also set it."""

@@ -76,9 +76,9 @@ class Tokens:
         content = _loaded(self._cookies, cookie)
         return content is not None and content[0] == port and _today() <= content[1]
 
-    def session_cookie(self, port: int, member_id: int) -> str:
-        """The cookie that makes a browser this member's, at this port."""
-        return self._sessions.dumps([port, member_id, time.time()])
+    def session_cookie(self, port: int, member_id: int, began_at: float | None = None) -> str:
+        """The cookie that makes a browser this member's, at this port. began_at: unix seconds; None for now."""
+        return self._sessions.dumps([port, member_id, time.time() if began_at is None else began_at])
 
     def session(self, cookie: str, port: int) -> tuple[int, float] | None:
         """The member's id and when the session began (unix seconds); None when the cookie is none of ours, for another

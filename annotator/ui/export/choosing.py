@@ -148,7 +148,7 @@ def _answers(names: Sequence[str], people: Sequence[str], differing: int) -> dic
             st.multiselect(
                 label,
                 options,
-                format_func=lambda name, words=words: frame.escaped(words(name)),
+                format_func=words,
                 placeholder="All",
                 key=kept(f"export_{key}", [], options),
             )
@@ -186,9 +186,7 @@ def _splits(attributes: Sequence[str], problems: list[str]) -> dict[str, Any]:
     )
     if how == EXISTING:
         usual = "split" if "split" in attributes else attributes[0]
-        name = st.selectbox(
-            "Taken from", attributes, format_func=frame.escaped, key=kept("splits_from", usual, attributes)
-        )
+        name = st.selectbox("Taken from", attributes, key=kept("splits_from", usual, attributes))
         return {"splits": f"{EXISTING}:{name}"}
     if not how:
         return {"splits": ""}
@@ -197,7 +195,7 @@ def _splits(attributes: Sequence[str], problems: list[str]) -> dict[str, Any]:
     by = st.selectbox(
         "What stays together in one split",
         [*groups, *(name for name in attributes if name not in groups)],
-        format_func=lambda name: groups.get(name) or f"Images with the same {frame.escaped(name)}",
+        format_func=lambda name: groups.get(name) or f"Images with the same {name}",
         key=kept("split_by", "", [*groups, *attributes]),
     )
     seed = st.number_input(
@@ -212,8 +210,8 @@ def _shares(problems: list[str]) -> str:
     given: list[tuple[str, int]] = []
     for place, (usual, percent) in enumerate(USUAL_SPLITS, start=1):
         left, right = st.columns([2, 1])
-        name = left.text_input(f"Split {place}", max_chars=50, key=kept(f"split_name_{place}", usual)).strip()
-        share = right.number_input(f"Share {place}, in %", 1, 100, step=1, key=kept(f"split_share_{place}", percent))
+        name = left.text_input(f"Split {place:d}", max_chars=50, key=kept(f"split_name_{place}", usual)).strip()
+        share = right.number_input(f"Share {place:d}, in %", 1, 100, step=1, key=kept(f"split_share_{place}", percent))
         if name:
             given.append((name, int(share)))
     total = sum(share for _, share in given)

@@ -125,8 +125,8 @@ def _progress(work: Exporting) -> None:
     running: Running | None = work.running
     if work.is_at_work and running:
         st.session_state["was_exporting"] = True
-        name = frame.escaped(running.order.name)
-        st.progress(running.done / running.of if running.of else 0.0, text=f"{name}: {_words(running)}")
+        words = frame.escaped(f"{running.order.name}: {_words(running)}")
+        st.progress(running.done / running.of if running.of else 0.0, text=words)
         st.button("Cancel", on_click=work.cancel, key="export_cancel")
     elif st.session_state.pop("was_exporting", False):
         st.rerun()  # the whole page, once: what came of it, and no further refresh

@@ -54,7 +54,7 @@ def wait_for(work: Work, what: str) -> None:
         if work.ended.is_set():
             st.rerun()
         words = f"{what}: {work.done:,} of {work.of:,} images" if work.of else f"{what}: waiting"
-        st.progress(work.share, text=words)
+        st.progress(work.share, text=frame.escaped(words))
 
     frame.refreshed(waiting, REFRESH)()
 
@@ -73,7 +73,7 @@ def counts(db: Database, work: Work, summary: Summary) -> None:
         rows.append({"Class": class_.name} | {_state(state): f"{of_class[state]:,}" for state in states})
     of_state = {state: sum(many for (other, _), many in totals.items() if other == state) for state in states}
     pairs = ", ".join(f"{of_state[state]:,} {_state(state).lower()}" for state in states)
-    st.markdown(f"**{size}:** {pairs}.")
+    st.markdown(f"**{frame.escaped(size)}:** {frame.escaped(pairs)}.")
     if totals:
         with st.expander("By class, and where the answers come from"):
             tables.show(rows, "Answers by class")
@@ -92,8 +92,8 @@ def counts(db: Database, work: Work, summary: Summary) -> None:
 def fill(fill_: Fill) -> None:
     """What the model fills in and how much of it is expected to be wrong."""
     headline, basis, rule = fill_.sentences()
-    (st.info if fill_.calibrated else st.warning)(f"{headline}\n\n{basis}")
-    st.caption(rule)
+    (st.info if fill_.calibrated else st.warning)(f"{frame.escaped(headline)}\n\n{frame.escaped(basis)}")
+    st.caption(frame.escaped(rule))
     with st.expander("What the model fills in, class by class"):
         rows = [
             {
@@ -156,7 +156,8 @@ def _age(db: Database, work: Work) -> None:
     if not work.ended.is_set() or work.stamp == stamp_of(db):
         return
     moment = note_list.when(work.began_at, frame.zone())
-    st.caption(f"Counted {moment}; something has changed since. An export is always of the moment it is made.")
+    words = f"Counted {moment}; something has changed since. An export is always of the moment it is made."
+    st.caption(frame.escaped(words))
     if st.button("Count again", key="count_again_button"):
         st.session_state["count_again"] = True
         st.rerun()

@@ -99,12 +99,10 @@ def _compare(db: Database, rows: list[Row]) -> None:
     names = [row.name for row in rows]
     left, right, button = st.columns([2, 2, 1], vertical_alignment="bottom")
     with left:
-        first = st.selectbox(
-            "What changed since", names, index=len(names) - 1, format_func=frame.escaped, key="compare_from"
-        )
+        first = st.selectbox("What changed since", names, index=len(names) - 1, key="compare_from")
     later = names[names.index(first) + 1 :]
     with right:
-        second = st.selectbox("until", [NOW, *later], format_func=frame.escaped, key="compare_to")
+        second = st.selectbox("until", [NOW, *later], key="compare_to")
     with button:
         if st.button("Compare", key="compare"):
             st.session_state["compared"], st.session_state["compare_again"] = (first, second), True

@@ -32,7 +32,10 @@ from annotator.ui.access.tokens import Tokens
 from annotator.ui.home.children import Children, How
 from annotator.ui.home.projects import Place
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>
 <style>

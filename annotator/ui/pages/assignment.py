@@ -64,7 +64,7 @@ def _overlap(db: Database) -> None:
         finished = done.images - done.waiting
         st.progress(
             finished / max(done.images, 1),
-            f"{finished:,} of {counted(done.images, 'image')} answered by {chosen.people} people; "
+            f"{finished:,} of {counted(done.images, 'image')} answered by {chosen.people:d} people; "
             f"{counted(done.answers, 'answer')} so far",
         )
         if done.answers:

@@ -93,7 +93,7 @@ def _sampling(db: Database, wanted: Guarantee) -> None:
     counts = "An ordinary audit counts, too; this check asks only about pairs that would be accepted."
     if wanted.together:
         counts = "Only pairs of this check count."
-    st.caption(f"{guarantee.outlook(db, wanted)} {counts}")
+    st.caption(frame.escaped(f"{guarantee.outlook(db, wanted)} {counts}"))
     if st.button("Start the check"):
         with st.spinner("Sampling..."):
             drawn = auto_accept_sample.draw(db, wanted)
@@ -131,9 +131,8 @@ def _accepted(db: Database, names: dict[int, str]) -> None:
     for batch, held in batches.items():
         cells = sum(acceptance.cells for acceptance in held)
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown(
-                f"**{counted(cells, 'answer')} accepted** on {_day(held[0].made_at)} (batch {batch})", width="content"
-            )
+            where = frame.escaped(f"on {_day(held[0].made_at)} (batch {batch})")
+            st.markdown(f"**{counted(cells, 'answer')} accepted** {where}", width="content")
             if st.button(
                 "Undo",
                 key=f"take_back_{batch}",

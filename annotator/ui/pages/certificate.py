@@ -135,10 +135,11 @@ def _metric(label: str, interval: Interval, in_words: Callable[[Interval], str],
         st.metric(label, in_words(interval), width="content", help=help_)
         return True
     headline, _, why = interval.reason.partition(" (")
-    st.metric(label, headline.capitalize(), width="content", help=help_)
+    st.metric(label, frame.escaped(headline.capitalize()), width="content", help=help_)
     if why:
         why = why.removesuffix(")")
-        st.caption(f"{why} so far" if headline.startswith("too few") else f"{why[:1].upper()}{why[1:]}.")
+        words = f"{why} so far" if headline.startswith("too few") else f"{why[:1].upper()}{why[1:]}."
+        st.caption(frame.escaped(words))
     return False
 
 

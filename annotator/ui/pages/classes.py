@@ -222,7 +222,7 @@ def _history(db: Database, by: str) -> None:
         undone = f" (undone by change {change.undone_by})" if change.undone_by else ""
         who = change.annotator or "the command line"
         text.markdown(frame.escaped(f"{change.id} · {when} · {who}: {words}{undone}"))
-        if change.can_be_undone and button.button(f"Undo {change.id}", key=f"undo_{change.id}"):
+        if change.can_be_undone and button.button(f"Undo {change.id:d}", key=f"undo_{change.id}"):
             one_class.act(
                 lambda id_=change.id: class_history.undo_change(db, by, id_), f"Undid change {change.id}: {words}."
             )

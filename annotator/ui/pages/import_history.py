@@ -72,7 +72,7 @@ def imports(db: Database, by: str) -> None:
     for one in known[:NEWEST]:
         text, button = st.columns([6, 1], vertical_alignment="center")
         text.markdown(frame.escaped(_in_words(one)))
-        if one.undone_at is None and button.button(f"Undo {one.id}", key=f"import_undo_{one.id}"):
+        if one.undone_at is None and button.button(f"Undo {one.id:d}", key=f"import_undo_{one.id}"):
             st.session_state["import_undoing"] = one.id
         if st.session_state.get("import_undoing") == one.id:
             _ask(db, by, one)
@@ -104,7 +104,7 @@ def _ask(db: Database, by: str, one: Import) -> None:
             st.markdown(f"* {frame.escaped(sentence)}")
         st.caption("Answers that people gave since are kept. Importing the same again brings it back.")
         with st.container(horizontal=True):
-            if st.button(f"Undo import {one.id}", type="primary", key="import_undo_sure"):
+            if st.button(f"Undo import {one.id:d}", type="primary", key="import_undo_sure"):
                 with frame.errors_shown(), st.spinner("Undoing..."):
                     st.session_state["import_undone"] = undone_in_words(store.undo(db, one.id, by))
                     st.session_state.pop("import_undoing", None)

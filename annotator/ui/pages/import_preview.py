@@ -133,7 +133,7 @@ def _numbers(lines: Sequence[in_words.Line]) -> None:
         tables.show([{"What": _capital(line.title), "Count": f"{line.count:,}"} for line in lines], "What would change")
     for line in lines:
         if line.examples:
-            with st.expander(f"Examples: {line.title.split(':')[0]}"):
+            with st.expander(frame.escaped(f"Examples: {line.title.split(':')[0]}")):
                 _listed([*line.examples, *([f"and {line.more:,} more"] if line.more else [])], line.title)
 
 
@@ -216,7 +216,7 @@ def _class_table(
     counts = [(new, "new"), (now.count(OUT), "left out"), (now.count(CHOOSE), "to choose")]
     parts += [f"{count:,} {words}" for count, words in counts if count]
     st.markdown("**Classes**")
-    st.caption(f"{', '.join(parts)}. Choose what each is here.")
+    st.caption(frame.escaped(f"{', '.join(parts)}. Choose what each is here."))
     words = ({NEW: "New class", NAMED: "New class with another name"} if may_be_new else {}) | {OUT: "Leave out"}
     words |= {str(class_.id): class_.name for class_ in known}
     for place, class_ in enumerate(staged):
@@ -246,15 +246,15 @@ def _class_row(
     """One class of the source, and the fields that say what becomes of it."""
     left, right = st.columns(2, vertical_alignment="center")
     answers = f", {counted(class_.answers, 'answer')}" if class_.answers else ""
-    name = frame.escaped(class_.name) or "(no name)"
-    left.markdown(f"{name}  \n:small[{MATCHES[class_.how]}{answers}]")
+    name = class_.name or "(no name)"
+    left.markdown(f"{frame.escaped(name)}  \n:small[{MATCHES[class_.how]}{answers}]")
     if class_.name in unclear:
         left.caption(frame.escaped(_capital(unclear[class_.name])))
     options = list(words)
     before = now.removeprefix(NAMED) if now.startswith(NAMED) else ""
     with right:
         chosen = st.selectbox(
-            f"What {name} becomes",
+            f"What {frame.spoken(name)} becomes",
             options,
             index=None if now == CHOOSE else options.index(NAMED if before else now),
             format_func=lambda option: words[option],
@@ -265,7 +265,7 @@ def _class_row(
         if chosen != NAMED:
             return chosen or now
         typed = st.text_input(
-            f"Name of the new class for {name}",
+            f"Name of the new class for {frame.spoken(name)}",
             before,
             placeholder="Name of the new class",
             label_visibility="collapsed",

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.text_cells import escaped
+from annotator.exchange.files.text_cells import as_csv
 from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
 from annotator.store.database.database import Database
 from annotator.store.people import members
@@ -77,7 +77,7 @@ def _row(db: Database, member: Member, by: str) -> None:
         # With the role in its key the box shows what another owner has chosen meanwhile.
         key = f"role_{member.id}_{member.role}"
         st.selectbox(
-            f"Role of {member.name}",
+            f"Role of {frame.spoken(member.name)}",
             list(Role),
             index=list(Role).index(member.role),
             format_func=lambda role: f"{role.value}: {ABOUT[role]}",
@@ -98,7 +98,7 @@ def _row(db: Database, member: Member, by: str) -> None:
         ):
             members.sign_out_everywhere(db, member.name, by)
             _changed(f"{member.name} is signed out everywhere.")
-        st.caption(_seen(member))
+        st.caption(frame.escaped(_seen(member)))
 
 
 def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
@@ -126,7 +126,7 @@ def _seen(member: Member) -> str:
         else "never signed in"
     )
     how = [signed_in, *(["has a link"] if member.has_link else []), *([member.email] if member.email else [])]
-    return frame.escaped(" · ".join(how))
+    return " · ".join(how)
 
 
 def _add(db: Database, by: str) -> None:
@@ -202,10 +202,14 @@ def _log(db: Database) -> None:
     st.dataframe(_table(entries), hide_index=True, width="stretch")
     frame.download(
         "Download all as CSV",
-        lambda: _table(members.log(db)).map(escaped).to_csv(index=False),
+        lambda: _as_csv(_table(members.log(db))),
         file_name="access_log.csv",
         mime="text/csv",
     )
+
+
+def _as_csv(table: pd.DataFrame) -> str:
+    return as_csv([list(table.columns), *table.itertuples(index=False)])
 
 
 def _table(entries: list[members.LogEntry]) -> pd.DataFrame:

@@ -145,10 +145,8 @@ def _known(db: Database, name: str) -> None:
     with st.container(border=True):
         st.markdown("#### Known answers")
         found, rejected = _of_known(known.found, known.present), _of_known(known.rejected, known.absent)
-        st.caption(
-            f"{counted(known.images, 'image')} with known answers. Found of what is there: {found}. "
-            f"Rejected of what is not: {rejected}."
-        )
+        words = f"Found of what is there: {found}. Rejected of what is not: {rejected}."
+        st.caption(frame.escaped(f"{counted(known.images, 'image')} with known answers. {words}"))
 
 
 def _of_known(right: int, of: int) -> str:

@@ -164,7 +164,7 @@ def _labels(db: Database, colours: Palette) -> None:
             st.info("No classes yet. Add some on the Annotate page.")
             return
         if len(table) > charts.CLASSES_SHOWN:
-            st.caption(f"The {charts.CLASSES_SHOWN} classes with most answers, of {len(table):,}; Numbers lists all.")
+            st.caption(f"The {charts.CLASSES_SHOWN:d} classes with most answers, of {len(table):,}; Numbers lists all.")
         words = "Images present, absent and unsure, by class"
         _chart(charts.labels(table, colours), table, "labels", words)
 
@@ -226,7 +226,9 @@ def _together(db: Database, colours: Palette) -> None:
             st.info("No image has two labels yet.")
             return
         run_id = predictions.run.id
-        st.caption(f"Of 100 images with the class on the left, how many also show the class above. As of run {run_id}.")
+        st.caption(
+            f"Of 100 images with the class on the left, how many also show the class above. As of run {run_id:d}."
+        )
         pairs = table.sort_values("images", ascending=False).head(PAIRS_LISTED)
         _chart(charts.together(table, colours), pairs, "together", "How often two classes are on one image")
 

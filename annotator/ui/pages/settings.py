@@ -92,7 +92,7 @@ def _order(db: Database) -> None:
 
     def choose(name: str) -> None:
         query_order.choose(db, name)
-        st.toast(f"Default order: {query_order.QUERY_ORDERS[name].title}.")
+        st.toast(frame.escaped(f"Default order: {query_order.QUERY_ORDERS[name].title}."))
 
     chosen = st.selectbox(
         "Default order of images on the Annotate page",
@@ -124,7 +124,7 @@ def _method(db: Database) -> None:
     )
     st.markdown(f"{method.assumes} [{configuration.source(chosen)}]({method.url})")
     if method.needs_in_words:
-        st.caption(f"Needs {method.needs_in_words}.")
+        st.caption(frame.escaped(f"Needs {method.needs_in_words}."))
     st.caption(
         f"Parameters: {values or 'none'}. To change one: "
         + frame.escaped(f"annotator train {db.paths.project} --set {next(iter(method.defaults), 'name')}=VALUE")
@@ -137,4 +137,4 @@ def _choose(db: Database, name: str) -> None:
     except AnnotatorError as error:
         raise AnnotatorError(f"{error} Until then trainings use {configuration.method(db)}.") from error
     jobs.ask_training(db)
-    st.toast(f"The next training uses {name}.")
+    st.toast(frame.escaped(f"The next training uses {name}."))

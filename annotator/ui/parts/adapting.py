@@ -63,7 +63,7 @@ def _result(db: Database) -> None:
     if kind == "error":
         frame.warning(str(result.get("error", "")))
     elif kind == "paused":
-        st.caption(f"Paused after epoch {result.get('epoch')} of {result.get('of')}.")
+        st.caption(frame.escaped(f"Paused after epoch {result.get('epoch')} of {result.get('of')}."))
     elif kind == "estimate":
         st.caption(
             frame.escaped(

@@ -30,7 +30,7 @@ def section(db: Database) -> None:
     wanted = st.toggle("Guess classes from their names", **follows)
     st.caption(frame.escaped(name_texts.state_in_words(db)))
     if message := st.session_state.pop("names_told", ""):
-        st.success(message)
+        st.success(frame.escaped(message))
     known = classes.in_order(db)
     if not known or not wanted or not name_texts.network(db):
         return

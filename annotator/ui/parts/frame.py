@@ -29,6 +29,7 @@ _OPENED = "opened_page"  # its name, in the session state
 _PROBLEM = "change_refused"  # why, in the session state, until it is shown
 JOINER = "\u2060"
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
+_PUNCTUATION = re.compile(r"[^\w\s]|_")
 _REPLACED = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<!\S)(?=(?:<->|<-|->|--|[<>~]=)(?:\s|$))", re.IGNORECASE)
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 3.5rem 1.2rem 0.4rem; max-width: none;}
@@ -48,12 +49,14 @@ STYLE = """<style>
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p {color: inherit;}
 [data-testid^="stBaseButton-primary"]:enabled {color: light-dark(#fff, #06211c);}
 [data-testid^="stBaseButton-primary"]:enabled :is(p, kbd) {color: inherit; opacity: 1;}
+[data-testid="stElementToolbarButton"]:has([aria-label^="Download as CSV"]) {display: none;}
 @media (max-width: 760px) {[data-testid="stMainBlockContainer"] {padding: 3.4rem 0.7rem 1rem;}}
 </style>"""
 
 
 def style() -> None:
-    """Hide Streamlit's own menus and margins to make room for the image."""
+    """Hide Streamlit's own menus and margins to make room for the image, and its download of tables: it writes names
+    as they are, which a spreadsheet may run as formulas (exchange/files/text_cells.py)."""
     st.html(STYLE)
 
 
@@ -236,6 +239,15 @@ def escaped(text: object) -> str:
     """
     lines = str(text).strip("\r\n").splitlines()
     return "\\\n".join(_MARKDOWN.sub(r"\\\g<0>", _REPLACED.sub(JOINER, _indented(line))) for line in lines)
+
+
+def spoken(text: str) -> str:
+    """Text of people in a label that screen readers alone are told ("collapsed"), who would hear backslashes.
+
+    Streamlit makes Markdown of such a label, too, and browsers fetch the pictures in it: invisible word joiners around
+    its punctuation leave none.
+    """
+    return _PUNCTUATION.sub(f"{JOINER}\\g<0>{JOINER}", text)
 
 
 def error(text: object) -> None:

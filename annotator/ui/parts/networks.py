@@ -99,10 +99,12 @@ def _compared(db: Database) -> None:
             st.markdown(frame.escaped(in_words(compared)))
         first, second = st.columns(2)
         kind = "primary" if compared.is_better else "secondary"
-        if not compared.error and first.button(f"Use {compared.name}", key=f"network_use_{compared.name}", type=kind):
+        if not compared.error and first.button(
+            f"Use {frame.escaped(compared.name)}", key=f"network_use_{compared.name}", type=kind
+        ):
             adapted.prepare(db, compared.name)
             st.rerun()
-        if second.button(f"Delete features of {compared.name}", key=f"network_remove_{compared.name}"):
+        if second.button(f"Delete features of {frame.escaped(compared.name)}", key=f"network_remove_{compared.name}"):
             candidates.remove(db, compared.name)
             st.rerun()
 

@@ -56,7 +56,7 @@ class ProjectFigures:
         made.add_metric([], overview.decisions_newer_than(self.db, 0))
         yield made
         people = set(overview.annotators(self.db)) - {IMPORTER}
-        since = time.time() - worker.heartbeat_at if worker.heartbeat_at else float("nan")
+        since = max(0.0, time.time() - worker.heartbeat_at) if worker.heartbeat_at else float("nan")
         for name, about, value in (
             ("annotator_annotators", "People with a decision that holds", len(people)),
             ("annotator_leases", "Images and pairs that a page has in hand", len(leases.held(self.db, ""))),

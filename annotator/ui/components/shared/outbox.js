@@ -162,7 +162,8 @@ export class Outbox {
    */
   adopt() {
     const now = Date.now() * 1000;
-    this.#takeUp((entry) => now - entry.order > PATIENCE * 1000);
+    // From the future: the clock was set back since, and says nothing about that tab.
+    this.#takeUp((entry) => Math.abs(now - entry.order) > PATIENCE * 1000);
     const before = this.aside.size;
     this.aside.read();
     if (this.aside.size !== before) this.onChange();
@@ -203,6 +204,7 @@ export class Outbox {
       } else if (wanted(entry)) {
         this.waiting.set(uuid, { ...entry, uuid });
         this.inStorage.add(uuid);
+        if (Number.isSafeInteger(entry.order)) lastOrder = Math.max(lastOrder, entry.order);
       }
     }
   }
@@ -221,7 +223,8 @@ function wellFormed(text) {
 
 let lastOrder = 0;
 function nextOrder() {
-  // Microseconds since 1970, made strictly growing: two keys in one millisecond keep their order.
+  // Microseconds since 1970, made strictly growing: two keys in one millisecond keep their order, and what is given now
+  // comes after what waits from before, when the clock was set back in between.
   lastOrder = Math.max(lastOrder + 1, Math.round((performance.timeOrigin + performance.now()) * 1000));
   return lastOrder;
 }

@@ -1,0 +1,102 @@
+"""The clock of the server is set back or forward: who is signed out stays so, who signs in again is in, and what a
+heartbeat vouched for before the jump does not live for ever."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from person import decided, open_page, served_photos, wait_for_picture, wait_until_saved
+from playwright.sync_api import expect
+from test_outbox import QUEUE, entry, project_of, queue
+
+from annotator.store.database import heartbeat
+from annotator.store.networks import adaptation as adapting
+from annotator.store.networks import embedding
+from annotator.store.people import leases, members
+from annotator.ui.access.access_keys import cookie_name
+from annotator.ui.access.serving_modes import INVITATION, access
+from annotator.ui.access.sessions import Sessions
+from annotator.ui.access.tokens import Tokens
+
+DAY = 24 * 3600.0
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Callable[[float], None]:
+    """Sets the clock so many seconds forward (below 0: back) from what it really is."""
+    real = time.time
+    return lambda seconds: monkeypatch.setattr(time, "time", lambda: real() + seconds)
+
+
+@pytest.fixture
+def sessions(db) -> Sessions:
+    return Sessions(db, access(INVITATION, 8501), Tokens(db.paths.secret))
+
+
+def session_of(sessions: Sessions, name: str) -> dict[str, str]:
+    """The cookie that an invitation link gives now."""
+    member = members.by_link(sessions.db, members.new_link(sessions.db, name, "test"))
+    value = sessions.tokens.session_cookie(8501, member.id, member.signed_in_at)
+    return {cookie_name(8501): value}
+
+
+def is_in(sessions: Sessions, cookies: dict[str, str]) -> bool:
+    sessions.look_up(anew=True)
+    return sessions.member(cookies) is not None
+
+
+@pytest.mark.parametrize("jump", [-DAY, DAY])
+def test_signing_out_everywhere_ends_sessions_and_new_ones_begin_whatever_the_clock_does(db, sessions, clock, jump):
+    members.add(db, "Ann", "annotator", "test")
+    before = session_of(sessions, "Ann")
+    clock(jump)
+    after = session_of(sessions, "Ann")
+    assert is_in(sessions, before) and is_in(sessions, after)
+    members.sign_out_everywhere(db, "Ann", "test")
+    for seconds in (jump, 0.0, -jump, 2 * jump, DAY + abs(jump)):
+        clock(seconds)
+        assert not is_in(sessions, before) and not is_in(sessions, after), seconds
+        again = session_of(sessions, "Ann")
+        assert is_in(sessions, again), seconds
+        members.sign_out_everywhere(db, "Ann", "test")
+        assert not is_in(sessions, again), seconds
+
+
+def test_a_heartbeat_from_the_future_vouches_for_nothing(db, clock, monkeypatch):
+    clock(DAY)
+    heartbeat.beat(db, "waiting")
+    embedding.claim(db, "ray")
+    adapting.claim(db, "local")
+    assert heartbeat.worker_state(db).alive and embedding.running(db) and adapting.running(db)
+    clock(0)
+    monkeypatch.setattr("socket.gethostname", lambda: "another machine")  # where the process cannot be looked up
+    assert not heartbeat.worker_state(db).alive
+    assert embedding.running(db) is None and adapting.running(db) is None
+    heartbeat.beat(db, "waiting")
+    assert heartbeat.worker_state(db).alive
+
+
+def test_an_image_in_hand_stays_in_hand(db, clock):
+    held = leases.take(db, "a", "Ann", [1, 2, 3], 2)
+    for seconds in (-DAY, DAY):
+        clock(seconds)
+        assert leases.take(db, "b", "Ben", held, 2) == [] and leases.lost(db, "a", held) == []
+
+
+@pytest.mark.browser
+def test_what_waits_from_before_the_browsers_clock_was_set_back_is_sent_first_and_by_any_tab(browser, tmp_path):
+    with served_photos(tmp_path, 24, ("fox", "heron")) as served:
+        page = open_page(browser, served, "Ann")
+        wait_for_picture(page)
+        page.route("**/api/decisions", lambda route: route.abort())
+        later = page.evaluate("(Date.now() + 24 * 3600 * 1000) * 1000")  # microseconds, by the clock as it was
+        queue(page, served, entry("from-before", image=24, order=later))
+        page.keyboard.press("1")
+        expect(page.locator(".foot")).to_contain_text("2 unsent")
+        page.unroute("**/api/decisions")
+        wait_until_saved(page, 2)
+        assert [row["uuid"].startswith("from-before") for row in decided(served, "Ann")] == [True, False]
+        # Left by a tab that was closed since; this one is open all the while.
+        page.evaluate(QUEUE, [project_of(served), [entry("closed-tab", image=23, order=2 * later)]])
+        wait_until_saved(page, 3)
+        assert len(decided(served, "Ann")) == 3

@@ -1,0 +1,243 @@
+"""What a page of another origin can do in a real Chromium that has access to ours, with another port or another name:
+it shows nothing of ours in a frame or as a picture, reads nothing, and changes nothing."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from contexts import Contexts
+from person import open_page, served_photos, wait_for_picture
+from playwright.sync_api import BrowserContext, Page, Request
+from served import PAGES_ALONE, TEAM_PAGES, until
+from test_home import answers, at_home
+from test_roles import browser_cookie
+
+from annotator.benchmark.harness.processes import free_port
+from annotator.store.database.database import Database
+from annotator.store.people import members
+from annotator.ui.access.middleware import HEADERS
+from annotator.ui.access.tokens import Tokens
+from annotator.ui.home.start_page import POLICY
+
+pytestmark = pytest.mark.browser
+
+# As the token of a page, should another page ever come to know one.
+DECISION = """{"decisions": [{"uuid": "forged", "action": "label", "image": 1, "class": 1, "state": 1,
+"source": "click"}]}"""
+PLACES = (
+    "/",
+    "/grid",
+    "/settings",
+    "/static/manifest.json",
+    "/_stcore/health",
+    "/_stcore/host-config",
+    "/_stcore/stream",
+    "/media/x",
+    "/api/thumb/1?token={token}",
+    "/api/image/1?token={token}",
+    "/api/map?token={token}",
+    "/api/script/{token}/annotate/annotate.js",
+    "/sign-in",
+)
+REFUSED = ("chrome-error:", "about:blank")  # what a frame is at that may not show a page
+# Every way in which a page reaches another server; each gives back what it got hold of.
+FRAMES = """async (addresses) => {
+  for (const address of addresses) for (const kind of ["iframe", "object", "embed"]) {
+    const one = document.createElement(kind);
+    one[kind === "object" ? "data" : "src"] = address;
+    document.body.append(one);
+  }
+  const box = document.createElement("iframe");
+  box.sandbox = "allow-scripts allow-forms allow-same-origin";
+  box.src = addresses[0];
+  document.body.append(box);
+}"""
+READS = """async ({addresses, token}) => {
+  const got = [];
+  for (const address of addresses) {
+    for (const credentials of ["include", "omit"]) {
+      await fetch(address, {credentials}).then((answer) => got.push(`fetched ${address}`), () => 0);
+      const headers = {"x-annotator-token": token};
+      await fetch(address, {credentials, headers}).then(() => got.push(`with a header ${address}`), () => 0);
+      await fetch(address, {credentials, mode: "no-cors"}).then(async (answer) => {
+        if (answer.type !== "opaque" || (await answer.text())) got.push(`read ${address}`);
+      }, () => 0);
+    }
+    for (const kind of ["img", "script", "link", "audio", "video"]) {
+      const one = document.createElement(kind);
+      if (kind === "link") one.rel = "stylesheet";
+      const loaded = new Promise((resolve) => {
+        one.onload = one.onloadeddata = () => resolve(true);
+        one.onerror = () => resolve(false);
+      });
+      one[kind === "link" ? "href" : "src"] = address;
+      document.body.append(one);
+      if (kind === "audio" || kind === "video") one.load();
+      if (await loaded) got.push(`${kind} ${address}`);
+    }
+    await import(address).then(() => got.push(`imported ${address}`), () => 0);
+  }
+  return got;
+}"""
+WRITES = """async ({target, token, body}) => {
+  const got = [];
+  const paths = ["/api/decisions", "/api/work", "/api/classes/add", "/api/upload?name=a.csv", "/api/predictions",
+    "/_stcore/upload_file/a/b", "/sign-out", "/"];
+  for (const path of paths) {
+    const address = `${target}${path}${path.includes("?") ? "&" : "?"}token=${token}`;
+    const sent = {method: "POST", body, credentials: "include"};
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/json"])
+      for (const mode of ["cors", "no-cors"])
+        for (const referrerPolicy of ["no-referrer", "unsafe-url"])
+          await fetch(address, {...sent, mode, referrerPolicy, headers: {"content-type": type}})
+            .then((answer) => mode === "cors" && got.push(address), () => 0);
+    for (const method of ["PUT", "DELETE", "PATCH"])
+      await fetch(address, {...sent, method}).then(() => got.push(`${method} ${address}`), () => 0);
+    navigator.sendBeacon(address, body);
+    for (const enctype of ["text/plain", "multipart/form-data", "application/x-www-form-urlencoded"]) {
+      const frame = document.createElement("iframe");
+      frame.name = `f${Math.random()}`;
+      const form = document.createElement("form");
+      Object.assign(form, {method: "post", action: address, enctype, target: frame.name});
+      const field = document.createElement("input");
+      Object.assign(field, {name: body.slice(0, -1) + ', "x": "', value: '"}'});
+      form.append(field);
+      document.body.append(frame, form);
+      form.submit();
+    }
+  }
+  for (const path of ["/_stcore/stream", "/"]) {
+    const socket = new WebSocket(target.replace("http", "ws") + path, ["streamlit", token]);
+    const opened = await new Promise((resolve) => {
+      socket.onopen = () => resolve(true);
+      socket.onerror = () => resolve(false);
+    });
+    if (opened) got.push(`socket ${path}`);
+  }
+  return got;
+}"""
+POPUP = """async (address) => {
+  window.opened = window.open(address, "ours");
+  for (let count = 0; count < 40; count++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const type of ["CLOSE_MODAL", "STOP_SCRIPT", "RERUN_SCRIPT", "CLEAR_CACHE", "REQUEST_PAGE_CHANGE"])
+      window.opened?.postMessage({stCommVersion: 1, type, pageScriptHash: "", authToken: "x"}, "*");
+  }
+  return window.opened.closed;  // a page of another opener group is closed, to this one
+}"""
+
+
+class Attacker(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>elsewhere</title><body>")
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture(scope="module")
+def attackers() -> Iterator[list[str]]:
+    """The origins of a page that is not ours: another port of the same host, and another name of it."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Attacker)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield [f"http://{name}:{server.server_port}" for name in ("127.0.0.1", "localhost")]
+    server.shutdown()
+    server.server_close()
+
+
+def attacked(context: BrowserContext, origin: str, target: str, token: str) -> list[str]:
+    """Do all of it from a page of this origin. Returns what gave way."""
+    page: Page = context.new_page()
+    answered: list[str] = []
+
+    def note(request: Request) -> None:
+        answer = request.response()
+        if request.method in ("POST", "PUT", "DELETE", "PATCH") and answer is not None and answer.status < 400:
+            answered.append(f"{request.method} {request.url}: {answer.status}")
+
+    page.on("requestfinished", note)
+    page.goto(origin)
+    addresses = [target + place.format(token=token) for place in PLACES]
+    found = page.evaluate(READS, {"addresses": addresses, "token": token})
+    found += page.evaluate(WRITES, {"target": target, "token": token, "body": DECISION})
+    page.evaluate(FRAMES, addresses)
+    page.wait_for_timeout(1000)  # nothing comes that could be waited for
+    frames = [frame for frame in page.frames if frame is not page.main_frame]
+    found += [f"framed {frame.url}" for frame in frames if not frame.url.startswith(REFUSED)]
+    assert any(frame.url.startswith(REFUSED[0]) for frame in frames)
+    with context.expect_page() as opened:
+        closed = page.evaluate(POPUP, f"{target}/")
+    popup = opened.value
+    found += [] if closed and popup.evaluate("window.opener === null") else ["an opener stayed"]
+    popup.close()
+    for path in ("/sign-out", "/auth/logout", "/?key=x", f"/api/work?token={token}", f"/api/decisions?token={token}"):
+        page.goto(origin)
+        page.evaluate("(address) => { window.location.href = address; }", target + path)
+        page.wait_for_url(f"{target}/**", wait_until="commit")
+    page.close()
+    return found + answered
+
+
+def state(project: Path) -> tuple[object, ...]:
+    """All that a request of another page may not change."""
+    db = Database(project)
+    counted = ("decision", "class", "image", "member", "import", "setting", "access_log", "assignment", "lease")
+    known = {name for (name,) in db.tuples("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert {"decision", "class", "image", "setting"} <= known
+    counts = [(name, db.value(f"SELECT count(*) FROM {name}")) for name in counted if name in known and name != "lease"]
+    return *counts, sorted(path.name for path in project.rglob("uploads/*"))
+
+
+@pytest.mark.parametrize("how", ["this computer", "members"])
+def test_a_page_of_another_origin_sees_and_changes_nothing(browser: Contexts, tmp_path, attackers, how):
+    python = PAGES_ALONE if how == "this computer" else TEAM_PAGES
+    with served_photos(tmp_path, 4, ("fox", "heron"), python=python) as served:
+        page = open_page(browser, served, "Ann", "/_stcore/health")
+        cookies = page.context.cookies()
+        if how == "members":
+            members.add(Database(served.project), "Ann", "owner", "test")
+            cookies.append(browser_cookie(served, "Ann"))
+        # Also by the other name under which the server answers: browsers hold it for another site.
+        twin = served.address.replace("127.0.0.1", "localhost")
+        page.context.add_cookies(
+            [
+                {"name": one["name"], "value": one["value"], "url": address}
+                for one in cookies
+                for address in (served.address, twin)
+            ]
+        )
+        page.goto(served.address)
+        wait_for_picture(page)
+        page.goto("about:blank")
+        before = state(served.project)
+        token = Tokens(served.project / "secret").mint("Ann")
+        for origin in attackers:
+            for target in (served.address, twin):
+                assert attacked(page.context, origin, target, token) == [], (origin, target)
+        assert state(served.project) == before
+        page.goto(served.address)
+        wait_for_picture(page)  # still signed in
+
+
+def test_the_start_page_of_several_projects_is_shown_and_asked_by_no_other_page(browser: Contexts, tmp_path, attackers):
+    assert "frame-ancestors 'none'" in POLICY and HEADERS["x-frame-options"] == "DENY"
+    with served_photos(tmp_path / "birds", 2, ("fox",)) as served:
+        project = served.project
+    port = free_port()
+    with at_home("--port", port, project.parent) as process:
+        until(lambda: answers(port))
+        link = until(lambda: next((line.strip() for line in process.stdout if "?key=" in line), ""))
+        context = browser.take()
+        page = context.new_page()
+        page.goto(link)
+        page.get_by_role("link", name="project").wait_for()
+        before = state(project)
+        for origin in attackers:
+            found = attacked(context, origin, f"http://127.0.0.1:{port}", Tokens(project / "secret").mint("Ann"))
+            assert found == [], origin
+        assert state(project) == before

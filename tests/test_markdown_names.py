@@ -1,0 +1,210 @@
+"""No name reaches Streamlit's Markdown as it is: what pages hand to Streamlit is text of the program, numbers, or has
+been through `frame.escaped`. Read from the source, so that texts which no test brings on a page are looked at, too."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+
+import annotator.ui
+
+UI = Path(annotator.ui.__file__).parent
+# Positions of the arguments that Streamlit reads as Markdown, besides `help`, `label`, `text` and `captions`.
+FIRST = {
+    "badge", "button", "caption", "checkbox", "color_picker", "date_input", "dialog", "download_button", "error",
+    "expander", "file_uploader", "form_submit_button", "header", "info", "link_button", "markdown", "menu_button",
+    "multiselect", "number_input", "pills", "popover", "radio", "segmented_control", "select_slider", "selectbox",
+    "slider", "spinner", "status", "subheader", "success", "tabs", "text_area", "text_input", "time_input", "title",
+    "toast", "toggle", "warning", "write", "download",
+}  # fmt: skip
+PLACES = dict.fromkeys(FIRST, (0,)) | {"metric": (0, 1, 2), "progress": (1,), "page_link": (), "link": (1,)}
+NAMED = ("help", "label", "text", "captions")
+# Their options are Markdown; those of selectbox and multiselect are not.
+WITH_OPTIONS = {"radio": 1, "segmented_control": 1, "pills": 1, "select_slider": 1}
+ESCAPES = {"escaped", "frame.escaped", "frame.spoken"}  # also of what holds several names, in lines
+ESCAPING = {"frame.error", "frame.info", "frame.warning"}  # escape what they are given
+NOT_STREAMLIT = {"log", "logging", "sys.stdout", "sys.stderr", "file", "process.stdin", "self._file", "data_card"}
+# Functions whose text is the program's own: numbers and words, whatever they are given.
+IN_WORDS = {
+    "counted", "percent", "seconds_in_words", "duration", "size_in_words", "len", "sum", "min", "max", "round", "int",
+    "guarantee.share", "share_in_words",
+}  # fmt: skip
+NUMBER = re.compile(r"[,+\d.]*[dfg%,]|\+?,?d?")
+NUMBERS, CALLERS, PROGRAM = (
+    "figures only",
+    "its callers are in this file and give constants",
+    "in the program or a plug-in",
+)
+ELSEWHERE = "its callers are looked at: frame.download and frame.link are in PLACES"
+# (file, expression): why it holds no name as it is.
+KNOWN = {
+    (
+        "export/card.py",
+        "_HEADING.sub('###', data_card.markdown(facts, _one_line))",
+    ): "_one_line escapes the names in it",
+    ("export/choosing.py", "[_about(format_) for format_ in formats.values()]"): "_about escapes",
+    ("frame.py", "label"): ELSEWHERE,
+    ("frame.py", "help"): ELSEWHERE,
+    ("networks.py", "frame.escaped(licences.about(row.licence).sentence) + link"): PROGRAM,
+    ("pages/agreement.py", "_percent(overall.raw)"): NUMBERS,
+    ("pages/agreement.py", "_shares(overall.raw)"): NUMBERS,
+    ("pages/auto_accept.py", "guarantee.share"): NUMBERS,
+    ("pages/certificate.py", "label"): CALLERS,
+    ("pages/certificate.py", "help_"): CALLERS,
+    ("pages/certificate.py", "in_words(interval)"): NUMBERS,
+    ("pages/class_form.py", "title"): "its callers give constants",
+    ("pages/class_form.py", "text"): "its callers give constants",
+    ("pages/imports.py", "title"): CALLERS,
+    ("pages/people.py", "_seconds(person)"): NUMBERS,
+    ("pages/people.py", "_percent(person.same)"): NUMBERS,
+    ("pages/people.py", "_between(person.same)"): NUMBERS,
+    ("pages/people.py", "_between(person.changed_share)"): NUMBERS,
+    ("pages/progress.py", "f'#### {title}'"): CALLERS,
+    ("pages/progress.py", "label"): CALLERS,
+    ("pages/progress.py", "value"): NUMBERS,
+    ("pages/progress.py", "HELP.get(label)"): CALLERS,
+    ("pages/settings.py", "f'{order.about} [{order.paper}]({order.url})' if order.url else order.about"): PROGRAM,
+    ("pages/settings.py", "f'{method.assumes} [{configuration.source(chosen)}]({method.url})'"): PROGRAM,
+}
+
+
+def written() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(UI.rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+class Texts:
+    """What an expression in a module can be, as far as its source says."""
+
+    def __init__(self, path: Path, tree: ast.Module):
+        self.path = path
+        self.module = import_module(".".join(("annotator.ui", *path.relative_to(UI).with_suffix("").parts)))
+        self.functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+
+    def is_own(self, node: ast.expr | None, scope: ast.AST, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether this expression is text of the program, numbers, or escaped."""
+
+        def own(*nodes: ast.expr | None) -> bool:
+            return all(self.is_own(one, scope, seen) for one in nodes)
+
+        match node:
+            case None | ast.Constant():
+                return True
+            case ast.JoinedStr(values=values):
+                return own(*values)
+            case ast.FormattedValue(value=value, format_spec=spec):
+                return _is_number(spec) or own(value)
+            case ast.IfExp(body=body, orelse=orelse):
+                return own(body, orelse)
+            case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+                return own(*values)
+            case ast.BinOp(left=left, right=right):
+                return own(left, right)
+            case ast.Starred(value=value) | ast.NamedExpr(value=value):
+                return own(value)
+            case ast.GeneratorExp(elt=value) | ast.ListComp(elt=value):
+                return own(value) or self._over_own(node, scope, seen)
+            case ast.Subscript(value=value) | ast.Attribute(value=value, attr="__getitem__" | "format" | "get"):
+                return own(value)
+            case ast.Lambda(body=body):
+                return self.is_own(body, node, seen)
+            case ast.Call(func=func, args=args):
+                name = ast.unparse(func)
+                if name in ESCAPES | IN_WORDS:
+                    return True
+                if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Constant | ast.JoinedStr | ast.Name):
+                    return own(func.value, *args, *(one.value for one in node.keywords))
+                return name in ("list", "sorted") and own(*args)
+            case ast.Name(id=name):
+                return name in seen or self._is_constant(name) or self._assigned(name, scope, seen)
+        return ast.unparse(node) in ESCAPES
+
+    def _over_own(self, node: ast.GeneratorExp | ast.ListComp, scope: ast.AST, seen: frozenset[str]) -> bool:
+        return False
+
+    def _is_constant(self, name: str) -> bool:
+        """Whether it is a constant of the program: written in capitals, of texts and numbers."""
+        value = getattr(self.module, name, None)
+        return name.isupper() and isinstance(value, str | int | float | Mapping | Iterable)
+
+    def _assigned(self, name: str, scope: ast.AST, seen: frozenset[str]) -> bool:
+        """Whether all that is ever assigned to a local name is the program's own."""
+        given: list[ast.expr | None] = []
+        for node in ast.walk(scope):
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    given += [one for target in targets for one in _part(target, name, value)]
+                case (
+                    ast.AnnAssign(target=ast.Name(id=known), value=value)
+                    | ast.AugAssign(target=ast.Name(id=known), value=value)
+                    | ast.NamedExpr(target=ast.Name(id=known), value=value)
+                ) if known == name:
+                    given.append(value)
+                case ast.For(target=target, iter=ast.Tuple(elts=values) | ast.List(elts=values)):
+                    given += [one for value in values for one in _part(target, name, value)]
+                case ast.For(target=ast.Name(id=known), iter=ast.Name(id=of)) if known == name:
+                    given.append(ast.Name(id=of))
+        return bool(given) and all(self.is_own(one, scope, seen | {name}) for one in given)
+
+
+def _part(target: ast.expr, name: str, value: ast.expr) -> list[ast.expr]:
+    """The expression that `name` gets when `value` is assigned to `target`."""
+    if isinstance(target, ast.Name) and target.id == name:
+        return [value]
+    if isinstance(target, ast.Tuple):
+        if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+            return [
+                one for part, given in zip(target.elts, value.elts, strict=True) for one in _part(part, name, given)
+            ]
+        if isinstance(value, ast.IfExp):
+            return [*_part(target, name, value.body), *_part(target, name, value.orelse)]
+        if any(isinstance(one, ast.Name) and one.id == name for one in target.elts):
+            return [value]
+    return []
+
+
+def _is_number(spec: ast.expr | None) -> bool:
+    """Whether a format is one that only numbers have."""
+    if not isinstance(spec, ast.JoinedStr) or not spec.values:
+        return False
+    text = "".join(str(one.value) if isinstance(one, ast.Constant) else "0" for one in spec.values)
+    return bool(NUMBER.fullmatch(text))
+
+
+def handed_over(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The expressions that Streamlit reads as Markdown."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        func = node.func.body if isinstance(node.func, ast.IfExp) else node.func  # (st.info if ... else st.warning)()
+        if not (isinstance(func, ast.Attribute) and func.attr in PLACES):
+            continue
+        if ast.unparse(func) in ESCAPING or ast.unparse(func.value) in NOT_STREAMLIT:
+            continue
+        named = {one.arg: one.value for one in node.keywords}
+        yield from ((node, node.args[place]) for place in PLACES[func.attr] if place < len(node.args))
+        yield from ((node, named[name]) for name in NAMED if name in named)
+        if func.attr in WITH_OPTIONS:
+            yield node, named.get("format_func") or named.get("options") or node.args[WITH_OPTIONS[func.attr]]
+
+
+def scope_of(texts: Texts, node: ast.AST, tree: ast.Module) -> ast.AST:
+    """The innermost function around a node."""
+    around = [one for one in texts.functions if any(inner is node for inner in ast.walk(one))]
+    return min(around, key=lambda one: sum(1 for _ in ast.walk(one)), default=tree)
+
+
+def test_all_that_streamlit_reads_as_markdown_is_the_programs_own_or_escaped():
+    raw, used = [], set()
+    for path, tree in written():
+        texts = Texts(path, tree)
+        for call, text in handed_over(tree):
+            if texts.is_own(text, scope_of(texts, call, tree)):
+                continue
+            key = (str(path.relative_to(UI)), ast.unparse(text))
+            used.add(key)
+            if key not in KNOWN:
+                raw.append(f"{key[0]}:{call.lineno}: {ast.unparse(call.func)}({key[1]})")
+    assert not raw, "\n".join(["Escape the names in it (frame.escaped), or say in KNOWN why there are none:", *raw])
+    assert used >= set(KNOWN), f"KNOWN names what is not there any more: {set(KNOWN) - used}"
