@@ -17,8 +17,8 @@ from safetensors.numpy import load_file
 
 from annotator.errors import AlreadyRunning, AnnotatorError, NothingToLearn
 from annotator.exchange.setup import set_up
-from annotator.store import processes
 from annotator.store.database.database import Database
+from annotator.store.disk import processes
 from annotator.store.disk.durable import make_folder
 from annotator.store.labels import decisions
 from annotator.store.networks import adaptation as adapting

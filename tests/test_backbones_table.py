@@ -17,7 +17,7 @@ from annotator.cli import app
 from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE, Paths
 from annotator.snapshot.networks import networks
-from annotator.store.disk import machine_settings as machine
+from annotator.store.networks import machine_settings as machine
 from annotator.worker.features.backbone import fetch_weights, measure_speed, network_of, prepare_backbone
 from models.backbones import curated as curation
 from models.backbones import families, hub, licences

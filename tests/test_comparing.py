@@ -12,11 +12,11 @@ from streamlit.testing.v1 import AppTest
 from annotator.errors import AnnotatorError
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.store.disk import machine_settings as machine
 from annotator.store.features.cache import open_features
 from annotator.store.images import registration
 from annotator.store.networks import adapted, configuration
 from annotator.store.networks import comparisons as candidates
+from annotator.store.networks import machine_settings as machine
 from annotator.ui.access import context
 from annotator.ui.parts import frame
 from annotator.worker.duties.comparing import compare_networks

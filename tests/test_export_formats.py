@@ -30,7 +30,7 @@ from annotator.exchange.formats import FORMATS, csv_table, json_lines, numpy_fol
 from annotator.exchange.formats.torch_dataset import dataset_module
 from annotator.exchange.formats.view import UNKNOWN, Columns
 from annotator.records import ABSENT, PRESENT, UNSURE
-from annotator.store import new_folders
+from annotator.store.database import new_folders
 from annotator.store.images import images
 
 pytest.importorskip("pyarrow")

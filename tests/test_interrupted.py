@@ -16,14 +16,14 @@ from annotator.benchmark.faults.scenes import SCENES
 from annotator.benchmark.faults.scenes.exports import CopiedFolder
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.settings import Paths
-from annotator.store import new_folders, processes
-from annotator.store.database import jobs
+from annotator.store.database import jobs, new_folders
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.arrays import sweep
 from annotator.store.database.database import Database
+from annotator.store.database.files_together import finish
+from annotator.store.disk import processes
 from annotator.store.networks import adaptation as adapting
 from annotator.store.networks import embedding
-from annotator.store.together import finish
 from annotator.store.upkeep import backup, health, pruning, restoring
 
 TRAINS = ("adapt", "switch", "adapted_export", "adapt_of_worker")
@@ -59,7 +59,7 @@ def write_three(folder):
     Path(folder, "2").rename(Path(folder, "3"))
 
 def write_together(target, text):
-    from annotator.store.together import replacing_together
+    from annotator.store.database.files_together import replacing_together
 
     with replacing_together(Path(target)) as files:
         for name in (Path(target), Path(target).with_name("labels.card.json")):

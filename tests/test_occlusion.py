@@ -10,8 +10,8 @@ from annotator.benchmark.harness.projects import publish_run
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.store.database.database import Database
-from annotator.store.heatmap_findings import Finding, finding
 from annotator.store.labels import decisions
+from annotator.store.runs.heatmap_findings import Finding, finding
 from annotator.worker.duties.explain import Explainer
 from models.backbones.cam import heat_map
 from models.backbones.networks import Backbone

@@ -16,9 +16,9 @@ from served import Served
 from starlette.types import Message
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from annotator.ui import pacing
+from annotator.ui.access import pacing
+from annotator.ui.access.pacing import LARGEST, TRY_LATER, Pacing
 from annotator.ui.access.rate_limit import Allowance
-from annotator.ui.pacing import LARGEST, TRY_LATER, Pacing
 
 FLOOD, A_SECOND = 600, 200
 

@@ -17,10 +17,10 @@ from annotator.benchmark.faults.scenes.scene import IMAGES, make_project
 from annotator.exchange.exports import destination
 from annotator.store.classes import history as class_history
 from annotator.store.database.database import Database
-from annotator.store.older import read_any, write_older
+from annotator.store.database.files_together import finish
 from annotator.store.pictures.files import content_of
 from annotator.store.schema import STEPS
-from annotator.store.together import finish
+from annotator.store.schema.older import read_any, write_older
 from annotator.store.upkeep import consistency, restoring
 
 COMMANDS = Path(__file__).with_name("power_cut_commands.py")

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from annotator.store.database.database import Database
-from annotator.store.disk import machine_settings as machine
 from annotator.store.images import images
 from annotator.store.networks import adapted, configuration
+from annotator.store.networks import machine_settings as machine
 from models.backbones import hub, licences
 from models.backbones.curated import CURATED, curated, is_installed, lacking, reads_text
 from models.backbones.packaged import plugin_backbones

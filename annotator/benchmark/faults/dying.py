@@ -1,8 +1,8 @@
 """Work in processes that are killed: before a step of theirs, or after some seconds.
 
 `python -m annotator.benchmark.faults.dying` forks a process for each line of its input, so that none of them loads
-anything anew. A step is what changes a disk (store/steps.py). A process that is to die at a step kills itself before
-it, so that step n + 1 is a kill right after step n.
+anything anew. A step is what changes a disk (store/disk/counted_steps.py). A process that is to die at a step kills
+itself before it, so that step n + 1 is a kill right after step n.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotator.store.steps import Steps
+from annotator.store.disk.counted_steps import Steps
 
 LOADED = (  # before anything is forked
     *(

@@ -24,13 +24,13 @@ from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.provenance import SIDECARS, Sidecars
 from annotator.exchange.formats.view import Block, View
-from annotator.store import new_folders
+from annotator.store.database import new_folders
 from annotator.store.database.arrays import sweep
 from annotator.store.database.database import Database
+from annotator.store.database.files_together import finish, replacing_together
+from annotator.store.database.new_folders import new_folder
 from annotator.store.labels import tagged_exports as tags
 from annotator.store.labels.tagged_exports import Tag
-from annotator.store.new_folders import new_folder
-from annotator.store.together import finish, replacing_together
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """Where a format writes: a file with others beside it, or a folder. All of it appears when the export ends well.
 
-Everything is written under another name on the same disk, synced, and renamed at the end (store/together.py,
-store/new_folders.py); what a killed process leaves behind is swept, or finished, by the next export to the same place.
+Everything is written under another name on the same disk, synced, and renamed at the end
+(store/database/files_together.py, store/database/new_folders.py); what a killed process leaves behind is swept, or
+finished, by the next export to the same place.
 """
 
 import os
@@ -14,8 +15,8 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.exports import destination
 from annotator.exchange.exports.image_files import Placer
 from annotator.records import Image
+from annotator.store.database.files_together import Together
 from annotator.store.pictures.files import content_of
-from annotator.store.together import Together
 
 FILES_HASHED = 200
 SIGN_OF_LIFE = 500  # images after which the temporary folder is marked as in use

@@ -17,7 +17,7 @@ import numpy as np
 from annotator.errors import DiskFull
 from annotator.store.database.project_identity import make_room
 from annotator.store.disk.durable import sync_folder
-from annotator.store.processes import is_abandoned, part_of
+from annotator.store.disk.processes import is_abandoned, part_of
 from models.rows import Rows
 
 ROWS = 16_384  # written at once

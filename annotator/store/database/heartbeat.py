@@ -7,7 +7,7 @@ from annotator.records import WorkerState
 from annotator.settings import WORKER_SILENT_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.disk.open_files import open_file
-from annotator.store.processes import exists, is_recent
+from annotator.store.disk.processes import exists, is_recent
 
 
 def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:

@@ -21,7 +21,7 @@ from annotator.store.database.arrays import replacing, sweep
 from annotator.store.database.database import Database, new_id
 from annotator.store.database.project_identity import make_room
 from annotator.store.disk.durable import sync_folder
-from annotator.store.processes import part_of
+from annotator.store.disk.processes import part_of
 
 LONGEST_NAME = 100
 _LENGTH = 8  # bytes of a safetensors file that say how long its header is

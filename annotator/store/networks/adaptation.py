@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 from annotator.errors import AlreadyRunning
 from annotator.store.database.database import Database
-from annotator.store.processes import has_ended, this_process
+from annotator.store.disk.processes import has_ended, this_process
 
 KEY, WANTED, RESULT = "adapting", "adapting_wanted", "adapting_result"
 SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
-from annotator.store import new_folders
+from annotator.store.database import new_folders
 from annotator.store.database.arrays import open_array
 from annotator.store.database.database import Database
 

@@ -75,7 +75,8 @@ def forget(db: Database, name: str) -> None:
 
 
 def speeds_wanted(db: Database) -> list[str]:
-    """Networks of which somebody wants to know how fast they are on this machine (store/disk/machine_settings.py)."""
+    """Networks of which somebody wants to know how fast they are on this machine
+    (store/networks/machine_settings.py)."""
     return _names(db, SPEEDS)
 
 

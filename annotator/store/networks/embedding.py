@@ -16,7 +16,7 @@ import sqlite_utils
 
 from annotator.errors import AlreadyRunning
 from annotator.store.database.database import Database
-from annotator.store.processes import has_ended, this_process
+from annotator.store.disk.processes import has_ended, this_process
 
 KEY = "embedding"
 SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so long has ended

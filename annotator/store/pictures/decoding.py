@@ -21,11 +21,11 @@ from typing import BinaryIO
 from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
 
 from annotator.store.disk.open_files import NotAFile, clock, open_file
+from annotator.store.disk.processes import part_of
 from annotator.store.pictures import colours, exif
 from annotator.store.pictures.decoding_budget import DECODING
 from annotator.store.pictures.exif import UNKNOWN, Capture
 from annotator.store.pictures.jpeg import whole_jpeg
-from annotator.store.processes import part_of
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")

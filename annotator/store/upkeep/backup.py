@@ -29,8 +29,8 @@ from annotator.store.database import read_only
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.arrays import sweep
 from annotator.store.disk.durable import make_folder, sync_folder
+from annotator.store.disk.processes import is_temporary
 from annotator.store.pictures.files import escaped
-from annotator.store.processes import is_temporary
 
 Progress = Callable[[str, int, int], None]
 KEPT = (IMPORTED, "predictions", "adapted", "adapting", "tags", "selections", "audits")

@@ -20,11 +20,11 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.settings import IMPORTED, Paths
 from annotator.shares import counted
-from annotator.store import processes
 from annotator.store.database import heartbeat
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.arrays import open_array
 from annotator.store.database.database import Database
+from annotator.store.disk import processes
 from annotator.store.disk.private import OTHERS
 from annotator.store.features.shards import read_shard, shard_files
 from annotator.store.images import images

@@ -43,11 +43,11 @@ from annotator.ui.access.error_pages import (
     used_up,
 )
 from annotator.ui.access.oidc import in_words
+from annotator.ui.access.pacing import Pacing
 from annotator.ui.access.rate_limit import Allowance, network_of
 from annotator.ui.access.serving_modes import HOSTS, OIDC, Access
 from annotator.ui.access.sessions import Sessions
 from annotator.ui.access.tokens import DAY, VALID_DAYS, Tokens
-from annotator.ui.pacing import Pacing
 
 PREDICTIONS_PATH, METRICS_PATH = "/api/predictions", "/metrics"
 FOR_PROGRAMS = (PREDICTIONS_PATH, METRICS_PATH)  # need no cookie: their routes take an access token and nothing else

@@ -5,9 +5,9 @@ import streamlit as st
 from annotator.shares import counted, seconds_in_words
 from annotator.snapshot.networks import Network, networks
 from annotator.store.database.database import Database
-from annotator.store.disk import machine_settings as machine
 from annotator.store.networks import adapted, configuration
 from annotator.store.networks import comparisons as candidates
+from annotator.store.networks import machine_settings as machine
 from annotator.store.networks.comparisons import Compared
 from annotator.ui.parts import frame, tables
 from models.backbones import licences

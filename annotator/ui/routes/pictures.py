@@ -21,10 +21,10 @@ from annotator.settings import EARLY_POSITIVES
 from annotator.snapshot import suggestions
 from annotator.store.database import jobs
 from annotator.store.disk.open_files import open_file
-from annotator.store.heatmap_findings import finding
 from annotator.store.images import browser_copies as copies
 from annotator.store.people import blindness
 from annotator.store.runs import runs
+from annotator.store.runs.heatmap_findings import finding
 from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, IMMUTABLE, blind_as, error, guarded
 from annotator.ui.routes.requests import HeatmapPath, ImagePath, PictureQuery, converted

@@ -14,7 +14,7 @@ from typing import Any
 from streamlit.web.server.starlette import starlette_server
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from annotator.ui.pacing import LARGEST
+from annotator.ui.access.pacing import LARGEST
 
 PATIENCE = 20.0  # seconds for the head of a request, and for each further piece of its body
 

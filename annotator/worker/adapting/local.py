@@ -11,12 +11,12 @@ import torch
 from torch.nn import functional as F
 
 from annotator.errors import AnnotatorError
-from annotator.store import new_folders
+from annotator.store.database import new_folders
 from annotator.store.database.arrays import save_array
 from annotator.store.database.database import Database
+from annotator.store.database.new_folders import new_folder
 from annotator.store.networks import adapted
 from annotator.store.networks.adapted import Adapted
-from annotator.store.new_folders import new_folder
 from annotator.worker.adapting.card import card
 from annotator.worker.adapting.inputs import examples_of, files_of, make_inputs, within_room
 from annotator.worker.adapting.judge import judge

@@ -19,7 +19,7 @@ import torch
 
 from annotator.cluster.versions import refusal
 from annotator.errors import AnnotatorError
-from annotator.store import processes
+from annotator.store.disk import processes
 from annotator.store.images.file_addresses import open_image_file
 from annotator.worker.adapting.node_task import FINAL, Task
 from annotator.worker.features.map_cache import Kept, MapFiles

@@ -11,11 +11,11 @@ from annotator.records import PRESENT
 from annotator.snapshot.predictions import read_predictions
 from annotator.store.database.arrays import replacing
 from annotator.store.database.database import Database
-from annotator.store.heatmap_findings import note
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.runs import runs
+from annotator.store.runs.heatmap_findings import note
 from models.backbones.cam import colour, heat_map
 from models.backbones.occlusion import beside, gains
 from models.linear.training import Head

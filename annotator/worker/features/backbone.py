@@ -12,8 +12,8 @@ from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
-from annotator.store.disk import machine_settings as machine
 from annotator.store.networks import adapted
+from annotator.store.networks import machine_settings as machine
 from models.backbones import hub, licences
 from models.backbones.curated import lacking
 

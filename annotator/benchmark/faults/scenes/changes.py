@@ -10,8 +10,8 @@ from annotator.errors import AnnotatorError
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import history as class_history
 from annotator.store.database.database import Database
-from annotator.store.older import read_any, write_older
 from annotator.store.schema import STEPS
+from annotator.store.schema.older import read_any, write_older
 from annotator.store.upkeep import backup, restoring
 
 OLD = "m004"  # the first step that an older project lacks

@@ -11,7 +11,7 @@ from annotator.benchmark.harness import projects
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.older import read_any
+from annotator.store.schema.older import read_any
 from annotator.store.upkeep import consistency
 
 IMAGES, CLASSES = 24, 3

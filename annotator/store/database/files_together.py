@@ -15,7 +15,7 @@ from typing import Any, cast
 from annotator.errors import DiskFull
 from annotator.store.database.project_identity import make_room
 from annotator.store.disk.durable import sync_file, sync_folder
-from annotator.store.processes import is_abandoned, part_of
+from annotator.store.disk.processes import is_abandoned, part_of
 
 NOTE = "renaming"  # the word in the name of a note
 LONGEST = 1 << 20  # bytes of a note

@@ -14,7 +14,7 @@ from pathlib import Path
 from annotator.errors import DiskFull
 from annotator.store.database.project_identity import make_room
 from annotator.store.disk.durable import sync_folder, sync_tree
-from annotator.store.processes import ABANDONED_AFTER, is_abandoned, part_of
+from annotator.store.disk.processes import ABANDONED_AFTER, is_abandoned, part_of
 
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 
