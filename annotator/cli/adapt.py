@@ -17,6 +17,8 @@ from annotator.settings import DEFAULT_BACKBONE
 from annotator.shares import counted
 from annotator.store.networks.adapted import Adapted
 
+ENDING = 10.0  # seconds that a process may take to stop after the worker that started it has ended
+
 commands = typer.Typer(rich_markup_mode=None)
 
 
@@ -48,14 +50,14 @@ def adapt(
     Better on unbiased answers of images that were held out, by more than chance. Then all images are analyzed with it
     while people go on, and it is used once that is done. Ctrl+C stops; the same command goes on from the last epoch.
     """
+    if watched:  # before torch is loaded, which takes seconds
+        threading.Thread(target=_end_with_parent, daemon=True).start()
     from annotator.store.disk.private import files_for_owner_only
     from annotator.worker.adapting.adapt_now import adapt_now
     from annotator.worker.embedding.embed_now import embed_now
     from annotator.worker.process import prepare_next_backbone
 
     files_for_owner_only()
-    if watched:
-        threading.Thread(target=_end_with_parent, daemon=True).start()
     with progress("Reading the project") as show:
         done = adapt_now(
             project,
@@ -194,10 +196,13 @@ def _print(network: Adapted) -> None:
 
 
 def _end_with_parent() -> None:
-    """The worker that started this process has ended: so does this, as after a signal to stop."""
+    """The worker that started this process has ended: so does this, as after a signal to stop, and soon."""
     import os
     import signal
+    import time
 
     while sys.stdin.buffer.read(4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(ENDING)
+    os._exit(1)  # as a kill, after which the same command goes on

@@ -29,7 +29,7 @@ LOADED = (  # before anything is forked
     *("annotator.exchange.exports.export", "numpy", "PIL.Image"),
 )
 LONGEST = 180.0  # seconds of one process
-ENDING = 5.0  # seconds that processes which a killed one has started may take to end
+ENDING = 5.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Dying:
             env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # a module that is compiled is no step
         )
 
-    def run(self, *words: object, at: int = 0, after: float = 0.0) -> Died:
+    def run(self, *words: object, at: int = 0, after: float = 0.0, ending: float = ENDING) -> Died:
         """Do something, and wait until it has ended.
 
         Args:
@@ -77,9 +77,10 @@ class Dying:
                 them.
             at: The step before which the process kills itself; 0: none.
             after: Seconds after which it is killed; 0: never.
+            ending: Seconds that processes which it has started may take to end once it has.
         """
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps([at, after, *map(str, words)]).encode() + b"\n")
+        self._process.stdin.write(json.dumps([at, after, ending, *map(str, words)]).encode() + b"\n")
         self._process.stdin.flush()
         status, steps, turns, seconds, output, left = json.loads(self._process.stdout.readline())
         return Died(status, steps, tuple(turns), seconds, output, tuple(left))
@@ -141,8 +142,8 @@ def processes_of(session: int) -> list[str]:
     return found
 
 
-def _left(session: int) -> list[str]:
-    deadline = time.monotonic() + ENDING
+def _left(session: int, ending: float) -> list[str]:
+    deadline = time.monotonic() + ending
     while (left := processes_of(session)) and time.monotonic() < deadline:
         time.sleep(0.02)
     for each in left:  # nobody waits for them
@@ -168,7 +169,7 @@ def _serve() -> None:
         importlib.import_module(module)
 
     for line in sys.stdin:
-        at, after, *words = json.loads(line)
+        at, after, ending, *words = json.loads(line)
         with tempfile.TemporaryFile() as output:
             reading, told = os.pipe()
             began = time.monotonic()
@@ -182,7 +183,7 @@ def _serve() -> None:
                 steps, turns = json.loads(answer.read() or "[0, []]")
             output.seek(0)
             last = output.read()[-2000:].decode(errors="replace")
-        sys.stdout.write(f"{json.dumps([status, steps, turns, seconds, last, _left(pid)])}\n")
+        sys.stdout.write(f"{json.dumps([status, steps, turns, seconds, last, _left(pid, ending)])}\n")
         sys.stdout.flush()
 
 

@@ -113,7 +113,7 @@ def _play(
         where, killed = "", 0
         while killed < MOST and done < kills and (not killed or chance.random() < TWICE):
             at, seconds = _moment(scene, whole, steps, chance)
-            died = dying.run(*(scene.again() if killed else scene.words()), at=at, after=seconds)
+            died = dying.run(*(scene.again() if killed else scene.words()), at=at, after=seconds, ending=scene.ending)
             where += f"{scene.name} killed {f'before step {at} of {whole.steps}' if at else f'after {seconds:.2f} s'}; "
             if not died.killed:
                 break

@@ -139,7 +139,7 @@ class AdaptedExport(Switch):
 class AdaptForWorker(Adapt):
     """A worker that was asked to adapt is killed: the process that it had started ends with it, and goes on later."""
 
-    name, timed = "adapt_of_worker", True
+    name, timed, ending = "adapt_of_worker", True, 20.0  # 10 seconds, and those of a busy machine
 
     def make(self) -> None:
         super().make()

@@ -25,12 +25,14 @@ class Scene:
         name: As figures call it.
         repeated: Whether the same command also ends well once all of it is done.
         timed: Only kills after some seconds, none at a step.
+        ending: Seconds that processes which it has started may take to end after it.
         loads: Modules that are loaded before it is forked.
     """
 
     name = ""
     repeated = True
     timed = False
+    ending = 5.0
     loads: tuple[str, ...] = ()
 
     def __init__(self, folder: Path):
