@@ -22,7 +22,7 @@ functions of a Database:
     staging.py staged_names.py staged_cells.py import_changes.py import_commit.py
                                                                    what comes from outside: staged, previewed, stored
     imports.py unfinished_imports.py attributes.py                 imports, their undo and end; facts of images
-    interruption.py                                                watching and ending long statements
+    interruption.py system_errors.py                               ending long statements; what the system refuses
     manifest.py                                                    what was unpacked or downloaded into a folder
     prediction_sources.py staged_scores.py access_tokens.py        scores of models from elsewhere, who may send
     name_texts.py patch_scores.py                                  texts that stand for classes; how patches fit them

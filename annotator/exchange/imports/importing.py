@@ -39,6 +39,7 @@ from annotator.store.imports.staged_cells import Preview
 from annotator.store.imports.staged_names import Rules
 from annotator.store.imports.staging import Staging
 from annotator.store.pictures.files import content_of
+from annotator.store.system_errors import told
 
 CONFLICTS = ("keep", "replace")
 MATCHING, COUNTING, STORING = "Matching names", "Counting what would change", "Storing"
@@ -299,7 +300,7 @@ def prepare(
         return _named(origin_of(project, source, choices.format, progress, choices.may_be_own), name)
 
     try:
-        with ExitStack() as stack:
+        with told(), ExitStack() as stack:
             if (project / "project.db").exists():
                 db = Database(project)
                 stack.callback(db.close)
