@@ -18,7 +18,12 @@ commands = typer.Typer(rich_markup_mode=None)
 def doctor(
     project: Project,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Derive again what follows from decisions; keeps a copy of project.db.")
+        bool,
+        typer.Option(
+            "--repair",
+            help="Derive again what follows from decisions, keeping a copy of project.db; delete damaged arrays that "
+            "are made anew.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

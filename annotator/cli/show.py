@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -24,11 +25,15 @@ def suggest(
 ) -> None:
     """List the labels that are probably missing, likeliest first."""
     from annotator.snapshot.suggestions import missing_positives
+    from annotator.store import array_health
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
     from annotator.store.images import images
 
     db = Database(project)
+    for damage in array_health.of_run(db, thorough=False):
+        advice = f"See: annotator doctor {printing.printable(str(project))}"
+        sys.stderr.write(f"{printing.printable(damage.what)}. {damage.lost} {advice}\n")
     class_id = classes.find_class(db, class_name).id if class_name else None
     likely = missing_positives(db, class_id, limit)
     names = {class_.id: class_.name for class_ in classes.all_classes(db)}

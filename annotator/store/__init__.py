@@ -7,7 +7,7 @@ functions of a Database:
     database.py place.py private.py read_only.py unfinished.py     the project's folder: opening, moving, who may read
     caches.py                                                      what an open project keeps in memory
     configuration.py versions.py consistency.py odd_rows.py        settings, cache keys, checks, rows to leave out
-    health.py database_copy.py                                     what is wrong with a project; copies of project.db
+    health.py array_health.py database_copy.py                     what is wrong with a project; copies of project.db
     upgrading.py                                                   bringing project.db up to date, step by step
     backup.py restoring.py pruning.py                              backups of a project, bringing one back, old ones
     decisions.py refusals.py history.py sources.py                 decisions and the labels that follow from them

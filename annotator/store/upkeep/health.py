@@ -1,7 +1,7 @@
 """The health of a project: what is wrong with it, why it may be, what to do; and what can be derived again.
 
-A repair changes only what follows from decisions, and keeps a copy of project.db before (database_copy.py). All else is
-named, with what a person can do about it.
+A repair changes only what follows from decisions, and keeps a copy of project.db before (database_copy.py); it deletes
+arrays that are damaged and made anew (array_health.py). All else is named, with what a person can do about it.
 """
 
 import os
@@ -19,9 +19,10 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.settings import Paths
-from annotator.store.database import heartbeat
+from annotator.store import array_health
+from annotator.store.array_health import Damage
+from annotator.store.database import heartbeat, read_only
 from annotator.store.database import snapshot_copy as database_copy
-from annotator.store.database.arrays import open_array
 from annotator.store.database.database import Database
 from annotator.store.disk.private import OTHERS
 from annotator.store.features.shards import read_shard, shard_files
@@ -29,8 +30,7 @@ from annotator.store.images import images
 from annotator.store.labels import tagged_exports as tags
 from annotator.store.locations.objects import is_remote
 from annotator.store.pictures import files
-from annotator.store.runs import probabilities, runs
-from annotator.store.runs.prediction_sources import sources
+from annotator.store.runs import runs
 from annotator.store.schema import STEPS
 from annotator.store.upkeep import consistency
 
@@ -47,7 +47,7 @@ class Finding:
     """One thing that is wrong.
 
     Attributes:
-        is_derived: It follows from decisions, so that a repair derives it again.
+        is_derived: It follows from decisions, or is made anew, so that a repair derives it again or deletes it.
     """
 
     what: str
@@ -91,17 +91,30 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
         health.findings.append(Finding(str(error), "The disk, or another program, damaged the file.", todo))
         return health
     health.findings += _of_database(found)
+    damages: list[Damage] = []
     if not found.integrity:
-        for part in (_files(db, show), _shards(paths, show), _arrays(db), _worker(db), _leftovers(paths)):
+        damages = list(array_health.damages(db))
+        for part in (_files(db, show), _shards(paths, show), _arrays(db, damages), _worker(db), _leftovers(paths)):
             health.findings += part
-    health.findings += _disk(paths)
-    if repair and found.derived and not found.integrity:
-        health.kept = database_copy.keep(paths.database, "repair", lambda done, of: show("Copying", done, of))
+    health.findings += _disk(db)
+    if repair and not found.integrity:
+        _repair(db, health, found, damages, show)
+    return health
+
+
+def _repair(
+    db: Database, health: Health, found: consistency.Differences, damages: list[Damage], show: Progress
+) -> None:
+    """Derive again what follows from decisions, and delete arrays that are made anew."""
+    db.refuse_read_only()
+    repaired = {damage.what for damage in array_health.remove(db, damages)}
+    if found.derived:
+        health.kept = database_copy.keep(db.paths.database, "repair", lambda done, of: show("Copying", done, of))
         consistency.repair(db, found.images, lambda done, of: show("Repairing", done, of))
         if not consistency.differences(db).derived:
-            health.repaired = [finding for finding in health.findings if finding.is_derived]
-            health.findings = [finding for finding in health.findings if not finding.is_derived]
-    return health
+            repaired.add(_few(found.derived))
+    health.repaired = [finding for finding in health.findings if finding.what in repaired]
+    health.findings = [finding for finding in health.findings if finding.what not in repaired]
 
 
 def _silent(what: str, done: int, of: int) -> None:
@@ -198,31 +211,14 @@ def _shards(paths: Paths, show: Progress) -> Iterator[Finding]:
         )
 
 
-def _arrays(db: Database) -> Iterator[Finding]:
+def _arrays(db: Database, damages: list[Damage]) -> Iterator[Finding]:
     train = "annotator worker PROJECT --once trains anew"
     if damaged := runs.damaged(db):
         yield Finding(f"The rows of runs {damaged} cannot be read.", "project.db was edited by another program.", train)
-    run = runs.current_run(db)
-    if run:
-        try:
-            open_array(db.paths.run(run.id) / "image_ids.npy")
-            probabilities.read(db, run.id, run.version)
-            if not (db.paths.run(run.id) / "head.safetensors").stat().st_size:
-                raise ValueError("head.safetensors is empty")
-        except (OSError, ValueError) as error:
-            why = "It was deleted or cut off, or project.db was restored without it."
-            yield Finding(f"An array of run {run.id} cannot be read: {error}.", why, train)
-    for source in sources(db):
-        folder = db.paths.predictions(source.id, source.version)
-        try:
-            for name in ("image_ids.npy", "scores.npy"):
-                open_array(folder / name)
-        except (OSError, ValueError) as error:
-            yield Finding(
-                f"The predictions {source.name!r} cannot be read: {error}.",
-                "Their files were deleted or cut off.",
-                "Restore the folder predictions from a backup, or send them again: annotator predictions",
-            )
+    for damage in damages:
+        todo = f"{damage.todo}; --repair deletes what is damaged" if damage.removable else damage.todo
+        why = f"Deleted, cut off or overwritten by a disk or another program. {damage.lost}"
+        yield Finding(damage.what, why, todo, is_derived=damage.removable)
     for tag in tags.all_tags(db):
         try:
             tags.read_cells(tags.path_of(db, tag.id))
@@ -255,7 +251,15 @@ def _leftovers(paths: Paths) -> Iterator[Finding]:
         )
 
 
-def _disk(paths: Paths) -> Iterator[Finding]:
+def _disk(db: Database) -> Iterator[Finding]:
+    paths = db.paths
+    if db.read_only:  # nothing is written, however full the disk is
+        yield Finding(
+            f"{paths.project} may not be written.",
+            "It is on read-only media, or belongs to somebody else. Everything can be read.",
+            read_only.ELSEWHERE,
+        )
+        return
     free, needed = shutil.disk_usage(paths.project).free, max(LEAST_FREE, 2 * paths.database.stat().st_size)
     if free < needed:
         older = list((paths.project / database_copy.FOLDER).glob("*.db"))
