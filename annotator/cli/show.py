@@ -31,7 +31,7 @@ def suggest(
     from annotator.store.images import images
 
     db = Database(project)
-    for damage in array_health.of_run(db, thorough=False):
+    for damage in array_health.of_suggestions(db, thorough=False):
         advice = f"See: annotator doctor {printing.printable(str(project))}"
         sys.stderr.write(f"{printing.printable(damage.what)}. {damage.lost} {advice}\n")
     class_id = classes.find_class(db, class_name).id if class_name else None

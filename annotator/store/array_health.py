@@ -28,6 +28,7 @@ from annotator.store.runs import prediction_sources, probabilities, runs
 AT_ONCE = 1 << 20  # values
 PLACES = np.dtype([("image_id", "<i8"), ("x", "<f4"), ("y", "<f4")])
 _ANY = None
+TRAIN = "the next training makes it anew: annotator train PROJECT"
 IDS = np.dtype(np.int64)
 
 
@@ -62,7 +63,8 @@ class _Part(NamedTuple):
 
 def damages(db: Database) -> Iterator[Damage]:
     """What is wrong with the arrays that are in use."""
-    yield from of_run(db)
+    yield from of_suggestions(db)
+    yield from _beside_run(db)
     backbone = configuration.backbone(db)
     yield from _files(
         [_Part(db.paths.map(backbone) / "points.npy", PLACES, (_ANY,), 0.0, 1.0)],
@@ -110,8 +112,12 @@ def _orders(folder: Path) -> list[Path]:
     return sorted((folder / "orders").glob("*.npy"))
 
 
-def of_run(db: Database, thorough: bool = True) -> Iterator[Damage]:
-    """What is wrong with the arrays of the current run. thorough: look at each number, not at sizes alone."""
+def of_suggestions(db: Database, thorough: bool = True) -> Iterator[Damage]:
+    """What is wrong with the arrays that suggestions come from: those of the current run.
+
+    Args:
+        thorough: Look at each number, not at sizes alone.
+    """
     run = runs.current_run(db)
     if run is None:
         return
@@ -135,13 +141,11 @@ def of_run(db: Database, thorough: bool = True) -> Iterator[Damage]:
             probabilities.read(db, run.id, run.version)
         except (OSError, ValueError) as error:
             wrong.append((newest / probabilities.COLUMNS_OF, str(error)))
-    if problem := _problem_of_head(folder / "head.safetensors"):
-        wrong.append((folder / "head.safetensors", problem))
     if wrong:
         yield _damage(
             wrong,
             f"Arrays of run {run.id} cannot be used",
-            "There are no suggestions, or no heat maps, until the next training",
+            "There are no suggestions until the next training",
             "a training makes them anew: the app's worker by itself, or annotator train PROJECT",
             from_training=True,
         )
@@ -160,19 +164,29 @@ def _rankings(folder: Path, newest: Path, classes: int, count: int | None, thoro
         _Part(newest / "disagreements.npy", whole, (_ANY, 2), 0),
         _Part(newest / "cooccurrence.npy", whole, (classes, classes), 0),
     ]
-    todo = "the next training makes them anew: annotator train PROJECT"
     if any(part.file.exists() for part in ranked) and (wrong := _wrong(ranked, thorough)):
         yield _damage(
             wrong,
             f"Rankings of run {folder.name} cannot be used",
             "Pages work them out again in a small project; in a large one Review and Grid have nothing to show",
-            todo,
+            TRAIN,
             from_training=True,
             files=[part.file for part in ranked],  # one without the others is of no use
         )
-    if wrong := _wrong([_Part(file, IDS, (_ANY,), 1) for file in _orders(folder)], thorough):
+
+
+def _beside_run(db: Database) -> Iterator[Damage]:
+    """What is wrong with what a run stores that no suggestion needs."""
+    run = runs.current_run(db)
+    if run is None:
+        return
+    folder = db.paths.run(run.id)
+    if problem := _problem_of_head(folder / "head.safetensors"):
+        what, lost = f"The head of run {run.id} cannot be used", "There are no heat maps until the next training"
+        yield _damage([(folder / "head.safetensors", problem)], what, lost, TRAIN, from_training=True)
+    if wrong := _wrong([_Part(file, IDS, (_ANY,), 1) for file in _orders(folder)]):
         lost = "Images come in random order where one of these is chosen"
-        yield _damage(wrong, f"Orders of run {folder.name} cannot be used", lost, todo, from_training=True)
+        yield _damage(wrong, f"Orders of run {run.id} cannot be used", lost, TRAIN, from_training=True)
 
 
 def _rows(image_ids: Path) -> int | None:
