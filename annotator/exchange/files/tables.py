@@ -10,6 +10,7 @@ than fit into memory. Arrow is read uncompressed only, which is how Hugging Face
 import struct
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -171,12 +172,13 @@ def _way(path: Path, group: int, metadata: Any, names: set[str], limit: _Limit) 
             column = metadata.schema.column(number)
             if is_every or column.path.split(".")[0] in names:
                 leaves.append(_leaf(file, row_group.column(number), column, limit))
-    lists = [leaf for leaf in leaves if leaf.is_in_lists]
-    repeated = [leaf for leaf in lists if leaf.is_repeated and leaf.longest * leaf.named > AT_ONCE // 4]
-    at_most = sum(leaf.longest * leaf.named for leaf in lists if leaf not in repeated)
+    large = [leaf.is_repeated and leaf.longest * leaf.named > AT_ONCE // 4 for leaf in leaves]
+    repeated = list(compress(leaves, large))
+    others = list(compress(leaves, (not is_large for is_large in large)))
+    at_most = sum(leaf.longest * leaf.named for leaf in others if leaf.is_in_lists)
     if at_most > LARGEST_ROW:
         raise limit.error(f"has lists whose values may have {at_most:,} bytes")
-    in_a_row = sum(leaf.longest for leaf in leaves if not leaf.is_in_lists)
+    in_a_row = sum(leaf.longest for leaf in others if not leaf.is_in_lists)
     return max(1, AT_ONCE // max(1, in_a_row)), [leaf.path for leaf in repeated]
 
 
