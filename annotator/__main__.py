@@ -6,11 +6,10 @@ Without -P Python searches the working folder for modules first, which may be a 
 import os
 import sys
 
-from annotator.errors import AnnotatorError
-
 
 def main() -> None:
-    """Run the command line. Exit status 0 done, 1 an AnnotatorError (told on stderr), 2 wrong usage."""
+    """Run the command line. Exit status 0 done, 1 an AnnotatorError, or what the system refuses (both told on stderr),
+    2 wrong usage."""
     os.environ["PYTHONSAFEPATH"] = "1"  # as -P does, for every Python process that anything here starts
     from annotator.cli import app
     from annotator.cli.printing import guard_terminal, print_notices
@@ -19,8 +18,13 @@ def main() -> None:
     print_notices()
     try:
         app()
-    except AnnotatorError as error:
-        sys.stderr.write(f"Error: {error}\n")
+    except Exception as error:
+        from annotator.store.disk.system_errors import in_words
+
+        told = in_words(error)
+        if told is None:
+            raise
+        sys.stderr.write(f"Error: {told}\n")
         sys.exit(1)
 
 

@@ -27,6 +27,7 @@ from annotator.ui.access import context
 from annotator.ui.parts import class_names
 from annotator.worker.process import Worker
 from annotator.worker.training.schedule import Schedule
+from models.backbones.sources.open_clip_models import load as load_open_clip
 from models.statistics.metrics import hidden_average_precision, mean_average_precision
 from models.zero_shot.prompts import NOTHING, names_of, prompts
 
@@ -320,3 +321,13 @@ def test_the_benchmark_says_what_names_bring(drawings, network, tmp_path, annota
     assert figures["with names: actions to recall 0.95"] > 0
     refused = annotator(*words, "efficientnet_lite0", "--no-effort", code=1).stderr
     assert "knows no texts" in refused
+
+
+def test_a_pickle_that_open_clip_would_read_beside_safetensors_is_refused(tmp_path):
+    for name in ("open_clip_config.json", "mine.safetensors", "open_clip_pytorch_model.bin"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(ValueError, match=r"open_clip_pytorch_model.bin beside mine.safetensors.*Rename mine"):
+        load_open_clip(f"open_clip:local-dir:{tmp_path}")
+    (tmp_path / "mine.safetensors").rename(tmp_path / "open_clip_model.safetensors")
+    with pytest.raises(ValueError, match="cannot be loaded"):  # for what it holds
+        load_open_clip(f"open_clip:local-dir:{tmp_path}")

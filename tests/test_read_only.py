@@ -99,17 +99,22 @@ def test_everything_that_only_reads_works_and_writes_nothing(medium, tmp_path):
         ["accept", medium, "--list"],
         ["pace", medium],
         ["export", medium, target, "--unknown", "model"],
+        ["backup", medium, tmp_path / "backup"],
+        ["doctor", medium],
         ["decide", medium, "01.jpg", "fox", "absent"],
         ["worker", medium, "--once"],
         ["serve", medium, "--no-browser"],
+        ["link", medium],
+        ["doctor", medium, "--repair"],
         ["export", medium, medium / "exports" / "labels.csv"],
     )
-    assert [code for code, *_ in told] == [0] * 7 + [1] * 4, told
+    assert [code for code, *_ in told] == [0] * 8 + [1] * 7, told
+    assert "may not be written" in told[8][1] and "Free some space" not in told[8][1] and "Copy the whole" in told[8][1]
     assert json.loads(told[0][1])["labels"]["present"] == 1 and len(json.loads(told[1][1])) == 3
     assert "Precision: not measured" in told[2][1]
     assert target.read_text().startswith("image,fox")
-    assert all("may not be written" in error for _, _, error in told[7:])
-    assert all("Copy the whole folder" in error for _, _, error in told[7:10])
+    assert all("may not be written" in error for _, _, error in told[9:])
+    assert all("Copy the whole folder" in error for _, _, error in told[9:14])
     assert contents(medium) == before and not list(medium.glob("*-wal")) and not list(medium.glob("*-shm"))
 
 

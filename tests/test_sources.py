@@ -10,6 +10,7 @@ import http.server
 import io
 import json
 import os
+import random
 import shutil
 import signal
 import stat
@@ -27,6 +28,8 @@ import pytest
 from PIL import Image
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats import webdataset
 from annotator.exchange.sources import bombs, fetch, urls, zip_directory
 from annotator.exchange.sources.landing import safe_path
 from annotator.store.database.database import Database
@@ -169,6 +172,67 @@ def test_a_list_registers_files_where_they_lie_and_no_others(ending, annotator, 
     said = annotator("import", "p", f"list.{ending}", "--yes", code=1).stderr
     assert "line 1: 'far/nothing.png' is no file" in said
     assert "line 2" in said
+
+
+def test_a_list_that_a_page_reads_names_nothing_hidden(tmp_path):
+    for name in ("shown/a.png", ".keys/b.png", "shown/.c.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(PICTURES[0])
+    (tmp_path / "link.png").symlink_to(tmp_path / ".keys" / "b.png")
+    (tmp_path / "list.txt").write_text("shown/../shown/a.png\n")
+    found = fetch(str(tmp_path / "list.txt"), tmp_path / "p", may_be_own=False)
+    assert found and [paths for _, paths in found.folders] == [["a.png"]]
+    hidden = (".keys/b.png", "shown/.c.png", "link.png", str(tmp_path / "shown/../.keys/b.png"))
+    (tmp_path / "list.txt").write_text("\n".join(["shown/a.png", *hidden]))
+    with pytest.raises(AnnotatorError) as refused:
+        fetch(str(tmp_path / "list.txt"), tmp_path / "p", may_be_own=False)
+    for number in range(2, 6):
+        assert f"line {number}: " in str(refused.value) and "pages do not read those" in str(refused.value)
+    assert "line 1:" not in str(refused.value)
+    assert fetch(str(tmp_path / "list.txt"), tmp_path / "p"), "whose machine it is reads them"
+
+
+@pytest.mark.parametrize("order", [("a.jpg", "a.jpg/b.jpg", "A.jpg/c.jpg"), ("a.jpg/b.jpg", "A.jpg/c.jpg", "a.jpg")])
+@pytest.mark.parametrize("make", [make_zip, make_tar])
+def test_a_file_and_a_folder_of_one_name_get_two(order, make, annotator, tmp_path):
+    path = make(tmp_path / f"a.{make.__name__[-3:]}", {name: PICTURES[number] for number, name in enumerate(order)})
+    for _ in range(2):
+        said = annotator("import", "p", path, "--dry-run").stdout
+    assert "3 as before" in said and "another name" not in said
+    annotator("import", "p", path, "--yes")
+    found = sorted(
+        str(file.relative_to(tmp_path / "p/imported/a"))
+        for file in (tmp_path / "p/imported/a").rglob("*.jpg")
+        if file.is_file()
+        for file in (tmp_path / "p/imported/a").rglob("*.jpg")
+        if file.is_file()
+    )
+    assert len(cells(tmp_path / "p")) == 3 and len(found) == 3 and {"a.jpg~2/b.jpg", "a~2.jpg"} & set(found)
+
+
+def test_sparse_and_damaged_headers_of_a_tar_are_told(annotator, tmp_path):
+    shown, chance = make_tar(tmp_path / "whole.tar", {"a.png": PICTURES[0], "a.cls": b"1"}), random.Random(1)
+    member = tarfile.TarInfo("zeros.png")
+    member.size, member.type = 512, tarfile.GNUTYPE_SPARSE
+    pax = tarfile.TarInfo("more.png")
+    pax.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "900"}
+    for number, sparse in enumerate((member, pax)):
+        with tarfile.open(tmp_path / f"sparse{number}.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+            archive.addfile(sparse, io.BytesIO(bytes(512)))
+        said = annotator("import", "p", f"sparse{number}.tar", "--yes", code=1).stderr
+        assert "is a sparse file" in said and "without --sparse" in said, said
+    content = shown.read_bytes()
+    for number in range(300):
+        header = bytearray(content[:512])
+        for _ in range(chance.randrange(1, 4)):
+            header[chance.randrange(100, 512)] = chance.choice(b"\0 -19xLKSg\xff\x80")
+        header[148:156] = b"        "
+        header[148:156] = b"%06o\0 " % sum(header)
+        (tmp_path / f"{number}.tar").write_bytes(bytes(header) + content[512:])
+        with suppress(AnnotatorError):
+            fetch(str(tmp_path / f"{number}.tar"), tmp_path / "q")
+        with suppress(AnnotatorError):
+            list(webdataset.read(tmp_path / f"{number}.tar", Problems()).items)
 
 
 def test_new_changed_and_gone_members_of_an_archive_are_said_and_a_preview_keeps_files_that_are_images(

@@ -20,7 +20,9 @@ def doctor(
     repair: Annotated[
         bool,
         typer.Option(
-            "--repair", help="Derive again what follows from decisions, keeping a copy; remove what kills left."
+            "--repair",
+            help="Derive again what follows from decisions, keeping a copy of project.db; delete damaged arrays that "
+            "are made anew, and what killed processes left.",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import sys
 from dataclasses import asdict
 from typing import Annotated
 
@@ -27,8 +28,12 @@ def suggest(
     from annotator.store.classes import classes
     from annotator.store.database.database import Database
     from annotator.store.images import images
+    from annotator.store.upkeep import array_health
 
     db = Database(project)
+    for damage in array_health.of_suggestions(db, thorough=False):
+        advice = f"See: annotator doctor {printing.printable(str(project))}"
+        sys.stderr.write(f"{printing.printable(damage.what)}. {damage.lost} {advice}\n")
     class_id = classes.find_class(db, class_name).id if class_name else None
     likely = missing_positives(db, class_id, limit)
     names = {class_.id: class_.name for class_ in classes.all_classes(db)}

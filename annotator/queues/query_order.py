@@ -162,6 +162,6 @@ def _file(folder: Path, name: str) -> Path:
 
 def _load(file: Path) -> np.ndarray:
     try:
-        return np.asarray(open_array(file))
+        return np.asarray(open_array(file, np.int64, 1))
     except (OSError, ValueError, EOFError):
         return EMPTY

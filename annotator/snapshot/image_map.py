@@ -49,8 +49,8 @@ def save_map(folder: Path, image_ids: np.ndarray, positions: np.ndarray) -> None
 def images_on_map(folder: Path) -> int:
     """How many images have a position; 0 without a map or with a damaged one."""
     try:
-        return len(open_array(folder / FILE))
-    except (FileNotFoundError, ValueError):
+        return len(_opened(folder / FILE))
+    except (OSError, ValueError):
         return 0
 
 
@@ -80,19 +80,30 @@ def current_map(db: Database) -> Map | None:
     try:
         modified_ns = path.stat().st_mtime_ns
         return db.caches.get("map", (path, modified_ns), lambda: _read(path, modified_ns), 1)
-    except (FileNotFoundError, ValueError):  # the worker makes a damaged map again
+    except (OSError, ValueError):  # the worker makes a damaged map again
         return None
 
 
 def _read(path: Path, modified_ns: int) -> Map:
-    points = open_array(path)
-    if points.dtype != POINT:
-        raise ValueError(f"{path} holds {points.dtype}")
+    points = _points(path)
     drawn = np.arange(len(points))
     if len(points) > DRAWN:
         drawn = np.sort(np.random.default_rng(0).choice(len(points), DRAWN, replace=False))
     image_ids, x, y = (np.ascontiguousarray(points[name]) for name in ("image_id", "x", "y"))
     return Map(image_ids, x, y, drawn, modified_ns // 1_000_000 % 2**32)
+
+
+def _opened(path: Path) -> np.ndarray:
+    return open_array(path, POINT, 1)
+
+
+def _points(path: Path) -> np.ndarray:
+    """The positions in a file, mapped and all looked at. Raises OSError, ValueError for a damaged file."""
+    points = _opened(path)
+    are_inside = all(((points[name] >= 0) & (points[name] <= 1)).all() for name in ("x", "y"))
+    if not are_inside or (np.diff(points["image_id"]) <= 0).any():
+        raise ValueError(f"{path} holds no positions of images")
+    return points
 
 
 def stage_bytes(db: Database, map_: Map) -> np.ndarray:

@@ -123,6 +123,8 @@ def rankings_of(db: Database, predictions: Predictions) -> Rankings | None:
 def _rankings(db: Database, predictions: Predictions) -> Rankings | None:
     run, values = predictions.run, predictions.probabilities
     stored = rankings.load(db.paths.run(run.id, run.version))
+    if stored is not None and len(stored.by_class) != values.shape[1]:  # damaged, or of other classes
+        stored = None
     if stored is not None and predictions.stored_columns is not None:
         return rankings.of_columns(
             db, stored, predictions.stored_columns, predictions.image_ids, predictions.class_ids, values
@@ -142,4 +144,4 @@ def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, 
 
 
 def _image_ids(db: Database, run_id: int) -> np.ndarray:
-    return np.array(open_array(db.paths.run(run_id) / "image_ids.npy"))
+    return np.array(open_array(db.paths.run(run_id) / "image_ids.npy", np.int64, 1))

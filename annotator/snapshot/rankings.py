@@ -311,11 +311,27 @@ def save(folder: Path, rankings: Rankings) -> None:
         save_array(folder / f"{name}.npy", getattr(rankings, name), sync=name == names[-1])
 
 
+_KINDS: dict[str, tuple[type[np.generic], int]] = {
+    "by_class": (np.int32, 2),
+    "scores": (np.float16, 2),
+    "by_image": (np.int32, 1),
+    "likeliest": (np.float16, 1),
+    "expected": (np.float64, 1),
+    "disagreements": (np.int32, 2),
+    "cooccurrence": (np.int32, 2),
+}
+
+
 def load(folder: Path) -> Rankings | None:
     """The rankings in a folder, mapped; None where an older version stored none, and for damaged files."""
     try:
         # As plain arrays, which are mapped all the same: indexing a numpy.memmap takes twice as long.
-        return Rankings(*(np.asarray(open_array(folder / f"{field.name}.npy")) for field in fields(Rankings)))
+        arrays = {name: np.asarray(open_array(folder / f"{name}.npy", *kind)) for name, kind in _KINDS.items()}
+        found = Rankings(**arrays)
+        classes = len(found.by_class)
+        fits = found.scores.shape == found.by_class.shape and found.likeliest.shape == found.by_image.shape
+        fits = fits and found.expected.shape == (classes,) and found.cooccurrence.shape == (classes, classes)
+        return found if fits and found.disagreements.shape[1] == 2 else None
     except (OSError, ValueError, EOFError):
         return None
 

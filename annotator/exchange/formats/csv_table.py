@@ -3,6 +3,7 @@
 Where each value came from stands in the file beside it (provenance.py), which has a row for unsure ones too.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -39,9 +40,8 @@ def columns_of(view: View) -> list[tuple[str, str]]:
             if name not in known
         ]
         written = [name for _, name in view.columns.chosen]
-        problems += [
-            f"two columns are called {name!r}" for name in sorted({n for n in written if written.count(n) > 1})
-        ]
+        twice = sorted(name for name, count in Counter(written).items() if count > 1)
+        problems += [f"two columns are called {name!r}" for name in twice]
         if problems:
             raise several("These columns cannot be written:", problems)
         return list(view.columns.chosen)

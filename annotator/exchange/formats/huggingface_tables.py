@@ -10,15 +10,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.lines import csv_rows, lines
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.tables import arrow_batches, parquet_batches, parquet_schema
+from annotator.exchange.files.yaml_text import read_yaml
 from annotator.exchange.formats.shared.extras import KEY
 from annotator.store.disk.open_files import open_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 METADATA = ("metadata.parquet", "metadata.jsonl", "metadata.csv")
 AT_ONCE = 1000  # rows
@@ -142,10 +147,9 @@ def _parquet_table(root: Path, file: Path, split: str, prefix: str, features: di
 def _schema_facts(file: Path) -> dict[bytes, bytes]:
     """What programs have written into the schema of a Parquet file."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return pq.read_schema(file, memory_map=False).metadata or {}
+        return parquet_schema(file).metadata or {}
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"{file} is no whole Parquet file: {error}.") from error
 
@@ -161,16 +165,17 @@ def _features_of(text: bytes | None, file: Path) -> dict[str, Any]:
 
 
 def _parquet_rows(file: Path) -> Rows:
+    return _table_rows(file, parquet_batches)
+
+
+def _table_rows(file: Path, batches: "Callable[..., Iterator[pa.RecordBatch]]") -> Rows:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     def rows(wanted: list[str] | None) -> Iterator[dict[str, Any]]:
         try:
-            with pq.ParquetFile(file) as opened:
-                columns = None if wanted is None else [name for name in opened.schema_arrow.names if name in wanted]
-                for batch in opened.iter_batches(AT_ONCE, columns=columns):
-                    yield from batch.to_pylist()
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            for batch in batches(file, None if wanted is None else set(wanted), AT_ONCE):
+                yield from batch.to_pylist()
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise AnnotatorError(f"{file} cannot be read to its end: {error}.") from error
 
     return rows
@@ -199,21 +204,10 @@ def _names(listed: Any) -> list[str]:
 
 
 def _arrow_rows(file: Path) -> Rows:
-    import pyarrow as pa
-
     def rows(wanted: list[str] | None) -> Iterator[dict[str, Any]]:
         if not file.is_file():
             raise AnnotatorError(f"{file} is not there, or no file.")
-        try:
-            with pa.memory_map(str(file)) as opened, pa.ipc.open_stream(opened) as stream:
-                for batch in stream:
-                    batch.validate(full=True)  # offsets that point nowhere crash the process
-                    if wanted is not None:
-                        batch = batch.select([name for name in batch.schema.names if name in wanted])
-                    for start in range(0, batch.num_rows, AT_ONCE):
-                        yield from batch.slice(start, AT_ONCE).to_pylist()
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise AnnotatorError(f"{file} cannot be read to its end: {error}.") from error
+        yield from _table_rows(file, arrow_batches)(wanted)
 
     return rows
 
@@ -262,17 +256,17 @@ def _json(file: Path) -> dict[str, Any]:
 
 def readme_features(path: Path) -> dict[str, Any]:
     """The features in the YAML of README.md, as the hub's JSON names them; {} without."""
-    import yaml
-
     file = path / "README.md"
     try:
         text = file.read_bytes()[:LARGEST].decode() if file.is_file() else ""
         _, head, _ = text.split("---\n", 2) if text.startswith("---\n") else ("", "", "")
-        info: Any = (yaml.safe_load(head) or {}).get("dataset_info") or {}
+        info: Any = (read_yaml(head) or {}).get("dataset_info") or {}
         info = info[0] if isinstance(info, list) and info else info
         listed = info.get("features") or []
         return {feature["name"]: _of_yaml(feature) for feature in listed}
-    except (OSError, ValueError, yaml.YAMLError, RecursionError, AttributeError, TypeError, KeyError) as error:
+    except (OSError, ValueError) as error:
+        raise AnnotatorError(f"{file}: its YAML cannot be read: {error}.") from error
+    except (RecursionError, AttributeError, TypeError, KeyError) as error:
         raise AnnotatorError(f"{file}: its YAML cannot be read: {type(error).__name__} {error}.") from error
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.tables import parquet_batches, parquet_schema
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
 from annotator.exchange.formats.shared.label_table import CLASS, FACTS, IMAGE, STATE
 from annotator.exchange.formats.shared.provenance import ORIGIN
@@ -118,10 +119,9 @@ def read(path: Path, problems: Problems) -> Contents:
 
 def _schema(path: Path) -> "pa.Schema":
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return pq.read_schema(path)
+        return parquet_schema(path)
     except (OSError, pa.ArrowException, UnicodeError) as error:
         raise AnnotatorError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from error
 
@@ -181,17 +181,13 @@ def _is_list(kind: Any) -> bool:
 def _batches(path: Path, columns: Columns) -> Iterator[tuple[int, "pa.RecordBatch"]]:
     """(row, batch) with the row that the batch begins with. Raises AnnotatorError at the row where reading stops."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     row = 0
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            wanted = columns.read(file.schema_arrow.names)
-            for batch in file.iter_batches(AT_ONCE, columns=wanted, use_threads=False):
-                batch.validate(full=True)  # offsets that point nowhere crash the process
-                yield row, batch
-                row += batch.num_rows
-    except (OSError, pa.ArrowException, UnicodeError) as error:
+        for batch in parquet_batches(path, columns.read(parquet_schema(path).names), AT_ONCE):
+            yield row, batch
+            row += batch.num_rows
+    except (OSError, pa.ArrowException, ValueError) as error:
         raise AnnotatorError(f"{path} cannot be read beyond row {row}: {str(error).splitlines()[0]}") from error
 
 

@@ -11,6 +11,7 @@ and names that lead out of a folder, are problems.
 
 import io
 import re
+import struct
 import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -59,13 +60,35 @@ class Sample(msgspec.Struct, rename={"extras": KEY}):
     extras: Extras | None = None
 
 
+class UnreadMemberError(tarfile.ReadError):
+    """The tar is whole, but a member of it is not read; the message says which, and what to do."""
+
+
 class Member(tarfile.TarInfo):
-    """A member whose headers are no larger than a long name needs."""
+    """A member whose headers are no larger than a long name needs, and say what they have to; none is sparse."""
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Any:
+        """Return the next member. Raises tarfile.ReadError, whatever its header holds."""
+        try:
+            return super().fromtarfile(archive)
+        except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
+            raise tarfile.ReadError(f"a header that cannot be read ({error})") from error
 
     def _proc_member(self, archive: tarfile.TarFile) -> Any:
         if self.type in _HEADERS and self.size > LARGEST_HEADER:
             raise tarfile.ReadError(f"a header of {self.size:,} bytes")
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            self._refuse_sparse()
         return super()._proc_member(archive)  # type: ignore[misc]  # private, but what tarfile calls for each
+
+    def _refuse_sparse(self, *_: Any) -> None:
+        raise UnreadMemberError(
+            f"{self.name!a} is a sparse file, which states zeros instead of holding them. Pack the archive again "
+            "without --sparse"
+        )
+
+    _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse_sparse
 
 
 def recognise(path: Path) -> str | None:
@@ -78,7 +101,7 @@ def recognise(path: Path) -> str | None:
                 ending in ("json", "cls") and key == keys[0][0] for key, ending in keys
             ):
                 return f"WebDataset: the samples of {shard.name} have .json or .cls"
-    except (OSError, tarfile.TarError):
+    except (OSError, tarfile.TarError, ValueError, OverflowError):
         pass
     return None
 
@@ -203,7 +226,9 @@ def _samples(shard: Path, problems: Problems) -> Iterator[tuple[str, _Files]]:
                     found = found._replace(picture=member.name)
             if found != _Files():
                 yield key, found
-    except (tarfile.TarError, OSError, EOFError, UnicodeError) as error:
+    except UnreadMemberError as error:
+        raise AnnotatorError(f"{shard}: {error}.") from error
+    except (tarfile.TarError, OSError, EOFError, ValueError, OverflowError) as error:
         raise AnnotatorError(f"{shard} is no whole tar, after sample {key or '0'!r}: {error}.") from error
 
 

@@ -13,6 +13,7 @@ several lies in the folder of each; those without a present class are left out.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,6 +23,7 @@ from annotator.exchange.files.lines import lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.files.text_cells import Rows
+from annotator.exchange.files.yaml_text import read_yaml
 from annotator.exchange.formats import imagefolder
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
@@ -71,7 +73,7 @@ def read(path: Path, problems: Problems) -> Contents:
     root = _root(root, described)
     names = _names(root, yaml, described)
     if len(set(names.values())) < len(names):
-        twice = sorted({name for name in names.values() if list(names.values()).count(name) > 1})
+        twice = sorted(name for name, count in Counter(names.values()).items() if count > 1)
         problems.add(f"names: {', '.join(twice)} {'is' if len(twice) == 1 else 'are'} there twice")
     said = [
         "A box makes its class present; boxes are not kept.",
@@ -82,14 +84,12 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def _yaml(path: Path) -> dict[str, Any]:
-    import yaml
-
     try:
         if path.stat().st_size > LARGEST:
             raise AnnotatorError(f"{path} has more than {LARGEST:,} bytes: it is no description of a data set.")
         # Texts, lists and mappings only: a class called "no" is not False, and no tag makes an object.
-        described = yaml.load(path.read_text(encoding="utf-8-sig"), Loader=yaml.BaseLoader)
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        described = read_yaml(path.read_text(encoding="utf-8-sig"), only_texts=True)
+    except (OSError, ValueError) as error:
         raise AnnotatorError(f"{path} cannot be read as YAML: {error}") from error
     if not isinstance(described, dict):
         raise AnnotatorError(f"{path} has no names: it is no description of a YOLO data set.")

@@ -30,6 +30,7 @@ from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
 from annotator.store.database.database import Database
 from annotator.store.database.versions import class_version
+from annotator.store.disk.system_errors import told
 from annotator.store.images.registration import Registered
 from annotator.store.imports import leftovers as unfinished_imports
 from annotator.store.imports import staged_cells, staged_names
@@ -299,7 +300,7 @@ def prepare(
         return _named(origin_of(project, source, choices.format, progress, choices.may_be_own), name)
 
     try:
-        with ExitStack() as stack:
+        with told(), ExitStack() as stack:
             if (project / "project.db").exists():
                 db = Database(project)
                 stack.callback(db.close)

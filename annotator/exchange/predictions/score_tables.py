@@ -6,6 +6,7 @@ results, Label Studio, ...) is read by those.
 """
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.files.lines import first_line, lines
 from annotator.exchange.files.npy import MAGIC, load_array
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.tables import parquet_batches, parquet_schema, refuse_many_columns
 from annotator.exchange.files.text_cells import unescaped
 from annotator.exchange.formats import all_formats
 from annotator.exchange.formats.contents import Contents
@@ -204,22 +206,19 @@ def _csv_batches(path: Path, header: list[str], delimiter: str) -> "Iterator[pa.
 
 def _parquet_columns(path: Path) -> list[str]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return pq.read_schema(path).names
+        return parquet_schema(path).names
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise AnnotatorError(f"{path} cannot be read as Parquet: {error}.") from error
 
 
 def _parquet_batches(path: Path) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(ROWS)
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+        yield from parquet_batches(path, rows=ROWS)
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise AnnotatorError(f"{path} cannot be read as Parquet: {error}.") from error
 
 
@@ -232,7 +231,8 @@ def _of_table(
     problems: Problems,
 ) -> ScoreFile:
     """A table, long or wide by its columns. Raises AnnotatorError for other ones."""
-    repeated = sorted({column for column in header if header.count(column) > 1})
+    refuse_many_columns(path, len(header))
+    repeated = sorted(column for column, count in Counter(header).items() if count > 1)
     if repeated:
         raise AnnotatorError(f"{path} has several columns called {', '.join(map(repr, repeated))}.")
     plain = {column.strip().lower(): column for column in header}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotator.exchange.sources.path_list import PATHS
+from annotator.exchange.sources.path_list import fetch as fetch_paths
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.exchange.sources.tables import TABLES
 from annotator.exchange.sources.tar_archive import TAR
@@ -28,13 +29,16 @@ def fetch(named: str, project: Path, progress: Progress | None = None, may_be_ow
     """Make files of what a person names; None for what lies ready. Repeating it fetches what is new or has changed.
 
     Args:
-        may_be_own: Whether an address may be one of this machine or its network.
+        may_be_own: Whether the person is this machine's: an address may be one of it or its network, and a list may
+            name hidden files.
 
     An archive that was downloaded is unpacked. Raises AnnotatorError with all that is wrong with the source.
     """
     source = source_of(named)
     if source is None:
         return None
+    if source is PATHS:
+        return fetch_paths(named, project, progress, may_be_hidden=may_be_own)
     if source is not URLS:
         return source.fetch(named, project, progress)
     found = fetch_address(named, project, progress, may_be_own)

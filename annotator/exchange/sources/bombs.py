@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
+from annotator.exchange.files.tables import ALWAYS, MEMBER_ALWAYS, RATIO
 from annotator.exchange.sources.landing import size_in_words
 from annotator.store.locations.web import LARGEST_MEMBER
-
-RATIO = 200  # unpacked bytes for one of the archive
-ALWAYS = 256 << 20  # bytes that any archive may unpack to
-MEMBER_ALWAYS = 64 << 20  # and any of its members
 
 
 class BombError(ValueError):

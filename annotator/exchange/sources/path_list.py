@@ -2,7 +2,7 @@
 
 Their folders are those that hold all listed files: one, or one for each disk or tree where only / holds all. Relative
 paths are relative to the list. Absolute paths are what a person names on their own machine, so they are allowed here;
-of a file that belongs to a data set they are not.
+of a file that belongs to a data set they are not. A page reads no hidden ones, as when they are typed there.
 """
 
 import os
@@ -37,8 +37,15 @@ def recognise(named: str) -> bool:
     return bool(first) and looks_like_image(first[0]) and not set(separators) & set(first[0])
 
 
-def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
-    """The folders and the paths in them. Raises AnnotatorError for all paths that are no image files."""
+def fetch(named: str, project: Path, progress: Progress | None, may_be_hidden: bool = True) -> Fetched:
+    """The folders and the paths in them.
+
+    Args:
+        may_be_hidden: False: a hidden file, or one in a hidden folder, is refused, also behind a link.
+
+    Raises:
+        AnnotatorError: For all paths that are no image files.
+    """
     source = Path(named).resolve()
     problems = Problems()
     found: dict[str, None] = {}
@@ -48,6 +55,8 @@ def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
         if not text or (number == 1 and text.lower() in HEADERS):
             continue
         problem, real = _checked(source.parent, text)
+        if not problem and not may_be_hidden and (is_hidden(source.parent / text) or is_hidden(Path(real).resolve())):
+            problem = "is hidden, or lies in a hidden folder; pages do not read those"
         if problem:
             problems.add(f"line {number}: {text!a} {problem}")
         twice += real in found
@@ -62,6 +71,11 @@ def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
     if twice:
         said.append(f"{counted(twice, 'path')} of the list named the same file again.")
     return Fetched([(folder, paths) for folder, paths in _by_folder(list(found))], (), said)
+
+
+def is_hidden(path: Path) -> bool:
+    """Return whether a path names a hidden file, or one in a hidden folder, where programs keep keys and settings."""
+    return any(part.startswith(".") and part not in (".", "..") for part in path.parts)
 
 
 def _unquoted(line: str) -> str:

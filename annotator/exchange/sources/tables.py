@@ -1,9 +1,9 @@
 """Images inside of tables: Parquet with bytes or {bytes, path}, and data sets saved by Hugging Face `datasets` (Arrow).
 
 Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format,
-https://huggingface.co/docs/datasets/image_load. Read with pyarrow, some rows at a time. A file is named by the path of
-its struct, by a column of names, or by the number of its row. The key is "<table>, row <number>", by which
-formats/huggingface.py names an item.
+https://huggingface.co/docs/datasets/image_load. Read with pyarrow, some rows at a time (files/tables.py). A file is
+named by the path of its struct, by a column of names, or by the number of its row. The key is "<table>, row <number>",
+by which formats/huggingface.py names an item.
 """
 
 import zlib
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.tables import arrow_batches, arrow_schema, parquet_batches, parquet_schema
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, landing, path_of
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.store.pictures.files import looks_like_image
@@ -86,13 +87,7 @@ class _Columns(NamedTuple):
 
 
 def _schema(path: Path) -> "pa.Schema":
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if path.suffix == ".arrow":
-        with pa.memory_map(str(path)) as opened, pa.ipc.open_stream(opened) as stream:
-            return stream.schema
-    return pq.read_schema(path)
+    return arrow_schema(path) if path.suffix == ".arrow" else parquet_schema(path)
 
 
 def _columns(schema: "pa.Schema") -> _Columns:
@@ -142,7 +137,7 @@ def _write_images(table: _Table, is_one_of_several: bool, place: Landing) -> Non
             number += 1
             _write_image(row, columns, f"{table.name}, row {number}", folder, number, place)
             place.show("Unpacking", place.new + place.changed + place.known)
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
         raise AnnotatorError(f"{table.path} cannot be read beyond row {number}: {error}.") from error
@@ -168,20 +163,9 @@ def _write_image(row: dict[str, Any], columns: _Columns, key: str, folder: str, 
 
 
 def _rows(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if path.suffix == ".arrow":
-        with pa.memory_map(str(path)) as opened, pa.ipc.open_stream(opened) as stream:
-            for batch in stream:
-                batch.validate(full=True)  # offsets that point nowhere crash the process
-                for start in range(0, batch.num_rows, ROWS):
-                    yield from batch.select(columns).slice(start, ROWS).to_pylist()
-        return
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(ROWS, columns=columns, use_threads=False):
-            batch.validate(full=True)
-            yield from batch.to_pylist()
+    batches = arrow_batches if path.suffix == ".arrow" else parquet_batches
+    for batch in batches(path, columns, ROWS):
+        yield from batch.to_pylist()
 
 
 def _ending(content: bytes) -> str:

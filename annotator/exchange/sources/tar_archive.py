@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats.webdataset import Member
+from annotator.exchange.formats.webdataset import Member, UnreadMemberError
 from annotator.exchange.formats.webdataset import recognise as recognise_shards
 from annotator.exchange.sources.bombs import Limits
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing, path_of, safe_path
@@ -26,7 +26,7 @@ from annotator.store.pictures.files import looks_like_image
 ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 CHUNK = 1 << 20
 IN_MEMORY = 64 << 20  # bytes of a member whose checksum is worked out; larger ones are known by their time
-_BROKEN = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueError)
+_BROKEN = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueError, OverflowError)
 
 
 def recognise(named: str) -> bool:
@@ -77,6 +77,8 @@ def _unpack_shard(shard: Path, place: Landing, images_only: bool) -> None:
                     last = f"in the member {member.name!a}"
                     _unpack(archive, member, shard, place)
                 place.show("Unpacking", place.new + place.changed + place.known)
+    except UnreadMemberError as error:
+        raise AnnotatorError(f"{shard}: {error}. Nothing of it was registered.") from error
     except _BROKEN as error:
         if isinstance(error, OSError) and error.errno:
             raise

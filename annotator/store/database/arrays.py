@@ -7,12 +7,15 @@ own kind (features/).
 import mmap
 import os
 import tempfile
+import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from annotator.errors import DiskFull
 from annotator.store.database.project_identity import make_room
@@ -103,9 +106,18 @@ def scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic])
     return np.zeros(shape, dtype)
 
 
-def open_array(path: Path) -> np.ndarray:
-    """One .npy mapped into memory, read-only. Raises FileNotFoundError, or ValueError for a damaged file."""
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+def open_array(path: Path, dtype: DTypeLike | None = None, dimensions: int | None = None) -> np.ndarray:
+    """One .npy mapped into memory, read-only. dtype, dimensions: those that it must have, None: any.
+
+    Raises FileNotFoundError, or ValueError for a damaged file and one that holds something else.
+    """
+    try:
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (EOFError, TypeError, SyntaxError, OverflowError, TokenError, RecursionError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is empty or damaged ({error})") from error  # what numpy says of an odd header
+    if (dtype is not None and array.dtype != dtype) or dimensions not in (None, array.ndim):
+        raise ValueError(f"{path} holds {array.dtype} {array.shape}")
+    return array
 
 
 def let_go(array: object) -> None:

@@ -18,7 +18,7 @@ from weakref import WeakSet
 import numpy as np
 import sqlite_utils
 
-from annotator.errors import AnnotatorError, DiskFull
+from annotator.errors import AnnotatorError
 from annotator.roles import Right
 from annotator.settings import DATABASE, Paths
 from annotator.store.database import authorization as acting
@@ -26,6 +26,7 @@ from annotator.store.database import project_identity as place
 from annotator.store.database import read_only, upgrading
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.caches import Caches
+from annotator.store.disk import system_errors
 from annotator.store.disk.durable import make_folder
 from annotator.store.disk.private import make_private
 from annotator.store.schema import MIGRATIONS, STEPS
@@ -310,24 +311,4 @@ class Database:
 
 
 def _readable_error(error: sqlite3.DatabaseError, path: Path) -> AnnotatorError:
-    text = str(error)
-    if "disk is full" in text or "disk I/O" in text:
-        return DiskFull(
-            f"{path} could not be written: {text}. Nothing of this step was kept; everything saved before is safe.\n"
-            "    Free some space on this disk and try again."
-        )
-    if "not a database" in text or "malformed" in text:
-        return AnnotatorError(
-            f"{path} cannot be read as a project: {text}.\n"
-            "    Is it another kind of file, or damaged? Restore it from a copy, or make a new project beside it."
-        )
-    if "locked" in text:
-        return AnnotatorError(
-            f"{path} stayed locked by another process for {BUSY_SECONDS:.0f} seconds. Try again; if it stays so, look "
-            "for a program that keeps the file open (a database browser, a backup)."
-        )
-    if "unable to open" in text:
-        return AnnotatorError(f"{path} cannot be opened: {text}. Check the rights on the folder and the file.")
-    if "readonly" in text:
-        return AnnotatorError(f"{path} may not be written: {text}. Check the rights on the folder and the file.")
-    return AnnotatorError(f"{path}: {text}.")
+    return system_errors.of_sqlite(error, path, BUSY_SECONDS) or AnnotatorError(f"{path}: {error}.")

@@ -12,6 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 from annotator.errors import DiskFull
+from annotator.settings import Paths
+from annotator.store.database import read_only
 from annotator.store.database.arrays import replacing, sweep
 
 Progress = Callable[[int, int], None]
@@ -29,7 +31,7 @@ def copy(source: Path, target: Path, progress: Progress | None = None) -> None:
         progress: Called with (pages done, of how many); what it raises ends the copying.
     """
     with (
-        closing(sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)) as opened,
+        closing(_opened(source.resolve())) as opened,
         closing(sqlite3.connect(target)) as written,
     ):
         # One read transaction: without it, a write of another process makes the backup begin again, and beside people
@@ -49,6 +51,13 @@ def next_stamp(before: Iterable[str]) -> str:
     head, _, number = newest.rpartition("-")
     has_room = len(number) == DIGITS and number.isdecimal() and set(number) != {"9"}
     return f"{head}-{int(number) + 1:0{DIGITS}}" if has_room else f"{newest}0"
+
+
+def _opened(source: Path) -> sqlite3.Connection:
+    paths = Paths(source.parent, source.name)
+    if read_only.is_read_only(paths):  # beside which SQLite cannot make the files that it wants even to read
+        return read_only.connect(paths)
+    return sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)
 
 
 def check_room(folder: Path, size: int, what: str) -> None:

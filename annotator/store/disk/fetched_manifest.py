@@ -24,6 +24,7 @@ LOCK = ".manifest.lock"
 OWN = (MANIFEST, f"{MANIFEST}-wal", f"{MANIFEST}-shm", LOCK)
 # Where the file of an entry is: nowhere yet, under its name, aside, or nowhere yet while an older one has its name.
 WANTED, THERE, ASIDE, AGAIN = 0, 1, 2, 3
+FOLDERS = 10_000  # whose names are kept in memory
 AT_ONCE = 500  # entries in one transaction: what a kill may have to fetch again
 
 _TABLES = """
@@ -66,6 +67,7 @@ class Manifest:
         self._sql.executescript(_TABLES)
         self._pass = int(self.fact("pass") or 0)
         self._waiting = 0
+        self._folders: dict[str, str] = {}  # as a source names them -> as they are called here
 
     def fact(self, name: str) -> str:
         """A fact about the source, "" where it was never kept."""
@@ -92,15 +94,36 @@ class Manifest:
         return bool(row) and row[0] == self._pass
 
     def free_path(self, key: str, path: str) -> str:
-        """The path for an entry: this one, or with ~2, ~3, ... before its ending where another entry has it."""
+        """The path for an entry: this one, or with ~2, ~3, ... before its ending where another entry has it; also where
+        that one's file is a folder of this one, or the other way round."""
+        above, _, name = path.rpartition("/")
+        path = f"{self._free_folder(above)}/{name}" if above else name
         stem, dot, ending = path.rpartition(".")
         if not dot or "/" in ending or not stem or stem.endswith("/"):
             stem, ending = path, ""
         number, candidate = 1, path
-        while self._holder(candidate) not in (None, key):
+        while self._holder(candidate) not in (None, key) or self._is_folder(candidate):
             number += 1
             candidate = f"{stem}~{number}{dot}{ending}" if ending else f"{path}~{number}"
         return candidate
+
+    def _free_folder(self, path: str) -> str:
+        if path not in self._folders:
+            above, _, name = path.rpartition("/")
+            wanted = candidate = f"{self._free_folder(above)}/{name}" if above else name
+            number = 1
+            while self._holder(candidate) is not None:
+                number += 1
+                candidate = f"{wanted}~{number}"
+            if len(self._folders) >= FOLDERS:
+                self._folders.clear()
+            self._folders[path] = candidate
+        return self._folders[path]
+
+    def _is_folder(self, path: str) -> bool:
+        folded = _folded(path)
+        query = "SELECT 1 FROM entry WHERE folded > ? AND folded < ? LIMIT 1"
+        return self._sql.execute(query, [f"{folded}/", f"{folded}0"]).fetchone() is not None  # 0 comes after /
 
     def keep(self, entry: Entry) -> None:
         """Keep what is known of an entry, which this pass has met. Transactions hold AT_ONCE of them."""

@@ -39,8 +39,8 @@ def load(db: Database, selection: str) -> np.ndarray:
     try:
         if not selection.isalnum():  # it comes from a URL and must not name another file
             raise FileNotFoundError
-        return np.array(open_array(db.paths.selections / f"{selection}.npy"))
-    except FileNotFoundError:
+        return np.array(open_array(db.paths.selections / f"{selection}.npy", np.int64, 1))
+    except (FileNotFoundError, ValueError):  # the latter: emptied, cut off or overwritten
         raise AnnotatorError(
             f"The selection {selection[:40]!r} is gone: only the newest {KEPT} are kept.\n"
             "    Select the images again on the Map page."

@@ -128,9 +128,13 @@ class Staging:
         self._lock.acquire(timeout=0)
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._file = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
-            self._file.execute(f"PRAGMA {pragma}")
-        self._file.executescript(_TABLES)
+        try:
+            for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
+                self._file.execute(f"PRAGMA {pragma}")
+            self._file.executescript(_TABLES)
+        except BaseException:  # a full disk: nobody else would remove the file
+            self.close()
+            raise
         self._classes: dict[str, int] = {}
         self._who: dict[tuple[str, str], int] = {("", ""): 0}
         self.items = 0

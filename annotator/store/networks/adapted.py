@@ -109,7 +109,7 @@ def seen(db: Database, name: str) -> np.ndarray:
     while name in by_name and name not in known:
         known.add(name)
         with suppress(OSError, ValueError):
-            ids.append(np.asarray(open_array(db.paths.adapted(name) / SEEN), np.int64))
+            ids.append(np.asarray(open_array(db.paths.adapted(name) / SEEN, None, 1), np.int64))
         name = by_name[name].parent
     return np.unique(np.concatenate(ids))
 

@@ -287,7 +287,10 @@ def _open(db: Database, key: tuple[int, int]) -> SourceScores | None:
         return None
     folder = db.paths.predictions(*key)
     try:
-        image_ids, scores = np.array(open_array(folder / "image_ids.npy")), open_array(folder / "scores.npy")
+        image_ids, scores = (
+            np.array(open_array(folder / "image_ids.npy", np.int64, 1)),
+            open_array(folder / "scores.npy"),
+        )
     except (OSError, ValueError, EOFError):
         return None
     if scores.shape != (len(image_ids), len(source.class_ids)):

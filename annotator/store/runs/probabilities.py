@@ -101,7 +101,11 @@ def read(db: Database, run_id: int, version: int) -> Rows:
         made, at = int(versions[column]), int(places[column])
         if made not in stored:
             opened = before.get(made)
-            stored[made] = np.asarray(open_array(db.paths.run(run_id, made) / COLUMNS)) if opened is None else opened
+            stored[made] = (
+                np.asarray(open_array(db.paths.run(run_id, made) / COLUMNS, np.float16, 2))
+                if opened is None
+                else opened
+            )
         if stored[made].shape[1:] != whole.shape[:1] or at >= len(stored[made]):
             raise ValueError(f"version {version} of run {run_id}: column {column} is not in version {made}")
         columns[column] = stored[made][at]
@@ -176,6 +180,6 @@ def _whole(db: Database, run_id: int, version: int) -> np.ndarray:
     return db.caches.get(
         "whole probabilities",
         (run_id, version),
-        lambda: np.asarray(open_array(db.paths.run(run_id, version) / WHOLE)),
+        lambda: np.asarray(open_array(db.paths.run(run_id, version) / WHOLE, np.float16, 2)),
         VERSIONS_MAPPED,
     )

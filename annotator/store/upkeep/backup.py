@@ -28,6 +28,7 @@ from annotator.settings import DATABASE, IMPORTED, Paths
 from annotator.store.database import read_only
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.database.arrays import sweep
+from annotator.store.disk import system_errors
 from annotator.store.disk.durable import make_folder, sync_folder
 from annotator.store.disk.processes import is_temporary
 from annotator.store.pictures.files import escaped
@@ -92,6 +93,9 @@ def back_up(project: Path, target: Path, progress: Progress | None = None) -> Ba
         with alone(target):
             return _backed_up(paths, target, show)
     except sqlite3.DatabaseError as error:
+        told = system_errors.of_sqlite(error, target)
+        if isinstance(told, DiskFull):
+            raise told from error
         raise AnnotatorError(f"{paths.database} could not be copied: {error}. annotator doctor may say why.") from error
     except OSError as error:
         raise DiskFull(

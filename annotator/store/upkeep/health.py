@@ -1,7 +1,7 @@
 """The health of a project: what is wrong with it, why it may be, what to do; and what can be derived again.
 
-A repair changes only what follows from decisions, and keeps a copy of project.db before (database_copy.py). All else is
-named, with what a person can do about it.
+A repair changes only what follows from decisions, and keeps a copy of project.db before (database_copy.py); it deletes
+arrays that are damaged and made anew (array_health.py). All else is named, with what a person can do about it.
 """
 
 import os
@@ -20,9 +20,8 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.settings import IMPORTED, Paths
 from annotator.shares import counted
-from annotator.store.database import heartbeat
+from annotator.store.database import heartbeat, read_only
 from annotator.store.database import snapshot_copy as database_copy
-from annotator.store.database.arrays import open_array
 from annotator.store.database.database import Database
 from annotator.store.disk import processes
 from annotator.store.disk.private import OTHERS
@@ -31,10 +30,10 @@ from annotator.store.images import images
 from annotator.store.labels import tagged_exports as tags
 from annotator.store.locations.objects import is_remote
 from annotator.store.pictures import files
-from annotator.store.runs import probabilities, runs
-from annotator.store.runs.prediction_sources import sources
+from annotator.store.runs import runs
 from annotator.store.schema import STEPS
-from annotator.store.upkeep import consistency
+from annotator.store.upkeep import array_health, consistency
+from annotator.store.upkeep.array_health import Damage
 
 Progress = Callable[[str, int, int], None]
 EXAMPLES = 5
@@ -50,7 +49,7 @@ class Finding:
     """One thing that is wrong.
 
     Attributes:
-        is_derived: It follows from decisions, so that a repair derives it again.
+        is_derived: It follows from decisions, or is made anew, so that a repair derives it again or deletes it.
         is_left: Files that killed processes were writing, which a repair removes.
     """
 
@@ -97,19 +96,32 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
         health.findings.append(Finding(str(error), "The disk, or another program, damaged the file.", todo))
         return health
     health.findings += _of_database(found)
+    damages: list[Damage] = []
     if not found.integrity:
-        for part in (_files(db, show), _shards(paths, show), _arrays(db), _worker(db), _leftovers(paths)):
+        damages = list(array_health.damages(db))
+        for part in (_files(db, show), _shards(paths, show), _arrays(db, damages), _worker(db), _leftovers(paths)):
             health.findings += part
-    health.findings += _disk(paths)
+    health.findings += _disk(db)
     if repair:
+        db.refuse_read_only()
         _remove(left_behind(paths))
         _note_repaired(health, [finding for finding in health.findings if finding.is_left and not left_behind(paths)])
-    if repair and found.derived and not found.integrity:
-        health.kept = database_copy.keep(paths.database, "repair", lambda done, of: show("Copying", done, of))
+        if not found.integrity:
+            _repair(db, health, found, damages, show)
+    return health
+
+
+def _repair(
+    db: Database, health: Health, found: consistency.Differences, damages: list[Damage], show: Progress
+) -> None:
+    """Derive again what follows from decisions, and delete arrays that are made anew."""
+    repaired = {damage.what for damage in array_health.remove(db, damages)}
+    if found.derived:
+        health.kept = database_copy.keep(db.paths.database, "repair", lambda done, of: show("Copying", done, of))
         consistency.repair(db, found.images, lambda done, of: show("Repairing", done, of))
         if not consistency.differences(db).derived:
-            _note_repaired(health, [finding for finding in health.findings if finding.is_derived])
-    return health
+            repaired.add(_few(found.derived))
+    _note_repaired(health, [finding for finding in health.findings if finding.what in repaired])
 
 
 def _note_repaired(health: Health, findings: list[Finding]) -> None:
@@ -211,31 +223,14 @@ def _shards(paths: Paths, show: Progress) -> Iterator[Finding]:
         )
 
 
-def _arrays(db: Database) -> Iterator[Finding]:
+def _arrays(db: Database, damages: list[Damage]) -> Iterator[Finding]:
     train = "annotator worker PROJECT --once trains anew"
     if damaged := runs.damaged(db):
         yield Finding(f"The rows of runs {damaged} cannot be read.", "project.db was edited by another program.", train)
-    run = runs.current_run(db)
-    if run:
-        try:
-            open_array(db.paths.run(run.id) / "image_ids.npy")
-            probabilities.read(db, run.id, run.version)
-            if not (db.paths.run(run.id) / "head.safetensors").stat().st_size:
-                raise ValueError("head.safetensors is empty")
-        except (OSError, ValueError) as error:
-            why = "It was deleted or cut off, or project.db was restored without it."
-            yield Finding(f"An array of run {run.id} cannot be read: {error}.", why, train)
-    for source in sources(db):
-        folder = db.paths.predictions(source.id, source.version)
-        try:
-            for name in ("image_ids.npy", "scores.npy"):
-                open_array(folder / name)
-        except (OSError, ValueError) as error:
-            yield Finding(
-                f"The predictions {source.name!r} cannot be read: {error}.",
-                "Their files were deleted or cut off.",
-                "Restore the folder predictions from a backup, or send them again: annotator predictions",
-            )
+    for damage in damages:
+        todo = f"{damage.todo}; --repair deletes what is damaged" if damage.removable else damage.todo
+        why = f"Deleted, cut off or overwritten by a disk or another program. {damage.lost}"
+        yield Finding(damage.what, why, todo, is_derived=damage.removable)
     for tag in tags.all_tags(db):
         try:
             tags.read_cells(tags.path_of(db, tag.id))
@@ -290,7 +285,15 @@ def _remove(left: list[Path]) -> None:
                 path.unlink()
 
 
-def _disk(paths: Paths) -> Iterator[Finding]:
+def _disk(db: Database) -> Iterator[Finding]:
+    paths = db.paths
+    if db.read_only:  # nothing is written, however full the disk is
+        yield Finding(
+            f"{paths.project} may not be written.",
+            "It is on read-only media, or belongs to somebody else. Everything can be read.",
+            read_only.ELSEWHERE,
+        )
+        return
     free, needed = shutil.disk_usage(paths.project).free, max(LEAST_FREE, 2 * paths.database.stat().st_size)
     if free < needed:
         older = list((paths.project / database_copy.FOLDER).glob("*.db"))

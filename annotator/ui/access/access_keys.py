@@ -9,6 +9,7 @@ from filelock import FileLock, Timeout
 
 from annotator.errors import AnnotatorError
 from annotator.settings import Paths
+from annotator.store.database import read_only
 from annotator.store.database.database import Database
 from annotator.store.people import members
 from annotator.ui.access.tokens import Tokens
@@ -84,6 +85,11 @@ def fresh_link(project: Path, name: str | None = None) -> str:
         AnnotatorError: There is no such project or member, or it is not being served.
     """
     db = Database(project)
+    if db.read_only:
+        raise AnnotatorError(
+            f"{db.paths.project} may not be written from here, so that you cannot serve it or make links to it.\n    "
+            f"{read_only.ELSEWHERE} Or ask whoever serves it for a link."
+        )
     try:
         with FileLock(db.paths.server_lock, timeout=0):
             pass

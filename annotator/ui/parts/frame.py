@@ -15,6 +15,7 @@ import streamlit as st
 from annotator.errors import AnnotatorError, Forbidden
 from annotator.roles import Right, Role
 from annotator.store.database import authorization as acting
+from annotator.store.disk import system_errors
 from annotator.store.labels import counts as overview
 from annotator.store.people.members import Member
 from annotator.ui.access import context
@@ -62,13 +63,17 @@ def style() -> None:
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """An AnnotatorError becomes a box on the page instead of a traceback, also one of a change that `follows` made."""
+    """An AnnotatorError, or what the system refuses, becomes a box on the page instead of a traceback, also one of a
+    change that `follows` made."""
     if problem := st.session_state.pop(_PROBLEM, ""):
         error(problem)
     try:
         yield
-    except AnnotatorError as problem:
-        error(problem)
+    except Exception as problem:
+        told = system_errors.in_words(problem)
+        if told is None:
+            raise
+        error(told)
 
 
 def annotator_name() -> str:

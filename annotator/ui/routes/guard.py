@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from annotator.errors import AnnotatorError, DiskFull, Forbidden, NoAnswer, ProjectMoved
 from annotator.roles import Right
 from annotator.store.database import authorization as acting
+from annotator.store.disk import system_errors
 from annotator.store.people import access_tokens
 from annotator.store.people.members import Member
 from annotator.ui.access import context
@@ -30,6 +31,9 @@ REQUEST_SECONDS = Histogram(
     buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15),
     registry=None,
 )
+
+STATUS: Mapping[type[AnnotatorError], int] = {Forbidden: 403, DiskFull: 507, ProjectMoved: 503, NoAnswer: 504}
+"""Of problems that a person can solve; 409 of all others."""
 
 Handler = Callable[[Request, str], Awaitable[Response]]
 
@@ -118,18 +122,13 @@ async def readable(answer: Awaitable[Response]) -> Response:
         return await answer
     except ClientDisconnect:  # before it had said what it wants: nobody hears an answer
         return Response(status_code=400)
-    except Forbidden as problem:
-        return error(403, str(problem))
-    except DiskFull as problem:
-        return error(507, str(problem))
-    except ProjectMoved as problem:
-        return error(503, str(problem))
-    except NoAnswer as problem:
-        return error(504, str(problem))
-    except AnnotatorError as problem:
-        return error(409, str(problem))
     except BadRequest as problem:  # and nothing else: a page sets aside for good what is answered with 400
         return error(400, f"The request is not as it should be: {problem}")
+    except Exception as problem:
+        told = system_errors.in_words(problem)
+        if told is None:
+            raise
+        return error(next((status for kind, status in STATUS.items() if isinstance(told, kind)), 409), str(told))
 
 
 def error(status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> JSONResponse:

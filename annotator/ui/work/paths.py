@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources.landing import LABEL_SUFFIXES
-from annotator.exchange.sources.path_list import PATHS
+from annotator.exchange.sources.path_list import PATHS, is_hidden
 from annotator.exchange.sources.tar_archive import ENDINGS as TARS
 from annotator.store.locations.addresses import check_address, check_host, is_address
 
@@ -45,7 +45,7 @@ def source(given: str) -> str:
     except (OSError, RuntimeError):
         raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?") from None
     for place in (path, real):
-        if any(part.startswith(".") for part in place.parts):
+        if is_hidden(place):
             raise AnnotatorError(f"{path} is hidden, or lies in a hidden folder. Pages do not read those.")
     if not real.is_dir() and not all(place.name.lower().endswith(ENDINGS) for place in (path, real)):
         raise AnnotatorError(

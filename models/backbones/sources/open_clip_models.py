@@ -19,6 +19,7 @@ from models.backbones.sources.timm_models import HUB, LOCAL_DIR, as_family
 
 PREFIX = "open_clip:"
 CONFIG = "open_clip_config.json"
+FIRST = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")  # that open_clip prefers to pickles
 PREPARED = ("mean", "std", "interpolation")
 
 
@@ -110,9 +111,16 @@ def _known(open_clip: Any, name: str) -> tuple[str, str]:
 def _check_folder(folder: Path) -> None:
     if not (folder / CONFIG).is_file():
         raise ValueError(f"There is no network in {folder}: it has no {CONFIG}, as open_clip writes it.")
-    if not list(folder.glob("*.safetensors")):
+    weights = sorted(file.name for file in folder.glob("*.safetensors"))
+    if not weights:
         raise ValueError(
             f"There is no network in {folder}: it has no weights as safetensors; other forms are not read."
+        )
+    pickles = sorted(file.name for ending in ("*.bin", "*.pth") for file in folder.glob(ending))
+    if pickles and not set(FIRST) & set(weights):
+        raise ValueError(
+            f"{folder} has {pickles[0]} beside {weights[0]}, and open_clip would read the former: a pickle, which may "
+            f"hold a program. Rename {weights[0]} to {FIRST[0]}, or move {', '.join(pickles)} elsewhere."
         )
 
 

@@ -14,6 +14,7 @@ A row of the third shape without an unknown cell says of all classes whether the
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -21,6 +22,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.lines import csv_rows, first_line
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.tables import refuse_many_columns
 from annotator.exchange.files.text_cells import unescaped
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
 from annotator.exchange.formats.shared.card_beside import columns_of_classes
@@ -81,10 +83,11 @@ def read(path: Path, problems: Problems) -> Contents:
         raise AnnotatorError(
             f"The label file {path} is empty; it needs a first line image,class,state or image,labels."
         )
+    refuse_many_columns(path, len(first[1]))
     names = [unescaped(cell.strip()) for cell in first[1]]
     header = [name.lower() for name in names]
     image = _column(header, IMAGE)
-    if twice := sorted({name for name in names if name and names.count(name) > 1}):
+    if twice := sorted(name for name, count in Counter(names).items() if name and count > 1):
         raise AnnotatorError(f"The label file {path} has two columns called {', '.join(map(repr, twice))}.")
     if image is not None and {"kind", "note"} <= set(header):
         return Contents([], _notes(rows, header, image, problems))
@@ -208,7 +211,8 @@ def _wide(
         for column in others
         if (names[column] in ours if ours else _is_class(names[column], [row[column] for _, row in head]))
     ]
-    facts = {names[column]: column for column in others if column not in classes}
+    are_classes = set(classes)
+    facts = {names[column]: column for column in others if column not in are_classes}
     ignored = {"width", "height", "missing"}
     facts = {name: column for name, column in facts.items() if name.lower() not in ignored}
     said = ["1 is present, 0 is absent; empty and -1 are unknown"]

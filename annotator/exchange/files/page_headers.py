@@ -1,0 +1,133 @@
+"""What the pages of a Parquet file unpack to, read from their headers: nothing is unpacked for it.
+
+Format: https://parquet.apache.org/docs/file-format/data-pages and the Thrift compact protocol,
+https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md. A reader trusts the sizes that stand
+before each page, whatever the footer of the file says of the column.
+"""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+DICTIONARY = frozenset({2, 8})  # encodings: PLAIN_DICTIONARY, RLE_DICTIONARY
+PREFIXES = 7  # DELTA_BYTE_ARRAY: a text is so many letters of the one before, and its own
+_DATA, _DATA_2, _DICTIONARY = 5, 8, 7  # fields of a header
+_FIRST, _LONGEST = 512, 16 << 20  # bytes of a header
+
+
+class Page(NamedTuple):
+    """One page.
+
+    Attributes:
+        start: Where its content lies, of `packed` bytes.
+        values: Of data, with those that are null; 0 of a dictionary.
+        entries: Of a dictionary; 0 of data.
+    """
+
+    start: int
+    packed: int
+    unpacked: int
+    values: int
+    entries: int
+    encoding: int
+
+
+def pages(file: BinaryIO, start: int, size: int) -> Iterator[Page]:
+    """The pages of a column that lies in so many bytes from `start` on. Raises ValueError for what are no pages."""
+    end = start + size
+    while start < end:
+        header, length = _header(file, start, end)
+        kind = next((header[field] for field in (_DATA, _DATA_2) if field in header), {})
+        encoding = kind.get(4 if _DATA_2 in header else 2, -1)
+        entries = header.get(_DICTIONARY, {}).get(1, 0)
+        page = Page(start + length, header.get(3, -1), header.get(2, -1), kind.get(1, 0), entries, encoding)
+        if min(page.packed, page.unpacked, page.values, page.entries) < 0:
+            raise ValueError(f"a page at byte {start:,} has no size")
+        yield page
+        start += length + page.packed
+
+
+def longest(content: bytes, entries: int) -> int:
+    """The bytes of the longest text of a dictionary, whose entries are four bytes with the length, and the text."""
+    at = most = 0
+    for _ in range(entries):
+        size = int.from_bytes(content[at : at + 4], "little")
+        if at + 4 + size > len(content):
+            break
+        at += 4 + size
+        if size > most:
+            most = size
+    return most
+
+
+def _header(file: BinaryIO, start: int, end: int) -> tuple[dict[int, Any], int]:
+    """The numbers of a header by their fields, and its length in bytes."""
+    size = _FIRST
+    while True:
+        file.seek(start)
+        reader = _Thrift(file.read(min(size, end - start)))
+        try:
+            return reader.struct(), reader.at
+        except IndexError:
+            if size >= min(_LONGEST, end - start):
+                raise ValueError(f"the header of a page at byte {start:,} has no end") from None
+            size *= 16
+
+
+class _Thrift:
+    """Reads the whole numbers of a struct, and those of structs in it; passes over everything else."""
+
+    def __init__(self, text: bytes):
+        self._text, self.at = text, 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Raises IndexError where the bytes end before it does, ValueError for what is no struct."""
+        if depth > 8:
+            raise ValueError("a header of a page is nested too deep")
+        numbers: dict[int, Any] = {}
+        field = 0
+        while byte := self._byte():
+            field = field + (byte >> 4) if byte >> 4 else self._signed()
+            value = self._value(byte & 15, depth)
+            if value is not None:
+                numbers[field] = value
+        return numbers
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in (1, 2):  # true, false
+            return None
+        if kind in (4, 5, 6):
+            return self._signed()
+        if kind in (3, 7, 8):
+            self._pass({3: 1, 7: 8}.get(kind) or self._number())
+            return None
+        if kind in (9, 10):
+            head = self._byte()
+            for _ in range(self._number() if head >> 4 == 15 else head >> 4):
+                self._value(3 if head & 15 in (1, 2) else head & 15, depth + 1)
+            return None
+        if kind == 12:
+            return self.struct(depth + 1)
+        raise ValueError(f"a header of a page has a field of the unknown kind {kind}")
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self._text[self.at - 1]
+
+    def _pass(self, size: int) -> None:
+        self.at += size
+        if self.at > len(self._text):
+            raise IndexError
+
+    def _number(self) -> int:
+        value = shift = 0
+        while shift < 70:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+        raise ValueError("a header of a page has a number without an end")
+
+    def _signed(self) -> int:
+        value = self._number()
+        return (value >> 1) ^ -(value & 1)

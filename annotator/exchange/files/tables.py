@@ -1,0 +1,355 @@
+"""Parquet and Arrow files of other people, batch by batch: what a file unpacks to is bounded before it is unpacked.
+
+Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html. A kilobyte of
+either can stand for gigabytes: a page that compresses well, a text that is named again and again by its number in a
+dictionary, a million rows that are all the same. So the headers of all pages are looked at first (page_headers.py),
+texts in dictionaries stay there until it is known how long those of each row are, and no more rows are given at a time
+than fit into memory. Arrow is read uncompressed only, which is how Hugging Face `datasets` writes it.
+"""
+
+import struct
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.files.page_headers import DICTIONARY, PREFIXES, Page, longest, pages
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RATIO = 200  # unpacked bytes for one of a file: images hardly compress, so that a small file is a small set
+ALWAYS = 256 << 20  # bytes that any file may unpack to
+MEMBER_ALWAYS = 64 << 20  # and any member of an archive, and any page of a table
+ROWS_ALWAYS = 1_000_000  # rows, or values of a column, that any table may have
+AT_ONCE = 64 << 20  # bytes of texts and images in one batch, unless one row has more
+LARGEST_ROW = 256 << 20  # bytes of a row of lists
+LARGEST_GROUP = 100_000_000  # values of one column of lists in a row group
+MOST_COLUMNS = 100_000
+BLOCK = 1000  # rows
+
+
+class TableTooLargeError(AnnotatorError):
+    """The table unpacks to more than a set of images and labels does."""
+
+
+def refuse_many_columns(path: Path, count: int) -> None:
+    """Raises TableTooLargeError for a table of more columns than can be previewed in seconds."""
+    if count > MOST_COLUMNS:
+        raise TableTooLargeError(
+            f"{path} has {count:,} columns; {MOST_COLUMNS:,} are read at most. Is the table turned on its side? Else "
+            "write one row an answer: image, class, state."
+        )
+
+
+def parquet_schema(path: Path) -> "pa.Schema":
+    """The columns of a Parquet file. Raises what pyarrow raises, and TableTooLargeError."""
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(path)
+    refuse_many_columns(path, len(schema))
+    return schema
+
+
+def parquet_batches(
+    path: Path, columns: Collection[str] | None = None, rows: int = BLOCK
+) -> "Iterator[pa.RecordBatch]":
+    """Rows of a Parquet file, so many at a time, or fewer where they are long.
+
+    Args:
+        columns: Those wanted, None: all.
+
+    Raises what pyarrow raises, and TableTooLargeError.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+    refuse_many_columns(path, len(schema))
+    names = [name for name in schema.names if columns is None or name in columns]
+    wanted = [_dense(schema.field(name)) for name in names]
+    limit = _Limit(path)
+    limit.add_rows(metadata.num_rows)
+    ways = [_way(path, group, metadata, set(names), limit) for group in range(metadata.num_row_groups)]
+    for group, (at_once, repeated) in enumerate(ways):
+        with pq.ParquetFile(path, metadata=metadata, read_dictionary=repeated, pre_buffer=False) as file:
+            for batch in file.iter_batches(min(rows, at_once), [group], names, use_threads=False):
+                batch.validate(full=True)  # offsets that point nowhere crash the process
+                for part in _parts(batch, limit):
+                    arrays = [part.column(field.name).cast(field.type) for field in wanted]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(wanted))
+
+
+def arrow_schema(path: Path) -> "pa.Schema":
+    """The columns of a stream of Arrow. Raises what pyarrow raises, and TableTooLargeError."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as opened, pa.ipc.open_stream(opened) as stream:
+        refuse_many_columns(path, len(stream.schema))
+        return stream.schema
+
+
+def arrow_batches(path: Path, columns: Collection[str] | None = None, rows: int = BLOCK) -> "Iterator[pa.RecordBatch]":
+    """Rows of a stream of Arrow, as `parquet_batches` gives those of Parquet."""
+    import pyarrow as pa
+
+    schema = arrow_schema(path)
+    for field in schema:
+        _refuse_views(field.type)
+    _refuse_compressed(path)
+    limit = _Limit(path)
+    names = [name for name in schema.names if columns is None or name in columns]
+    with pa.memory_map(str(path)) as opened, pa.ipc.open_stream(opened) as stream:
+        for whole in stream:
+            whole.validate(full=True)  # offsets that point nowhere crash the process
+            limit.add_rows(whole.num_rows)
+            batch = whole.select(names)
+            for start in range(0, batch.num_rows, rows):
+                yield from _parts(batch.slice(start, rows), limit)
+
+
+class _Limit:
+    """Counts what is unpacked of one table."""
+
+    def __init__(self, path: Path):
+        self._path, self._size = path, path.stat().st_size
+        self._most, self.most_rows = max(ALWAYS, RATIO * self._size), max(ROWS_ALWAYS, RATIO * self._size)
+        self._rows = 0
+        self._bytes = {"pages": 0, "values": 0}
+
+    def add(self, what: str, size: int) -> None:
+        """Count bytes of "pages" or of "values". Raises TableTooLargeError where they are too many."""
+        self._bytes[what] += size
+        if self._bytes[what] > self._most:
+            raise self.error(f"unpacks from {self._size:,} bytes to more than {self._most:,}")
+
+    def add_rows(self, count: int) -> None:
+        """Count rows. Raises TableTooLargeError where they are too many."""
+        self._rows += count
+        if self._rows > self.most_rows:
+            raise self.error(f"has {self._rows:,} rows in {self._size:,} bytes")
+
+    def error(self, what: str) -> TableTooLargeError:
+        """The error for a table of which this is wrong."""
+        return TableTooLargeError(
+            f"{self._path} {what}, as no table of images and labels does, so that it is not read. If it is right, "
+            "write it again as CSV, with the images as files."
+        )
+
+
+@dataclass
+class _Leaf:
+    """A column without parts in one row group, as its pages are.
+
+    Attributes:
+        longest: Bytes that one value may have which stands for more than its own bytes in a page.
+        named: Values that do: those that are numbers in a dictionary, and those that begin as the one before.
+        is_repeated: All values are numbers in a dictionary.
+    """
+
+    path: str
+    is_in_lists: bool
+    values: int = 0
+    longest: int = 0
+    named: int = 0
+    is_repeated: bool = False
+
+
+def _way(path: Path, group: int, metadata: Any, names: set[str], limit: _Limit) -> tuple[int, list[str]]:
+    """How a row group can be read: rows at a time, and the columns whose values have to stay numbers in a dictionary.
+
+    Raises TableTooLargeError.
+    """
+    is_every = any("." in name for name in names)  # a dot also stands between a column and its parts
+    row_group, leaves = metadata.row_group(group), list[_Leaf]()
+    with path.open("rb") as file:
+        for number in range(row_group.num_columns):
+            column = metadata.schema.column(number)
+            if is_every or column.path.split(".")[0] in names:
+                leaves.append(_leaf(file, row_group.column(number), column, limit))
+    large = [leaf.is_repeated and leaf.longest * leaf.named > AT_ONCE // 4 for leaf in leaves]
+    repeated = list(compress(leaves, large))
+    others = list(compress(leaves, (not is_large for is_large in large)))
+    at_most = sum(leaf.longest * leaf.named for leaf in others if leaf.is_in_lists)
+    if at_most > LARGEST_ROW:
+        raise limit.error(f"has lists whose values may have {at_most:,} bytes")
+    in_a_row = sum(leaf.longest for leaf in others if not leaf.is_in_lists)
+    return max(1, AT_ONCE // max(1, in_a_row)), [leaf.path for leaf in repeated]
+
+
+def _leaf(file: BinaryIO, chunk: Any, column: Any, limit: _Limit) -> _Leaf:
+    """What the pages of a column in one row group unpack to. Raises TableTooLargeError where that is too much."""
+    leaf = _Leaf(column.path, column.max_repetition_level > 0)
+    start = chunk.data_page_offset
+    if chunk.dictionary_page_offset is not None and 0 < chunk.dictionary_page_offset < start:
+        start = chunk.dictionary_page_offset
+    for page in pages(file, start, chunk.total_compressed_size if chunk.num_values else 0):
+        if page.unpacked > max(MEMBER_ALWAYS, RATIO * page.packed):
+            raise limit.error(
+                f"has a page of {page.packed:,} bytes that unpacks to {page.unpacked:,} in the column {leaf.path!a}"
+            )
+        limit.add("pages", page.unpacked)
+        leaf.values += page.values
+        if leaf.values > min(limit.most_rows, LARGEST_GROUP):
+            raise limit.error(f"has {leaf.values:,} values in the column {leaf.path!a}")
+        if page.entries and column.physical_type == "BYTE_ARRAY":
+            leaf.longest = max(leaf.longest, _longest(file, page, chunk.compression))
+        elif page.encoding == PREFIXES:
+            leaf.longest, leaf.named = max(leaf.longest, page.unpacked), leaf.named + page.values
+        elif page.encoding in DICTIONARY:
+            leaf.named += page.values
+            leaf.longest = max(leaf.longest, column.length if column.physical_type == "FIXED_LEN_BYTE_ARRAY" else 0)
+            leaf.is_repeated = column.physical_type == "BYTE_ARRAY"
+    leaf.is_repeated &= leaf.named == leaf.values
+    return leaf
+
+
+def _longest(file: BinaryIO, page: Page, compression: str) -> int:
+    """The bytes of the longest text of a dictionary, or more."""
+    import pyarrow as pa
+
+    file.seek(page.start)
+    content = file.read(page.packed)
+    try:
+        if compression != "UNCOMPRESSED":
+            content = pa.Codec(compression.lower()).decompress(content, page.unpacked, asbytes=True)
+    except (pa.ArrowException, OSError, ValueError):  # LZ4 of Hadoop, or damaged
+        return page.unpacked
+    return longest(content, page.entries)
+
+
+def _dense(field: "pa.Field") -> "pa.Field":
+    """The field as readers expect it: texts, where pandas or polars have said views."""
+    import pyarrow as pa
+
+    others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return field.with_type(others.get(field.type, field.type))
+
+
+def _parts(batch: "pa.RecordBatch", limit: _Limit) -> "Iterator[pa.RecordBatch]":
+    """Slices of a batch whose texts and bytes fit into memory. Raises TableTooLargeError."""
+    sizes = sum((_sizes(column) for column in batch.columns), np.zeros(batch.num_rows, np.int64))
+    limit.add("values", int(sizes.sum()))
+    if len(sizes) and sizes.max() > LARGEST_ROW:
+        raise limit.error(f"has a row of {int(sizes.max()):,} bytes")
+    ends, start = np.cumsum(sizes), 0
+    while start < batch.num_rows:
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + AT_ONCE, "right")))
+        yield batch.slice(start, stop - start)
+        start = stop
+
+
+def _sizes(array: Any) -> np.ndarray:
+    """(n,) int64: the bytes of texts and of bytes in each value, also of those that lie in a dictionary."""
+    import pyarrow as pa
+    import pyarrow.compute
+    import pyarrow.types as types
+
+    pc: Any = pyarrow.compute  # its functions are made when it is imported
+    kind = array.type
+    if types.is_dictionary(kind):
+        known = array.indices.is_valid().to_numpy(zero_copy_only=False)
+        codes = array.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        sizes = np.append(_sizes(array.dictionary), 0)
+        return np.where(known, sizes[codes], 0)
+    if types.is_struct(kind):
+        parts = (_sizes(part) for part in array.flatten())
+        return sum(parts, np.zeros(len(array), np.int64))
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
+        offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+        ends = np.concatenate(([0], np.cumsum(_sizes(array.values))))
+        return ends[offsets[1:]] - ends[offsets[:-1]]
+    if types.is_fixed_size_list(kind):
+        inner = _sizes(array.flatten())
+        if array.null_count:
+            return np.full(len(array), int(inner.sum()), np.int64)
+        return inner.reshape(len(array), -1).sum(1)
+    variable = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    if any(is_one(kind) for is_one in variable):
+        return pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if types.is_fixed_size_binary(kind):
+        return np.full(len(array), kind.byte_width, np.int64)
+    if types.is_primitive(kind) or types.is_null(kind) or types.is_decimal(kind):
+        return np.zeros(len(array), np.int64)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _sizes(array.storage)
+    if types.is_string_view(kind) or types.is_binary_view(kind):  # of Parquet, where each has its own letters
+        return _sizes(array.cast(pa.large_binary()))
+    raise _unread(kind)
+
+
+def _refuse_views(kind: Any) -> None:
+    """Raises AnnotatorError for a type whose values may share what they hold: a kilobyte of them has gigabytes."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    shared = (types.is_string_view, types.is_binary_view, types.is_list_view, types.is_large_list_view)
+    if any(is_one(kind) for is_one in (*shared, types.is_run_end_encoded, types.is_union)):
+        raise _unread(kind)
+    if types.is_dictionary(kind):
+        _refuse_views(kind.value_type)
+    for number in range(kind.num_fields):
+        _refuse_views(kind.field(number).type)
+
+
+def _unread(kind: Any) -> AnnotatorError:
+    return AnnotatorError(f"A column has the type {kind}, which is not read. Write the table with texts and numbers.")
+
+
+def _refuse_compressed(path: Path) -> None:
+    """Raises TableTooLargeError for a stream with a batch whose buffers are compressed.
+
+    A message is a flatbuffer, https://flatbuffers.dev/internals: Message has the kind of its header in slot 1 and the
+    header in slot 2; RecordBatch has its compression in slot 3; that of a DictionaryBatch is in slot 1.
+    """
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as opened:
+        reader = pa.ipc.MessageReader.open_stream(opened)
+        while True:
+            try:
+                message = reader.read_next_message()
+            except StopIteration:
+                return
+            text = message.metadata.to_pybytes()
+            try:
+                is_compressed = _is_compressed(text)
+            except struct.error as error:
+                raise AnnotatorError(f"{path} is no whole stream of Arrow: {error}.") from error
+            if is_compressed:
+                raise TableTooLargeError(
+                    f"{path} has compressed batches, and what they unpack to is not known beforehand, so that they are "
+                    "not read. Write it again uncompressed (save_to_disk of datasets does), or as Parquet."
+                )
+
+
+def _is_compressed(text: bytes) -> bool:
+    [root] = struct.unpack_from("<I", text)
+    kind_at, header_at = _slot(text, root, 1), _slot(text, root, 2)
+    kind = text[kind_at] if kind_at and kind_at < len(text) else 0
+    if kind not in (2, 3) or not header_at:  # DictionaryBatch, RecordBatch
+        return False
+    header = header_at + struct.unpack_from("<I", text, header_at)[0]
+    if kind == 2:
+        inner = _slot(text, header, 1)
+        header = inner + struct.unpack_from("<I", text, inner)[0]
+    return bool(_slot(text, header, 3))
+
+
+def _slot(text: bytes, table: int, number: int) -> int:
+    """Where a field of a table of a flatbuffer lies, 0 where it is not there."""
+    vtable = table - struct.unpack_from("<i", text, table)[0]
+    if vtable < 0:
+        raise struct.error("a table without fields")
+    [size] = struct.unpack_from("<H", text, vtable)
+    place = 4 + 2 * number
+    offset = struct.unpack_from("<H", text, vtable + place)[0] if place < size else 0
+    return table + offset if offset else 0

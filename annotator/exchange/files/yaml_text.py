@@ -1,0 +1,65 @@
+"""YAML of other people (https://yaml.org/spec/1.2.2): no tag makes an object, and an alias repeats no more than fits.
+
+An alias (`*a`) stands for all of what its anchor (`&a`) names, so that ten lines of aliases to aliases are billions of
+words ("billion laughs"). What a text stands for is counted while it is read, before anything of it is made.
+"""
+
+from typing import Any
+
+ALWAYS = 1_000_000  # letters and entries that any text may stand for
+RATIO = 10  # and those for one letter of a longer text
+
+
+def read_yaml(text: str, *, only_texts: bool = False) -> Any:
+    """Return what the YAML says: texts, numbers, lists and mappings.
+
+    Args:
+        only_texts: A scalar stays the text that it is: "no" is not False, 1e3 no number.
+
+    Raises:
+        ValueError: For what is no YAML, is nested too deep, or stands for too much.
+    """
+    import yaml
+
+    base: Any = yaml.BaseLoader if only_texts else yaml.SafeLoader
+    loader = type("Loader", (_Counted, base), {})(text)
+    loader.most = max(ALWAYS, RATIO * len(text))
+    try:
+        return loader.get_single_data()
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    except (TypeError, yaml.YAMLError) as error:
+        raise ValueError(str(error)) from error
+    finally:
+        loader.dispose()
+
+
+class _Counted:
+    """What a loader of PyYAML is mixed with, so that it counts what an alias stands for."""
+
+    most: int
+    _count = 0
+
+    def __init__(self, text: str):
+        super().__init__(text)  # type: ignore[call-arg]  # of the loader that this is mixed with
+        self._size_of: dict[str, int] = {}
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Return the next node. Raises ValueError where the text stands for too much."""
+        event, before = self.peek_event(), self._count  # type: ignore[attr-defined]
+        is_alias = type(event).__name__ == "AliasEvent"
+        if is_alias and event.anchor in self.anchors and event.anchor not in self._size_of:  # type: ignore[attr-defined]
+            raise ValueError(f"{event.anchor!r} contains itself")
+        node = super().compose_node(parent, index)  # type: ignore[misc]
+        if is_alias:
+            self._count += self._size_of[event.anchor]
+        else:
+            self._count += 1 + (len(node.value) if isinstance(node.value, str) else 0)
+            if event.anchor:
+                self._size_of[event.anchor] = self._count - before
+        if self._count > self.most:
+            raise ValueError(
+                f"its aliases (*{event.anchor or 'name'}) stand for more than {self.most:,} letters and entries, as "
+                "no description of a data set does. Write them out, if it is right"
+            )
+        return node
