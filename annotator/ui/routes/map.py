@@ -38,7 +38,7 @@ async def colors(request: Request, annotator: str) -> Response:
 async def select(request: Request, annotator: str) -> Response:
     """POST {polygon: [[x, y], ...]} -> {selection: id or "", images: how many lie inside, kept: how many of these}."""
     polygon = np.array(parsed(await body_of(request), SelectRequest).polygon, np.float64)
-    selection, count, saved = await run_sync(image_map.select, context.db(), polygon)
+    selection, count, saved = await run_sync(image_map.select, context.db(), polygon, annotator)
     return JSONResponse({"selection": selection, "images": count, "kept": saved}, headers=FRESH)
 
 
