@@ -29,7 +29,7 @@ functions of a Database:
     members.py acting.py                                           people and roles; on whose behalf this process writes
     leases.py selections.py answer_times.py speed_tests.py         open work, map selections, times of answers and tests
     assignment.py readings.py known_answers.py image_lists.py      who is asked what: shares, answers of several people
-    blindness.py                                                   what is hidden from whom until they have answered
+    blindness.py revealed.py apart.py                              what is hidden from whom until they have answered
     files.py registration.py images.py folders.py reading.py       finding image files, names and contents
     locations/ address_registration.py fetched.py image_files.py   images that lie in buckets, read as they lie
     name_keys.py sequences.py capture.py                           orders of files, neighbours, capture times

@@ -20,6 +20,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import ABSENT
 from annotator.settings import IMPORTER
+from annotator.store import apart
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
 from annotator.store.classes import facts as class_facts
@@ -39,6 +40,7 @@ CACHE_KB = 64_000
 TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
     "accepted_answered",
+    *apart.TRIGGERS,
 )
 
 
@@ -181,6 +183,7 @@ def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
     for kind, name, _ in dropped:
         sql.execute(f"DROP {kind} {name}")
     yield
+    apart.recount(sql)
     for _, _, statement in dropped:
         sql.execute(statement)
 

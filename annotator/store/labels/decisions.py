@@ -15,6 +15,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError
 from annotator.records import OF_A_CELL, SOURCES, UNSURE, Batch, Decision, Label, Saved
 from annotator.roles import Right
+from annotator.store import revealed
 from annotator.store.database import authorization as acting
 from annotator.store.database import database
 from annotator.store.database.database import Database, new_id
@@ -34,6 +35,8 @@ from annotator.store.labels.derivation import (
 )
 from annotator.store.labels.sources import in_sql
 from annotator.store.runs import prediction_sources
+
+ANSWERING = ("label", "clear", "done")  # actions after which a person sees what others have said
 
 _ACTIVE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
     d.run_id, d.score, d.milliseconds FROM decision d
@@ -66,6 +69,8 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
                 continue
             if not known:
                 answered += [cell for part in parts if (cell := _append(sql, part))]
+                if parts[0].action in ANSWERING:
+                    revealed.by_answering(sql, parts[0].annotator, {part.image_id for part in parts if part.image_id})
                 read += [part for part in parts if part.source == readings.SOURCE]
             saved.append(decision.uuid)
         for image_id in {part.image_id for part in read if part.image_id is not None}:

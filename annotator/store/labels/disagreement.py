@@ -8,6 +8,7 @@ import numpy as np
 
 from annotator.records import UNSURE, Voice
 from annotator.store.database.database import Database
+from annotator.store.labels import derivation as history
 from annotator.store.labels.derivation import answers_of_people, disagreements
 from annotator.store.labels.sources import in_sql
 
@@ -17,6 +18,10 @@ class FirstAnswer(NamedTuple):
 
     state: int
     at: float
+
+
+_TAKEN_BACK = f"""SELECT d.class_id, d.annotator, min(u.id) FROM decision d JOIN decision u ON u.undoes = d.id
+    WHERE d.image_id = ? AND d.source IN {in_sql(blind=True)} GROUP BY d.class_id, d.annotator"""
 
 
 def count(db: Database) -> int:
@@ -84,20 +89,26 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
     """What each person first said of each cell of these images: for each image class id -> person -> their answer.
 
     Later answers of the same person may know those of others. Unsure says nothing; an answer that was taken back never
-    was, and after a cell was cleared everybody's next answer is their first. Settlements are left out: whoever settles
-    sees what the others said.
+    was, but for a blind one, after which nothing that its giver says of the cell is their first answer; nor is a blind
+    one of somebody who had been shown what others said (revealed.py). After a cell was cleared everybody's next answer
+    is their first. Settlements are left out: whoever settles sees what the others said.
     """
     for image_id in image_ids:
         said: dict[int, dict[str, FirstAnswer]] = {}
         with db.reading() as sql:
             statement = "SELECT id, decided_at FROM decision WHERE image_id = ? AND source != 'settlement'"
             when = dict(sql.execute(statement, [image_id]).fetchall())
-            for id_, class_id, state, person, _, is_vote in answers_of_people(sql, image_id):
+            statement = "SELECT annotator, decision_id FROM revealed WHERE image_id = ?"
+            shown = dict(sql.execute(statement, [image_id]).fetchall())
+            taken_back = {(class_id, person): id_ for class_id, person, id_ in sql.execute(_TAKEN_BACK, [image_id])}
+            for id_, class_id, state, person, source, is_vote in answers_of_people(sql, image_id):
                 if state is None and is_vote:
                     said.get(class_id, {}).pop(person, None)
                 elif state is None:
                     said.pop(class_id, None)
-                elif state != UNSURE and id_ in when:
+                elif state == UNSURE or id_ not in when or id_ > taken_back.get((class_id, person), id_):
+                    continue
+                elif not history.is_vote(source) or id_ <= shown.get(person, id_):
                     said.setdefault(class_id, {}).setdefault(person, FirstAnswer(state, when[id_]))
         yield said
 

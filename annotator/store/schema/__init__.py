@@ -21,8 +21,9 @@ from annotator.store.schema.m011 import m011
 from annotator.store.schema.m012 import m012
 from annotator.store.schema.m013 import m013
 from annotator.store.schema.m014 import m014
+from annotator.store.schema.m015 import m015
 
-STEPS = (m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014)
+STEPS = (m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015)
 MIGRATIONS = Migrations("annotator")
 for step in STEPS:
     MIGRATIONS()(step)
