@@ -126,7 +126,8 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         chosen = review.next_to_review(db, wanted, _threshold(run))
         work_items = items(db, [image_id for image_id, _ in chosen], dict(chosen))
     empty, onward = ("", ()) if work_items or not wanted.want else _empty(db, wanted, counts, run)
-    work = with_surroundings(db, wanted, work_items, empty, counts, run, onward)
+    shown = hiding(db, work_items, "" if wanted.may_review else wanted.annotator)
+    work = with_surroundings(db, wanted, shown, empty, counts, run, onward)
     return replace(work, sequence=sequence, after=after)
 
 
@@ -252,8 +253,9 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
 
 
 def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
-    """The items; those that this person ("": nobody) is still to answer blind without anything that is known."""
-    ids = blindness.hidden_from(db, blind, [item.image.id for item in work_items]) if blind else ()
+    """The items; those that this person ("": nobody) is still to answer blind without anything that is known. That they
+    are shown the others is noted."""
+    ids = blindness.show(db, blind, [item.image.id for item in work_items]) if blind else ()
     return [
         WorkItem(item.image, [], [], class_version=item.class_version, hidden=True) if item.image.id in ids else item
         for item in work_items

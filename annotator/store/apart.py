@@ -6,6 +6,8 @@ answers, whether or not they have answered them: what they see follows from what
 what is to be taken out.
 """
 
+from collections.abc import Collection
+
 import sqlite_utils
 
 from annotator.roles import Right
@@ -13,6 +15,9 @@ from annotator.store.database import authorization as acting
 from annotator.store.database.database import Database
 
 IMAGES = "SELECT image_id FROM kept_apart"  # those that are left out, in SQL
+BESIDE = """NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = d.image_id AND r.due > 0)
+    AND NOT EXISTS (SELECT 1 FROM known_answer k WHERE k.image_id = d.image_id)"""
+"""Of a row d with an image_id, in SQL: it is about none of them."""
 COUNTED = f"""SELECT 'apart' AS kind, class_id AS one, state AS two, count(*) AS n FROM label
     WHERE image_id IN ({IMAGES}) GROUP BY class_id, state
     UNION ALL SELECT 'apart stage', stage, '', count(*) FROM image
@@ -24,6 +29,22 @@ TRIGGERS = ("apart_label_added", "apart_label_changed", "apart_label_removed", "
 def sees_all(db: Database) -> bool:
     """Whether whoever this thread acts for (acting.py) may see what others have answered blind."""
     return acting.problem(db.sql, Right.REVIEW) is None
+
+
+def beside(db: Database) -> str:
+    """A condition in SQL on rows d with an image_id: those of which something may be shown to whoever this thread acts
+    for, in lists and counts that tell what is known of images."""
+    return "1" if sees_all(db) else BESIDE
+
+
+def among(db: Database, image_ids: Collection[int]) -> set[int]:
+    """Those of these images that are left out for whoever this thread acts for."""
+    if sees_all(db):
+        return set()
+    marks = ",".join("?" * len(image_ids))
+    statement = f"SELECT image_id FROM (SELECT id AS image_id FROM image WHERE id IN ({marks})) d WHERE NOT ({BESIDE})"
+    rows = db.tuples(statement, list(image_ids))
+    return {image_id for (image_id,) in rows}
 
 
 def labels(db: Database) -> dict[tuple[int, int], int]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotator.records import UNSURE, Voice
+from annotator.store import apart
 from annotator.store.database.database import Database
 from annotator.store.labels import derivation as history
 from annotator.store.labels.derivation import answers_of_people, disagreements
@@ -25,8 +26,8 @@ _TAKEN_BACK = f"""SELECT d.class_id, d.annotator, min(u.id) FROM decision d JOIN
 
 
 def count(db: Database) -> int:
-    """How many cells people disagree on."""
-    return db.value("SELECT count(*) FROM contradiction")
+    """How many cells people disagree on, as far as whoever asks may see that (apart.py)."""
+    return db.value(f"SELECT count(*) FROM contradiction d WHERE {apart.beside(db)}")
 
 
 def newest(db: Database, limit: int) -> np.ndarray:
