@@ -197,7 +197,7 @@ def _best_first(
     """The classes by the positives expected in their next grid; without any model those with fewest answers first."""
     finds = {}
     if snapshot and wanted.selection:
-        finds = selection.expected_positives(db, snapshot.predictions, wanted.selection, wanted.size)
+        finds = selection.expected_positives(db, snapshot.predictions, wanted.selection, wanted.size, out.aside)
     elif snapshot:
         finds = finds_of(snapshot, out, wanted.size)
     if not finds:
@@ -338,6 +338,8 @@ def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
     """How many images that other pages have leased would be tiles here if they were free."""
     ids = {image_id for image_id, class_id in leases.held(db, wanted.holder) if class_id in (0, wanted.class_id)}
     ids -= {image_id for image_id, class_id in wanted.passed if class_id == wanted.class_id}
+    aside = assignment.aside(db, wanted.annotator)
+    ids = {image_id for image_id in ids if image_id not in aside}
     if wanted.selection:
         return len(ids & set(selections.load(db, wanted.selection).tolist()))
     if wanted.class_id is not None:
