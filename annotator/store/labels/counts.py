@@ -68,10 +68,9 @@ def labels_by_class(db: Database) -> list[dict[str, Any]]:
 def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
     """Class id -> how many images are labeled present, absent and unsure."""
     counts = _labels(db)
-    ids = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
-    return {
-        class_id: tuple(counts.get((class_id, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for class_id in ids
-    }
+    ids: list[int] = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
+    of = counts.get
+    return {id_: (of((id_, PRESENT), 0), of((id_, ABSENT), 0), of((id_, UNSURE), 0)) for id_ in ids}
 
 
 def _labels(db: Database) -> dict[tuple[int, int], int]:

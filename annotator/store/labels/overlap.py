@@ -64,7 +64,7 @@ def choose(db: Database, people: int, share: float) -> None:
     if not 0 <= share <= 1:
         raise AnnotatorError(f"The share of the images must lie between 0 and 1 (100 %), not at {share}.")
     with db.writing() as sql:
-        begun = sql.execute(
+        begun: list[tuple[int]] = sql.execute(
             """SELECT image_id FROM reading WHERE EXISTS (
             SELECT 1 FROM decision d WHERE d.image_id = reading.image_id AND action IN ('label', 'clear', 'done')
             AND source != 'import')"""
@@ -91,8 +91,8 @@ def choose(db: Database, people: int, share: float) -> None:
         )
         chosen = "SELECT image_id FROM reading"
         revealed.by_earlier_answers(sql, chosen)
-        still = {image_id for (image_id,) in sql.execute(chosen)} if begun else set()
-        revealed.to_everybody(sql, [image_id for (image_id,) in begun if image_id not in still])
+        still = set(sql.execute(chosen).fetchall()) if begun else ()
+        revealed.to_everybody(sql, [row[0] for row in begun if row not in still])
 
 
 def share_below(below: str) -> float:
