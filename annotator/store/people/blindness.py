@@ -36,9 +36,10 @@ def show(db: Database, annotator: str, image_ids: Sequence[int]) -> set[int]:
 
 
 def waits_for(db: Database, annotator: str) -> bool:
-    """Whether some image is hidden from this person."""
-    chosen = "SELECT image_id FROM reading WHERE due > 0 UNION SELECT image_id FROM known_answer"
-    return _are_some(db) and bool(_hidden(db, annotator, chosen, [], limit=1))
+    """Whether some image is hidden from this person. Looks at no more of those that wait than they have been shown."""
+    statement = """SELECT EXISTS (SELECT 1 FROM reading r WHERE r.due > 0
+        AND NOT EXISTS (SELECT 1 FROM revealed WHERE image_id = r.image_id AND annotator IN (?, ?)))"""
+    return bool(db.value(statement, [annotator, revealed.EVERYBODY])) or bool(known_answers.hidden(db, annotator))
 
 
 def all_hidden_from(db: Database, annotator: str) -> set[int]:
@@ -69,14 +70,14 @@ def _are_some(db: Database) -> bool:
     return bool(db.value(statement))
 
 
-def _hidden(db: Database, annotator: str, which: str, ids: list[int], limit: int = -1) -> set[int]:
+def _hidden(db: Database, annotator: str, which: str, ids: list[int]) -> set[int]:
     """which: ids of images, in SQL"""
     rows = db.tuples(
         f"""SELECT id FROM image WHERE id IN ({which}) AND (
             (EXISTS (SELECT 1 FROM reading WHERE image_id = image.id AND due > 0)
             AND NOT EXISTS (SELECT 1 FROM revealed WHERE image_id = image.id AND annotator IN (?, ?)))
             OR (? AND EXISTS (SELECT 1 FROM known_answer WHERE image_id = image.id)
-            AND NOT EXISTS (SELECT 1 FROM revealed WHERE image_id = image.id AND annotator = ?))) LIMIT ?""",
-        [*ids, annotator, revealed.EVERYBODY, known_answers.share(db) > 0, annotator, limit],
+            AND NOT EXISTS (SELECT 1 FROM revealed WHERE image_id = image.id AND annotator = ?)))""",
+        [*ids, annotator, revealed.EVERYBODY, known_answers.share(db) > 0, annotator],
     )
     return {image_id for (image_id,) in rows}
