@@ -36,11 +36,11 @@ ROUTES = [Route("/api/history", guarded(history, Right.LOOK, "history"), methods
 
 def _history(image_id: int, blind: str) -> tuple[list[Event], bool]:
     db = context.db()
-    events, hidden = history_of(db, image_id), bool(blind and blindness.show(db, blind, [image_id]))
+    # Asked first: what is hidden is not read, so that the time of an answer does not tell how much there is.
+    hidden = bool(blind and blindness.show(db, blind, [image_id]))
+    events = history_of(db, image_id, notes_of=blind if hidden else "")
     if blind:
         events = [replace(event, source=as_sent(event.source)) for event in events]
-    if hidden:
-        events = [event for event in events if event.annotator == blind and event.action in ("flag", "comment")]
     return events, hidden
 
 

@@ -128,18 +128,15 @@ def _work(wanted: Wanted) -> dict[str, Any]:
 
 def _items(image_ids: list[int], annotator: str, blind: str) -> dict[str, Any]:
     db = context.db()
-    others = leases.opened_by_others(db, image_ids, annotator)
-    work_items = annotate.hiding(db, annotate.items(db, image_ids), blind)
-    with_ = {item.image.id: "" if item.hidden else others.get(item.image.id, "") for item in work_items}
-    return {"items": [shapes.item(item) | {"with": with_[item.image.id]} for item in work_items]}
+    work_items = annotate.shown_to(db, image_ids, blind)
+    others = leases.opened_by_others(db, [item.image.id for item in work_items if not item.hidden], annotator)
+    return {"items": [shapes.item(item) | {"with": others.get(item.image.id, "")} for item in work_items]}
 
 
 def _neighbours(asked: NeighboursRequest, blind: str) -> dict[str, Any]:
     db = context.db()
-    beside = annotate.neighbours(db, asked.image, asked.by)
-    shown = {item.image.id: shapes.item(item) for item in annotate.hiding(db, [item for item in beside if item], blind)}
-    before, after = (shown[item.image.id] if item else None for item in beside)
-    return {"before": before, "after": after}
+    before, after = annotate.neighbours(db, asked.image, asked.by, blind)
+    return {"before": before and shapes.item(before), "after": after and shapes.item(after)}
 
 
 def _grids(wanted: WantedGrids) -> dict[str, Any]:
