@@ -123,7 +123,8 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         chosen = review.next_to_review(db, wanted, _threshold(run))
         work_items = items(db, [image_id for image_id, _ in chosen], dict(chosen))
     empty, onward = ("", ()) if work_items or not wanted.want else _empty(db, wanted, counts, run)
-    work = with_surroundings(db, wanted, work_items, empty, counts, run, onward)
+    shown = hiding(db, work_items, "" if wanted.may_review else wanted.annotator)
+    work = with_surroundings(db, wanted, shown, empty, counts, run, onward)
     return replace(work, sequence=sequence, after=after)
 
 
@@ -247,18 +248,31 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
 
 
 def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
-    """The items; those that this person ("": nobody) is still to answer blind without anything that is known."""
-    ids = blindness.hidden_from(db, blind, [item.image.id for item in work_items]) if blind else ()
+    """The items; those that this person ("": nobody) is still to answer blind without anything that is known. That they
+    are shown the others is noted."""
+    ids = blindness.show(db, blind, [item.image.id for item in work_items]) if blind else ()
     return [
         WorkItem(item.image, [], [], class_version=item.class_version, hidden=True) if item.image.id in ids else item
         for item in work_items
     ]
 
 
-def neighbours(db: Database, image_id: int, sequence: str) -> tuple[WorkItem | None, WorkItem | None]:
-    """The images before and after this one in its folder, by name or time; nothing is leased."""
+def shown_to(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkItem]:
+    """The images as `items` has them; of those that this person ("": nobody) is still to answer blind nothing is read
+    that is known, so that the time of an answer does not tell either. That they are shown the others is noted."""
+    ids = blindness.show(db, blind, image_ids) if blind else set[int]()
+    bare, class_version = images.images(db, sorted(ids)), versions.class_version(db)
+    shown = {item.image.id: item for item in items(db, [image_id for image_id in image_ids if image_id not in ids])}
+    shown |= {id_: WorkItem(bare[id_], [], [], class_version=class_version, hidden=True) for id_ in ids if id_ in bare}
+    return [shown[image_id] for image_id in image_ids if image_id in shown]
+
+
+def neighbours(db: Database, image_id: int, sequence: str, blind: str = "") -> tuple[WorkItem | None, WorkItem | None]:
+    """The images before and after this one in its folder, by name or time, as `shown_to` this person; nothing is
+    leased."""
     ids = sequences.neighbours(db, image_id, sequence)
-    known = {item.image.id: item for item in items(db, [image_id for image_id in ids if image_id is not None])}
+    asked = [image_id for image_id in ids if image_id is not None]
+    known = {item.image.id: item for item in shown_to(db, asked, blind)}
     before, after = (known.get(image_id) if image_id is not None else None for image_id in ids)
     return before, after
 

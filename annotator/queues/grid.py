@@ -16,9 +16,10 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images, selections
 from annotator.store.labels import auto_accepted, cells
+from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import counts as overview
 from annotator.store.labels.derivation import LABELED, UNTOUCHED
-from annotator.store.people import assignment, leases
+from annotator.store.people import assignment, blindness, leases
 from annotator.store.people.assignment import NOTHING, Aside, Taken
 from annotator.store.runs import runs
 from annotator.store.runs.prediction_sources import in_words
@@ -116,11 +117,11 @@ def _likely(snapshot: Snapshot, class_id: int) -> float | None:
     return max(0.0, float(snapshot.rankings.expected[column] - snapshot.delta.answered_probability[column]))
 
 
-def best_class(db: Database, size: int = 24) -> int | None:
+def best_class(db: Database, size: int = 24, annotator: str = "") -> int | None:
     """The class whose next grid is expected to bring most positives; without a model the one with fewest answers."""
     class_ids = [class_.id for class_ in classes.all_classes(db)]
-    wanted = WantedGrids("", "", None, size, (), 1)
-    out = Out(wanted, leases.held(db, ""))
+    wanted = WantedGrids("", annotator, None, size, (), 1)
+    out = Out(wanted, leases.held(db, ""), assignment.aside(db, annotator))
     return next(iter(_best_first(db, wanted, read_snapshot(db), out, class_ids)), None)
 
 
@@ -196,7 +197,7 @@ def _best_first(
     """The classes by the positives expected in their next grid; without any model those with fewest answers first."""
     finds = {}
     if snapshot and wanted.selection:
-        finds = selection.expected_positives(db, snapshot.predictions, wanted.selection, wanted.size)
+        finds = selection.expected_positives(db, snapshot.predictions, wanted.selection, wanted.size, out.aside)
     elif snapshot:
         finds = finds_of(snapshot, out, wanted.size)
     if not finds:
@@ -300,6 +301,8 @@ def take_tiles(
         # Read after leasing: from now on nobody else can answer them.
         answers = cells.labels_with_annotators(db, [(image_id, class_id) for image_id in image_ids])
         excluded = cells.unreadable(db, image_ids)
+        if wanted.selection and not apart.sees_all(db):
+            excluded |= blindness.show(db, wanted.annotator, image_ids)
         if not with_answered:
             accepted = auto_accepted.accepted_class_ids(db, image_ids)
             excluded |= {image_id for image_id, class_ids in accepted.items() if class_id in class_ids}
@@ -335,6 +338,8 @@ def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
     """How many images that other pages have leased would be tiles here if they were free."""
     ids = {image_id for image_id, class_id in leases.held(db, wanted.holder) if class_id in (0, wanted.class_id)}
     ids -= {image_id for image_id, class_id in wanted.passed if class_id == wanted.class_id}
+    aside = assignment.aside(db, wanted.annotator)
+    ids = {image_id for image_id in ids if image_id not in aside}
     if wanted.selection:
         return len(ids & set(selections.load(db, wanted.selection).tolist()))
     if wanted.class_id is not None:

@@ -75,6 +75,7 @@ def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
     if source is None or not len(image_ids):
         return 0
     if not isinstance(source, AnnotatorDisagreements):
+        image_ids = image_ids[~assignment.aside(db, wanted.annotator).among(image_ids)]
         image_ids = image_ids[source.predictions.rows(image_ids)[1]]
     (theirs,) = _of_person(db, only.by, iter([image_ids]))
     chips = source.chips(list(_each_once(iter([theirs]), wanted.passed)))

@@ -8,7 +8,7 @@ from annotator.snapshot.predictions import Predictions
 from annotator.store.database.database import Database
 from annotator.store.images import selections
 from annotator.store.labels import cells
-from annotator.store.people.assignment import Taken
+from annotator.store.people.assignment import Aside, Taken
 
 AT_ONCE = 500  # cells whose labels are read in one query
 SAMPLE = 1000  # images from which the best class of a selection is estimated
@@ -45,10 +45,13 @@ def cells_of(
     yield from answered
 
 
-def expected_positives(db: Database, predictions: Predictions, selection: str, size: int) -> dict[int, float]:
+def expected_positives(
+    db: Database, predictions: Predictions, selection: str, size: int, aside: Aside
+) -> dict[int, float]:
     """For each class with a model, the expected number of positives among the `size` likeliest unanswered images of a
-    selection, estimated from at most SAMPLE of its images."""
+    selection, estimated from at most SAMPLE of its images; aside: images to leave out."""
     ids = selections.load(db, selection)
+    ids = ids[~aside.among(ids)]
     rows, known = predictions.rows(ids)
     sample = np.flatnonzero(known)
     if len(sample) > SAMPLE:

@@ -14,6 +14,7 @@ from annotator.records import PRESENT, Image
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import cells
 from annotator.store.labels import counts as overview
 from annotator.store.people import speed_tests
@@ -114,6 +115,8 @@ def _tiles(
     seen = cells.confirmed(db, class_id, CONFIRMED)
     seen = rng.permutation(sorted(set(seen) - cells.unreadable(db, seen))).tolist()[:present]
     others = images.from_place(db, rng.bytes(8).hex(), 4 * size)
+    away = apart.among(db, others)  # whether they are shown here would tell whether the class is known to be there
+    others = [image_id for image_id in others if image_id not in away]
     states = cells.states(db, class_id, others)
     others.sort(key=lambda image_id: states.get(image_id) == PRESENT)  # stable: those that are known to show it last
     rest = [image_id for image_id in others if image_id not in seen][: size - len(seen)]

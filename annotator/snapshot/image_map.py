@@ -228,8 +228,8 @@ def _cells(places: np.ndarray, low: float, scale: float) -> np.ndarray:
     return cells
 
 
-def select(db: Database, polygon: np.ndarray) -> tuple[str, int, int]:
-    """Save the images inside a polygon as a selection for the grid.
+def select(db: Database, polygon: np.ndarray, by: str = "") -> tuple[str, int, int]:
+    """Save the images inside a polygon as a selection of a person for the grid.
 
     Returns:
         The selection's id ("" when nothing is inside), how many images lie inside, and how many of them were saved: at
@@ -241,5 +241,5 @@ def select(db: Database, polygon: np.ndarray) -> tuple[str, int, int]:
     if map_ is None:
         raise AnnotatorError("There is no map yet. It is made once every image has been analyzed.")
     image_ids = images_inside(map_, polygon)
-    selection = selections.save(db, image_ids) if len(image_ids) else ""
+    selection = selections.save(db, image_ids, by) if len(image_ids) else ""
     return selection, len(image_ids), min(len(image_ids), selections.MOST_IMAGES)

@@ -17,9 +17,10 @@ from annotator.snapshot.time_model import TimeModel
 from annotator.store.database import versions
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import cells
 from annotator.store.labels.overlap import SOURCE
-from annotator.store.people import leases
+from annotator.store.people import blindness, leases
 from annotator.store.people.assignment import Taken
 from annotator.store.runs.prediction_sources import in_words
 
@@ -127,6 +128,8 @@ class Leasing:
         tiles = self._tiles(candidate.class_id, candidate.cells, hide_predictions=True)
         if tiles is None:
             return None
+        if not apart.sees_all(self.db):  # how it starts tells what was answered
+            blindness.show(self.db, self.wanted.annotator, [tile.image.id for tile in tiles.tiles])
         tiles = replace(tiles, start="yes" if candidate.start_present else "no")
         return self._described(tiles.id, candidate, others, grid=tiles)
 
@@ -147,6 +150,8 @@ class Leasing:
         self.out.whole.add(image_id)
         open_classes = self.open_classes(image_id)
         if not open_classes or cells.unreadable(self.db, [image_id]):
+            return None
+        if not apart.sees_all(self.db) and blindness.show(self.db, self.wanted.annotator, [image_id]):
             return None
         item = annotate.items(self.db, [image_id])[0]
         # A random or leftover image starts with nothing preset, which keeps the estimates from it unbiased.

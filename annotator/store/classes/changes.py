@@ -161,7 +161,7 @@ def split(db: Database, by: str, class_id: int, name: str, uuid: str | None = No
     assert change is not None  # it adds a class
     [new_id] = [added for added, state in change.before.items() if state == {"archived": 1}]
     rows = db.tuples("SELECT image_id FROM label WHERE class_id = ? AND state = ?", [class_id, PRESENT])
-    return new_id, selections.save(db, np.array(rows, np.int64).reshape(-1))
+    return new_id, selections.save(db, np.array(rows, np.int64).reshape(-1), by)
 
 
 def archive(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = None) -> ClassChange | None:

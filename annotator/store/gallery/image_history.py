@@ -43,19 +43,26 @@ class Event:
     origin: tuple[str, str, float | None] | None = None
 
 
-def history_of(db: Database, image_id: int) -> list[Event]:
-    """Every decision about an image but undos, oldest first; those that were taken back name who did it."""
+def history_of(db: Database, image_id: int, notes_of: str = "") -> list[Event]:
+    """Every decision about an image but undos, oldest first; those that were taken back name who did it.
+
+    Args:
+        notes_of: Of this person alone, and their flags and comments only; "": of everybody.
+    """
     with db.reading() as sql:
+        only = "AND d.annotator = ? AND d.action IN ('flag', 'comment')" if notes_of else ""
         rows = db.rows(
-            """SELECT d.id, d.uuid, d.decided_at AS at, d.annotator, d.action, d.class_id, d.state, d.note, d.source,
+            f"""SELECT d.id, d.uuid, d.decided_at AS at, d.annotator, d.action, d.class_id, d.state, d.note, d.source,
             d.score, coalesce(c.name, '') AS class_name,
             coalesce((SELECT name FROM class WHERE id = c.merged_into AND c.archived), '') AS merged_into,
             u.annotator AS undone_by, u.decided_at AS undone_at, o.decision_id IS NOT NULL AS is_opinion
             FROM decision d LEFT JOIN decision u ON u.undoes = d.id LEFT JOIN class c ON c.id = d.class_id
             LEFT JOIN opinion o ON o.decision_id = d.id
-            WHERE d.image_id = ? AND d.action != 'undo' ORDER BY d.id""",
-            [image_id],
+            WHERE d.image_id = ? AND d.action != 'undo' {only} ORDER BY d.id""",
+            [image_id, *([notes_of] if notes_of else [])],
         )
+        if notes_of:
+            return [Event(**row, covered=()) for row in rows]
         names = {row["id"]: row["name"] for row in db.rows("SELECT id, name FROM class")}
         answered = {done: tuple(names[id_] for id_ in ids) for done, ids in covered(sql, image_id).items()}
         models = logged(db, image_id)

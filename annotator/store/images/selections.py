@@ -1,6 +1,12 @@
-"""Selections of images on the map, stored for the grid: one array file each, the newest KEPT."""
+"""Selections of images on the map, stored for the grid: one array file each, the newest KEPT of each person.
+
+Whose one is stands at the beginning of its name, so that nobody's selections push out those of somebody else.
+"""
 
 import uuid
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 
@@ -8,16 +14,17 @@ from annotator.errors import AnnotatorError
 from annotator.store.database.arrays import open_array, save_array
 from annotator.store.database.database import Database
 
-KEPT = 20
+KEPT = 20  # of a person
 MOST_IMAGES = 50_000  # more than anybody reviews
 
 
-def save(db: Database, image_ids: np.ndarray) -> str:
-    """Store a selection and return its id; the oldest selections are deleted.
+def save(db: Database, image_ids: np.ndarray, by: str = "") -> str:
+    """Store a selection of a person and return its id; their oldest ones are deleted.
 
     Args:
         image_ids: (n,) of any integer type, no image twice; of more than MOST_IMAGES, that many are kept, evenly
             spread.
+        by: Whose it is.
 
     Raises DiskFull.
     """
@@ -25,13 +32,20 @@ def save(db: Database, image_ids: np.ndarray) -> str:
     if len(ids) > MOST_IMAGES:
         ids = ids[np.linspace(0, len(ids) - 1, MOST_IMAGES).astype(np.int64)]
     ids = np.sort(ids)
-    selection = uuid.uuid4().hex[:16]
+    owner = sha256(by.encode()).hexdigest()[:16]
+    selection = f"{owner}{uuid.uuid4().hex[:16]}"
     folder = db.paths.selections
     save_array(folder / f"{selection}.npy", ids)
-    newest = sorted(folder.glob("[!.]*.npy"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    for path in newest[KEPT:]:
+    others = [path for path in folder.glob(f"{owner}*.npy") if path.stem != selection]
+    for path in sorted(others, key=_saved_at, reverse=True)[KEPT - 1 :]:
         path.unlink(missing_ok=True)
     return selection
+
+
+def _saved_at(path: Path) -> int:
+    with suppress(FileNotFoundError):  # another request of the same person deletes, too
+        return path.stat().st_mtime_ns
+    return 0
 
 
 def load(db: Database, selection: str) -> np.ndarray:
@@ -42,6 +56,6 @@ def load(db: Database, selection: str) -> np.ndarray:
         return np.array(open_array(db.paths.selections / f"{selection}.npy", np.int64, 1))
     except (FileNotFoundError, ValueError):  # the latter: emptied, cut off or overwritten
         raise AnnotatorError(
-            f"The selection {selection[:40]!r} is gone: only the newest {KEPT} are kept.\n"
+            f"The selection {selection[:40]!r} is gone: only each person's newest {KEPT} are kept.\n"
             "    Select the images again on the Map page."
         ) from None

@@ -30,6 +30,7 @@ from annotator.store.imports import changes as import_changes
 from annotator.store.imports.changes import Changes
 from annotator.store.imports.staged_cells import OTHERS, REMARK_KNOWN
 from annotator.store.imports.staging import Staging
+from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.archived import COUNT_ACTIVE
 from annotator.store.labels.derivation import COMPLETE, LABELED
 
@@ -39,6 +40,7 @@ CACHE_KB = 64_000
 TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
     "accepted_answered",
+    *apart.TRIGGERS,
 )
 
 
@@ -181,6 +183,7 @@ def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
     for kind, name, _ in dropped:
         sql.execute(f"DROP {kind} {name}")
     yield
+    apart.recount(sql)
     for _, _, statement in dropped:
         sql.execute(statement)
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from annotator.records import SOURCES
+from annotator.records import SOURCES, sources
 from annotator.store.database.database import Database
+from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.sources import in_sql
 
 LOOKED_AT = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
@@ -47,9 +48,12 @@ def newest_answers(db: Database, annotator: str, decisions: int, answers: int = 
     """The timed answers among the newest `decisions` decisions of a person, the newest first; without the speed test.
 
     Args:
-        annotator: "" for everybody.
+        annotator: "" for everybody, without blind answers for whoever may not see them (blind_tallies.py).
         answers: How many at most; -1: all of them.
     """
+    left_out = sources(timed="")
+    if not annotator and not apart.sees_all(db):
+        left_out += sources(is_vote=True)
     rows = db.tuples(
         # Older versions stored any number; the largest of them are out of reach of a sum.
         f"""SELECT source, count(*), {_CHANGES}, sum(milliseconds) AS taken, max(decided_at),
@@ -57,11 +61,11 @@ def newest_answers(db: Database, annotator: str, decisions: int, answers: int = 
             SELECT id, source, batch, uuid, state, score, action, class_id, decided_at,
                 max(0, min(milliseconds, ?)) AS milliseconds
             FROM decision WHERE {"annotator = ?" if annotator else "? = ''"} ORDER BY id DESC LIMIT ?)
-        WHERE action = 'label' AND milliseconds IS NOT NULL AND source NOT IN {in_sql(timed="")}
+        WHERE action = 'label' AND milliseconds IS NOT NULL AND source NOT IN ({",".join("?" * len(left_out))})
             AND (batch IS NOT NULL OR source IN {in_sql(timed="click")}) -- a single suggestion of Review is neither
         GROUP BY source, coalesce(batch, uuid) HAVING taken BETWEEN 1 AND ?
         ORDER BY max(id) DESC LIMIT ?""",
-        [LONGEST + 1, annotator, decisions, LONGEST, answers],
+        [LONGEST + 1, annotator, decisions, *left_out, LONGEST, answers],
     )
     return [
         Answer(SOURCES[source].timed, cells, changes, taken / 1000, at, class_id)
@@ -76,16 +80,18 @@ def newest_of(db: Database, annotator: str) -> int:
 
 
 def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
-    """The newest images whose open classes were answered in one batch: (classes answered, any of them present).
+    """The newest images whose open classes were answered in one batch: (classes answered, any of them present); without
+    blind answers for whoever may not see them (blind_tallies.py).
 
     Args:
         decisions: How many of the newest such answers are read.
     """
+    counted = in_sql(timed="image") if apart.sees_all(db) else in_sql(timed="image", is_vote=False)
     rows = db.tuples(
         f"""SELECT count(*), max(state = 1) FROM (
             SELECT batch, state FROM decision
             WHERE id > (SELECT coalesce(max(id), 0) FROM decision) - ?
-            AND source IN {in_sql(timed="image")} AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
+            AND source IN {counted} AND action = 'label' AND batch IS NOT NULL ORDER BY id DESC LIMIT ?)
         GROUP BY batch""",
         [LOOKED_AT, decisions],
     )

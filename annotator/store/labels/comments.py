@@ -3,6 +3,7 @@
 from typing import Any
 
 from annotator.store.database.database import Database
+from annotator.store.labels import blind_tallies as apart
 
 _HOLDS = "action = 'comment' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
@@ -37,4 +38,6 @@ def comment_counts(db: Database, image_ids: list[int]) -> dict[int, int]:
 
 def count_comments(db: Database) -> int:
     """How many comments there are."""
-    return db.value(f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_HOLDS}")
+    return db.value(
+        f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_HOLDS} AND {apart.beside(db)}"
+    )

@@ -1,16 +1,19 @@
 """Counts over the whole project, for `status`, the Progress page and empty states.
 
-All are read from the tallies that the schema's triggers maintain, so a million images cost no more than a thousand.
+All are read from the tallies that the schema's triggers maintain, so a million images cost no more than a thousand. Of
+images that are answered blind, nothing is counted for a thread that acts for somebody who may not see it (blind_tallies.py).
 """
 
 from typing import Any
 
-from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
+from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE, sources
 from annotator.store.database.database import Database
+from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED
 
 SCORE_BINS = 20  # of scores, as in the schema's view `counted`
 NEWEST = 20_000  # decisions read one by one for a chart by the minute
+VOTES = sources(is_vote=True)
 BY_THE_MINUTE = 4 * 3600  # seconds; longer spans are shown by the hour
 
 _ACTIVE = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
@@ -22,9 +25,17 @@ _FLAGGED = f"""FROM decision d INDEXED BY decision_flag
     AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = later.id))"""
 
 
-def image_counts(db: Database) -> dict[str, int]:
-    """images: in all, without_decision, skipped, incomplete (an answer and an open class), complete."""
+def image_counts(db: Database, *, everything: bool | None = None) -> dict[str, int]:
+    """images: in all, without_decision, skipped, incomplete (an answer and an open class), complete.
+
+    Args:
+        everything: Also what is answered blind (blind_tallies.py); None: where whoever asks may see that.
+    """
     stages = {row["stage"]: row["n"] for row in db.rows("SELECT one AS stage, n FROM tally WHERE kind = 'stage'")}
+    if not (apart.sees_all(db) if everything is None else everything):
+        for stage, images in apart.stages(db).items():
+            stages[stage] = stages.get(stage, 0) - images
+            stages[UNTOUCHED] = stages.get(UNTOUCHED, 0) + images
     return {
         "all": sum(stages.values()),
         "without_decision": stages.get(UNTOUCHED, 0) + stages.get(SKIPPED, 0),
@@ -43,9 +54,8 @@ def decisions_by_source(db: Database) -> dict[str, int]:
 
 def labels_by_state(db: Database) -> dict[str, int]:
     """How many cells are present, absent, unsure."""
-    rows = db.rows("SELECT two AS state, sum(n) AS n FROM tally WHERE kind = 'label' GROUP BY two")
-    counts = {row["state"]: row["n"] for row in rows}
-    return {name: counts.get(state, 0) for state, name in STATE_NAMES.items()}
+    counts = _labels(db)
+    return {name: sum(n for (_, of), n in counts.items() if of == state) for state, name in STATE_NAMES.items()}
 
 
 def labels_by_class(db: Database) -> list[dict[str, Any]]:
@@ -57,11 +67,17 @@ def labels_by_class(db: Database) -> list[dict[str, Any]]:
 
 def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
     """Class id -> how many images are labeled present, absent and unsure."""
+    counts = _labels(db)
+    ids: list[int] = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
+    of = counts.get
+    return {id_: (of((id_, PRESENT), 0), of((id_, ABSENT), 0), of((id_, UNSURE), 0)) for id_ in ids}
+
+
+def _labels(db: Database) -> dict[tuple[int, int], int]:
+    """Class id and state -> how many labels, as far as whoever asks may see them."""
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
-    ids = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
-    return {
-        class_id: tuple(counts.get((class_id, state), 0) for state in (PRESENT, ABSENT, UNSURE)) for class_id in ids
-    }
+    away = {} if apart.sees_all(db) else apart.labels(db)
+    return {cell: n - away.get(cell, 0) for cell, n in counts.items()}
 
 
 def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
@@ -70,8 +86,16 @@ def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
     Args:
         seconds: Whole hours: of all decisions; less: of the newest NEWEST decisions.
 
-    Skips count as skip, flags as flag; imports, which took nobody any time, are left out.
+    Skips count as skip, flags as flag; imports, which took nobody any time, are left out, as are blind answers of
+    several people for whoever may not see them.
     """
+    rows = _over_time(db, seconds)
+    if apart.sees_all(db):
+        return rows
+    return [row for row in rows if row["source"] not in VOTES]
+
+
+def _over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
     if seconds % 3600 == 0:
         return db.rows(
             """SELECT one * 3600 / ? * ? AS at, two AS source, sum(n) AS decisions FROM tally
@@ -105,6 +129,10 @@ def answers_by_score(db: Database) -> list[dict[str, Any]]:
 
 def decisions_newer_than(db: Database, decision_id: int) -> int:
     """How many decisions came after this one."""
+    if not apart.sees_all(db):
+        marks = ",".join("?" * len(VOTES))
+        statement = f"SELECT count(*) FROM decision WHERE id > ? AND source NOT IN ({marks})"
+        return db.value(statement, [decision_id, *VOTES])
     # Decisions are never deleted and a rolled back one leaves no gap: their ids count them.
     return max(0, db.value("SELECT coalesce(max(id), 0) FROM decision") - decision_id)
 
@@ -137,7 +165,7 @@ def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
 
 def count_flagged(db: Database) -> int:
     """How many images have a flag."""
-    return db.value(f"SELECT count(*) {_FLAGGED}")
+    return db.value(f"SELECT count(*) {_FLAGGED} AND {apart.beside(db)}")
 
 
 def notes(db: Database, image_ids: list[int]) -> dict[int, str]:

@@ -20,7 +20,7 @@ from annotator.store.database import database
 from annotator.store.database.database import Database, new_id
 from annotator.store.database.invalid_rows import STATES
 from annotator.store.labels import overlap as readings
-from annotator.store.labels import refusals
+from annotator.store.labels import refusals, revealed
 from annotator.store.labels.archived import Archive
 from annotator.store.labels.derivation import (
     COMPLETE,
@@ -34,6 +34,8 @@ from annotator.store.labels.derivation import (
 )
 from annotator.store.labels.sources import in_sql
 from annotator.store.runs import prediction_sources
+
+ANSWERING = ("label", "clear", "done")  # actions after which a person sees what others have said
 
 _ACTIVE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d.source, d.annotator, d.batch,
     d.run_id, d.score, d.milliseconds FROM decision d
@@ -66,6 +68,8 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
                 continue
             if not known:
                 answered += [cell for part in parts if (cell := _append(sql, part))]
+                if parts[0].action in ANSWERING:
+                    revealed.by_answering(sql, parts[0].annotator, {part.image_id for part in parts if part.image_id})
                 read += [part for part in parts if part.source == readings.SOURCE]
             saved.append(decision.uuid)
         for image_id in {part.image_id for part in read if part.image_id is not None}:
@@ -86,7 +90,17 @@ def _given(rows: Sequence[tuple[str]]) -> list[str]:
 
 def _problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
     """Why new decisions cannot be stored: what is wrong with them, or with who gives them."""
-    return refusals.problem_of(sql, parts) or acting.problem(sql, SOURCES[parts[0].source].right)
+    problem = refusals.problem_of(sql, parts) or acting.problem(sql, SOURCES[parts[0].source].right)
+    return problem or (_not_theirs(sql, parts[0]) if parts[0].action == "undo" else None)
+
+
+def _not_theirs(sql: sqlite_utils.Database, undo_: Decision) -> str | None:
+    """Why this person may not take back the decision that it names: it is somebody else's, and only reviewers may."""
+    target = _undo_target(sql, undo_)
+    if target is None or (whose := _annotator_of(sql, target)) == undo_.annotator:
+        return None
+    refusal = acting.problem(sql, Right.REVIEW)
+    return refusal and f"the decision that it takes back is {whose}'s, and {refusal}"
 
 
 def undo(db: Database, annotator: str | None = None, by: str | None = None) -> list[dict[str, Any]]:
@@ -320,7 +334,9 @@ def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
     if row is None:
         # Decisions that only share a batch have uuids of their own: "<batch>:0" means any of them.
         named = decision.undoes.removesuffix(":0")
-        row = sql.execute(f"SELECT id FROM decision WHERE batch = ? {_UNDONE_ALONE}", [named]).fetchone()
+        # Pages choose these names, so somebody else's may be the same.
+        statement = f"SELECT id FROM decision WHERE batch = ? {_UNDONE_ALONE} ORDER BY annotator != ?, id LIMIT 1"
+        row = sql.execute(statement, [named, decision.annotator]).fetchone()
     return row[0] if row else None
 
 

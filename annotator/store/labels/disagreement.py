@@ -8,6 +8,8 @@ import numpy as np
 
 from annotator.records import SOURCES, UNSURE, Voice
 from annotator.store.database.database import Database
+from annotator.store.labels import blind_tallies as apart
+from annotator.store.labels import derivation as history
 from annotator.store.labels.derivation import answers_of_people, disagreements
 from annotator.store.labels.sources import in_sql
 
@@ -19,9 +21,13 @@ class FirstAnswer(NamedTuple):
     at: float
 
 
+_TAKEN_BACK = f"""SELECT d.class_id, d.annotator, min(u.id) FROM decision d JOIN decision u ON u.undoes = d.id
+    WHERE d.image_id = ? AND d.source IN {in_sql(blind=True)} GROUP BY d.class_id, d.annotator"""
+
+
 def count(db: Database) -> int:
-    """How many cells people disagree on."""
-    return db.value("SELECT count(*) FROM contradiction")
+    """How many cells people disagree on, as far as whoever asks may see that (blind_tallies.py)."""
+    return db.value(f"SELECT count(*) FROM contradiction d WHERE {apart.beside(db)}")
 
 
 def newest(db: Database, limit: int) -> np.ndarray:
@@ -86,9 +92,10 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
 
     Where an answer stands and is shown, only the people who change it answer anew: who leaves it says nothing that is
     stored. Neither counts, or every comparison of such answers would be a difference. So an answer counts where none
-    stood, and in blind work (Source.blind). Later answers of the same person may know those of others. Unsure says
-    nothing; an answer that was taken back never was, and after a cell was cleared everybody's next answer is their
-    first. Settlements are left out: whoever settles sees what the others said.
+    stood, and in blind work (Source.blind) unless its giver had been shown what others said (revealed.py). Later
+    answers of the same person may know those of others. Unsure says nothing; an answer that was taken back never was,
+    but for a blind one, after which nothing that its giver says of the cell is their first answer. After a cell was
+    cleared everybody's next answer is their first. Settlements are left out: whoever settles sees what the others said.
     """
     for image_id in image_ids:
         # None: this person's first answer was given seeing another one.
@@ -96,6 +103,9 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
         imported: set[int] = set()
         with db.reading() as sql:
             when = dict(sql.execute("SELECT id, decided_at FROM decision WHERE image_id = ?", [image_id]).fetchall())
+            statement = "SELECT annotator, decision_id FROM revealed WHERE image_id = ?"
+            shown = dict(sql.execute(statement, [image_id]).fetchall())
+            taken_back = {(class_id, person): id_ for class_id, person, id_ in sql.execute(_TAKEN_BACK, [image_id])}
             for id_, class_id, state, person, source, is_vote in answers_of_people(sql, image_id, imports=True):
                 if state is None and is_vote:
                     said.get(class_id, {}).pop(person, None)
@@ -108,7 +118,9 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
                     answers = said.setdefault(class_id, {})
                     stands = class_id in imported or any(other != person for other in answers)
                     is_blind = source in SOURCES and SOURCES[source].blind
-                    if source == "settlement" or (stands and not is_blind):
+                    knew = history.is_vote(source) and id_ > shown.get(person, id_)
+                    is_later = id_ > taken_back.get((class_id, person), id_)
+                    if source == "settlement" or knew or is_later or (stands and not is_blind):
                         answers.setdefault(person, None)
                     elif state != UNSURE:
                         answers.setdefault(person, FirstAnswer(state, when[id_]))

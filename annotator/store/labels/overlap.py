@@ -1,7 +1,8 @@
 """Overlap: images that several people answer in every class, blind to each other.
 
 Only images of which nobody has answered anything are chosen. While one waits for answers, no other queue gives it to
-anybody. A person never gets it twice, nor one of which they have answered anything otherwise (in the Gallery, say).
+anybody. A person never gets it twice, nor one of which they have answered anything otherwise (in the Gallery, say),
+whether or not they took that back: they have been shown it (revealed.py), and what they say then is no blind answer.
 What the second and later people say is stored as decisions like any other and never changes a label that somebody else
 gave: where they differ, the cell is a disagreement.
 """
@@ -14,11 +15,13 @@ import sqlite_utils
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
+from annotator.store.labels import revealed
 
 SOURCE = "reading"  # of such decisions
 MOST_PEOPLE = 20
 _DIGITS = 16**8
 _IMAGES = 2000  # whose answers are read at once
+_PEOPLE = f"""count(DISTINCT annotator) AS n, count(DISTINCT iif({revealed.SAID_BLIND}, annotator, NULL)) AS blind"""
 
 
 @dataclass(frozen=True)
@@ -61,23 +64,35 @@ def choose(db: Database, people: int, share: float) -> None:
     if not 0 <= share <= 1:
         raise AnnotatorError(f"The share of the images must lie between 0 and 1 (100 %), not at {share}.")
     with db.writing() as sql:
+        begun: list[tuple[int]] = sql.execute(
+            """SELECT image_id FROM reading WHERE EXISTS (
+            SELECT 1 FROM decision d WHERE d.image_id = reading.image_id AND action IN ('label', 'clear', 'done')
+            AND source != 'import')"""
+        ).fetchall()
         sql.execute("DELETE FROM overlap")
         sql.execute("DELETE FROM reading")
         sql.execute("UPDATE reading_version SET n = n + 1")
         if people < 2 or share == 0:
+            revealed.to_everybody(sql, [image_id for (image_id,) in begun])
             return
         below = "g" if share == 1 else f"{round(share * _DIGITS):08x}"  # g is behind every digit
         sql.execute("INSERT INTO overlap (one, people, below) VALUES (1, ?, ?)", [people, below])
         sql.execute(
-            """INSERT INTO reading (image_id, had, due)
-            SELECT id, coalesce(n, 0), max(0, ? - coalesce(n, 0)) FROM image LEFT JOIN (
-                SELECT image_id, count(DISTINCT annotator) AS n FROM decision d WHERE source = ? AND action = 'label'
+            f"""INSERT INTO reading (image_id, had, due)
+            SELECT id, coalesce(blind, 0), CASE WHEN EXISTS (
+                SELECT 1 FROM revealed WHERE image_id = id AND annotator = ?
+            ) THEN 0 ELSE max(0, ? - coalesce(n, 0)) END FROM image LEFT JOIN (
+                SELECT image_id, {_PEOPLE} FROM decision d WHERE source = ? AND action = 'label'
                 AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id) GROUP BY image_id
             ) ON image_id = id WHERE substr(sha256, 9, 8) < ? AND (n > 0 OR NOT EXISTS (
                 SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action IN ('label', 'done')
                 AND d.source != 'import' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)))""",
-            [people, SOURCE, below],
+            [revealed.EVERYBODY, people, SOURCE, below],
         )
+        chosen = "SELECT image_id FROM reading"
+        revealed.by_earlier_answers(sql, chosen)
+        still = set(sql.execute(chosen).fetchall()) if begun else ()
+        revealed.to_everybody(sql, [row[0] for row in begun if row not in still])
 
 
 def share_below(below: str) -> float:
@@ -86,13 +101,19 @@ def share_below(below: str) -> float:
 
 
 def count(sql: sqlite_utils.Database, image_id: int) -> None:
-    """Count again who has answered a chosen image; nothing for one that was not chosen."""
+    """Count again who has answered a chosen image; nothing for one that was not chosen.
+
+    An answer of somebody who has been shown those of others before, as they took their own back, ends the waiting and
+    counts for nothing else: nobody else need be asked, who may not exist.
+    """
     sql.execute(
-        """UPDATE reading SET had = n, due = max(0, people - n) FROM overlap, (
-            SELECT count(DISTINCT annotator) AS n FROM decision d WHERE image_id = ? AND source = ?
+        f"""UPDATE reading SET had = blind, due = CASE WHEN EXISTS (
+            SELECT 1 FROM revealed v WHERE v.image_id = reading.image_id AND v.annotator = ?
+        ) THEN 0 ELSE max(0, people - n) END FROM overlap, (
+            SELECT {_PEOPLE} FROM decision d WHERE image_id = ? AND source = ?
             AND action = 'label' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
         ) WHERE image_id = ?""",
-        [image_id, SOURCE, image_id],
+        [revealed.EVERYBODY, image_id, SOURCE, image_id],
     )
 
 
@@ -100,11 +121,10 @@ def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> 
     """The chosen images that this person can answer, but for these; those that others have answered come first."""
     rows = db.tuples(
         """SELECT r.image_id FROM reading r CROSS JOIN image i ON i.id = r.image_id
-        WHERE r.due > 0 AND i.problem = '' AND NOT EXISTS (
-            SELECT 1 FROM decision d WHERE d.image_id = r.image_id AND d.annotator = ? AND d.action IN ('label', 'done')
-            AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))
+        WHERE r.due > 0 AND i.problem = ''
+        AND NOT EXISTS (SELECT 1 FROM revealed v WHERE v.image_id = r.image_id AND v.annotator IN (?, ?))
         ORDER BY r.had DESC, r.image_id DESC LIMIT ?""",
-        [annotator, limit + len(but)],
+        [annotator, revealed.EVERYBODY, limit + len(but)],
     )
     return [image_id for (image_id,) in rows if image_id not in but][:limit]
 
@@ -158,6 +178,7 @@ def answers(db: Database, people: Sequence[str]) -> Iterator[np.ndarray]:
             SELECT d.image_id, d.class_id, p.number, d.state, coalesce(l.state, 0), c.image_id IS NOT NULL FROM (
                 SELECT image_id, class_id, annotator, state, min(id) FROM decision d
                 WHERE image_id BETWEEN ? AND ? AND source = ? AND action = 'label' AND state != 0
+                AND {revealed.SAID_BLIND}
                 AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
                 GROUP BY image_id, class_id, annotator
             ) d JOIN person p ON p.name = d.annotator

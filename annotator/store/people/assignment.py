@@ -8,6 +8,7 @@ their own. Nothing that was answered before changes, and what is in hand stays t
 
 import time
 from collections.abc import Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +18,9 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.roles import Right
 from annotator.store.database.database import Database, new_id
 from annotator.store.images import lists as image_lists
+from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import overlap as readings
-from annotator.store.people import members
+from annotator.store.people import known_answers, members
 
 FOLDER, IMAGES, CLASS = "folder", "images", "class"
 KEPT = 64  # people whose images are kept in memory, a byte for each image of the project
@@ -50,17 +52,29 @@ class Aside:
         self.own, self.holds_untouched = own, holds_untouched
         self._mask = mask
         self._count = int(mask.sum())
+        self._single: Collection[int] = ()
+
+    def and_single(self, image_ids: Collection[int]) -> "Aside":
+        """The same with a few images more."""
+        if not image_ids:
+            return self
+        more = copy(self)
+        more._single = image_ids
+        return more
 
     def __contains__(self, image_id: object) -> bool:
-        return isinstance(image_id, int) and image_id < len(self._mask) and bool(self._mask[image_id])
+        if not isinstance(image_id, int):
+            return False
+        return image_id in self._single or (image_id < len(self._mask) and bool(self._mask[image_id]))
 
     def __len__(self) -> int:
-        return self._count
+        return self._count + len(self._single)
 
     def among(self, image_ids: np.ndarray) -> np.ndarray:
         """Which of these images they are: (n,) bool."""
         known = image_ids < len(self._mask)
-        return self._mask[np.where(known, image_ids, 0)] & known
+        aside = self._mask[np.where(known, image_ids, 0)] & known
+        return aside | np.isin(image_ids, list(self._single)) if self._single else aside
 
 
 NOTHING = Aside(np.zeros(1, bool), None)
@@ -91,14 +105,17 @@ class Taken(Collection[int]):
 
 
 def aside(db: Database, annotator: str) -> Aside:
-    """The images that this person is not given. Kept in memory until shares, blind answers or images change."""
+    """The images that this person is not given, among them those with known answers that they may still be asked for,
+    if the thread acts for somebody from whom these are hidden. Kept in memory until shares, blind answers or images
+    change."""
     stamp = db.tuples(
         """SELECT (SELECT max(id) FROM assignment), (SELECT count(*) FROM assignment), (SELECT max(id) FROM image),
         (SELECT max(id) FROM file), n FROM reading_version"""
     )[0]
     has_shares = bool(stamp[1])
     key = (annotator if has_shares else "", *stamp)
-    return db.caches.get("set_aside", key, lambda: _aside(db, annotator, has_shares), KEPT if has_shares else 2)
+    kept = db.caches.get("set_aside", key, lambda: _aside(db, annotator, has_shares), KEPT if has_shares else 2)
+    return kept if apart.sees_all(db) else kept.and_single(known_answers.hidden(db, annotator))
 
 
 def classes_away(db: Database, annotator: str) -> set[int]:

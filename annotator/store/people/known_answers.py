@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.images import lists as image_lists
+from annotator.store.labels import revealed
 from annotator.store.labels.derivation import COMPLETE
 
 SOURCE = "known"  # of such decisions
@@ -68,6 +69,7 @@ def choose(db: Database, names: Sequence[str], part: float) -> int:
     with db.writing() as sql:
         sql.execute("DELETE FROM known_answer")
         sql.conn.executemany("INSERT INTO known_answer (image_id) VALUES (?)", [(image_id,) for image_id in ids])
+        revealed.by_earlier_answers(sql, "SELECT image_id FROM known_answer")
     set_share(db, part)
     return len(ids)
 
@@ -82,13 +84,21 @@ def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> 
     """Images whose answers are known, complete still, of which this person has answered nothing; in no order."""
     rows = db.tuples(
         """SELECT k.image_id FROM known_answer k JOIN image i ON i.id = k.image_id
-        WHERE i.problem = '' AND i.stage = ? AND NOT EXISTS (
-            SELECT 1 FROM decision d WHERE d.image_id = k.image_id AND d.annotator = ? AND d.action IN ('label', 'done')
-            AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))
+        WHERE i.problem = '' AND i.stage = ?
+        AND NOT EXISTS (SELECT 1 FROM revealed v WHERE v.image_id = k.image_id AND v.annotator = ?)
         ORDER BY random() LIMIT ?""",
         [COMPLETE, annotator, limit + len(but)],
     )
     return [image_id for (image_id,) in rows if image_id not in but][:limit]
+
+
+def hidden(db: Database, annotator: str) -> set[int]:
+    """Those of which this person has not been shown what is known, while they may be asked."""
+    if not share(db):
+        return set()
+    statement = """SELECT image_id FROM known_answer k
+        WHERE NOT EXISTS (SELECT 1 FROM revealed v WHERE v.image_id = k.image_id AND v.annotator = ?)"""
+    return {image_id for (image_id,) in db.tuples(statement, [annotator])}
 
 
 def chosen_among(db: Database, image_ids: Collection[int]) -> set[int]:
@@ -99,13 +109,14 @@ def chosen_among(db: Database, image_ids: Collection[int]) -> set[int]:
 
 
 def results(db: Database) -> list[Known]:
-    """How each person answered those chosen now, by name; "unsure", said or labeled, counts nowhere."""
+    """How each person first answered those chosen now, by name, also where they took that back; "unsure", said or
+    labeled, counts nowhere."""
     rows = db.tuples(
-        """SELECT d.annotator, count(DISTINCT d.image_id), sum(l.state = 1 AND d.state = 1),
+        f"""SELECT d.annotator, count(DISTINCT d.image_id), sum(l.state = 1 AND d.state = 1),
             sum(l.state = 1 AND d.state != 0), sum(l.state = -1 AND d.state = -1), sum(l.state = -1 AND d.state != 0)
         FROM known_answer k CROSS JOIN decision d ON d.image_id = k.image_id
         JOIN label l ON l.image_id = d.image_id AND l.class_id = d.class_id
-        WHERE d.source = ? AND d.action = 'label' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)
+        WHERE d.source = ? AND d.action = 'label' AND {revealed.SAID_BLIND}
         GROUP BY d.annotator ORDER BY d.annotator""",
         [SOURCE],
     )

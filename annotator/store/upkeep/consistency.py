@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import sqlite_utils
 
 from annotator.store.database.database import Database
+from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import derivation as history
 
 Progress = Callable[[int, int], None]
@@ -26,10 +27,11 @@ _FOLLOW = {  # derived tables, and the columns that are compared
     "contradiction": "SELECT image_id, class_id FROM contradiction",
     "reading": "SELECT image_id, had, due FROM reading",
 }
-_COUNTED = """SELECT kind, one, two, sum(n) FROM (
+_COUNTED = f"""SELECT kind, one, two, sum(n) FROM (
     SELECT 'stage' AS kind, stage AS one, '' AS two, count(*) AS n FROM image GROUP BY stage
     UNION ALL SELECT 'label', class_id, state, count(*) FROM label GROUP BY class_id, state
     UNION ALL SELECT 'accepted', class_id, state, count(*) FROM accepted GROUP BY class_id, state
+    UNION ALL {apart.COUNTED}
     UNION ALL SELECT kind, one, two, count(*) FROM counted c
         WHERE NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = c.decision_id) GROUP BY kind, one, two
 ) GROUP BY kind, one, two HAVING sum(n) != 0"""

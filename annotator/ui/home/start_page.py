@@ -153,7 +153,7 @@ class StartPage:
             return f'<li><b>{name}</b><p class="about">Not running just now; it is being started again.</p>{why}</li>'
         address = f"{self._how.address}/{name}/" if self._how.is_team else f"open/{name}"
         try:
-            counts = overview.image_counts(place.db)
+            counts = overview.image_counts(place.db, everything=False)
         except AnnotatorError as error:
             return f'<li><b>{name}</b><p class="about">{html.escape(str(error))}</p></li>'
         done, of = counts["complete"], counts["all"]

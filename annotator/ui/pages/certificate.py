@@ -29,6 +29,7 @@ from annotator.snapshot.progress import progress_of
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import counts as overview
+from annotator.store.people import blindness
 from annotator.ui.access import context
 from annotator.ui.charts import certificate as charts
 from annotator.ui.charts import theme
@@ -55,6 +56,11 @@ def _certificate() -> None:
         return
     if not classes.all_classes(db):
         st.info("There are no classes yet. Add some on the Annotate page or on the Classes page.")
+        return
+    if not frame.may(Right.REVIEW) and blindness.waits_for(db, frame.known_name()):
+        st.info("The certificate counts everybody's answers. It is hidden while some of them are hidden from you.")
+        if frame.may(Right.ANSWER):
+            frame.link("autopilot", "Give your blind answers", ":material/auto_awesome:")
         return
     with st.spinner("Computing the certificate..."):
         certified = db.caches.get("certificate", stamp(db), lambda: certificate(db), 4)

@@ -213,6 +213,8 @@ def _training(run: Run | None, colours: Palette) -> None:
 
 
 def _together(db: Database, colours: Palette) -> None:
+    if not frame.may(Right.REVIEW) and blindness.waits_for(db, frame.known_name()):
+        return  # counted from all labels
     predictions = read_predictions(db)
     rankings = rankings_of(db, predictions) if predictions else None
     if predictions is None or rankings is None:

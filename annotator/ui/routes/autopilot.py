@@ -12,7 +12,7 @@ from annotator.queues.autopilot.planner import next_actions
 from annotator.records import WantedActions
 from annotator.roles import Right
 from annotator.ui.access import context
-from annotator.ui.routes import shapes
+from annotator.ui.routes import decide, shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import MOST_NAMED, ActionsRequest, parsed
 
@@ -49,7 +49,7 @@ def _action(action: Action) -> dict[str, Any]:
     return {
         "id": action.id,
         "kind": action.kind,
-        "source": action.source,
+        "source": decide.as_sent(action.source),
         "line": action.line,
         "labels": action.labels,
         "decided": action.decided,

@@ -1,6 +1,6 @@
 """Decisions in, and those that a person can still take back."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from anyio.to_thread import run_sync
 from starlette.requests import Request
@@ -34,11 +34,14 @@ RECENT = 200  # steps a page can take back after a reload
 RECENT_CELLS = 500  # and cells in them: ten grids of 48
 
 
-CHOSEN = {
-    readings.SOURCE: ("several people answer", readings.chosen_among),
-    known_answers.SOURCE: ("has known answers", known_answers.chosen_among),
-}
-"""Sources of answers to chosen images only: of which ones, in words, and which of some images are."""
+BLIND = (readings.SOURCE, known_answers.SOURCE)
+"""Sources of answers to images that are chosen for blind answers. Pages know the first one only: neither what is sent
+nor what is refused tells which of these images have known answers."""
+
+
+def as_sent(source: str) -> str:
+    """The source of a decision as people are told it who may be asked for known answers."""
+    return readings.SOURCE if source in BLIND else source
 
 
 async def recent(request: Request, annotator: str) -> Response:
@@ -79,8 +82,11 @@ def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
             refused[decision.uuid] = f"given as {decision.annotator!r}; switch to that user to send it"
         elif decision.action != "undo" and decision.source == "audit" and (cell := _never_drawn(db, decision)):
             refused[decision.uuid] = f"class {cell[1]} on image {cell[0]} is not part of an audit"
-        elif decision.action != "undo" and decision.source in CHOSEN and (image := _never_chosen(db, decision)):
-            refused[decision.uuid] = f"image {image} is not one that {CHOSEN[decision.source][0]}"
+        elif decision.action != "undo" and decision.source in BLIND:
+            if (source := _blind_source(db, decision)) is None:
+                refused[decision.uuid] = "it is not about one image that people answer blind"
+            else:
+                accepted.append(replace(_decision(decision, author), source=source))
         else:
             accepted.append(_decision(decision, author))
     return decisions.decide(db, accepted), refused
@@ -104,11 +110,18 @@ def _never_drawn(db: Database, given: AnyGiven) -> tuple[int, int] | None:
     return next((cell for cell in cells if cell not in drawn), None)
 
 
-def _never_chosen(db: Database, given: AnyGiven) -> int | None:
-    """An image of this decision that is not chosen for answers of several people."""
-    image_ids = [image_id for image_id, _ in _cells(given)] or [getattr(given, "image", 0)]
-    chosen = CHOSEN[given.source][1](db, image_ids)
-    return next((image_id for image_id in image_ids if image_id not in chosen), None)
+def _blind_source(db: Database, given: AnyGiven) -> str | None:
+    """The source of a blind answer: whether its image waits for answers of several people, or has known answers; None
+    where it is neither, or there are several."""
+    stored = db.value("SELECT source FROM decision WHERE uuid IN (?, ?)", [given.uuid, f"{given.uuid}:0"])
+    if stored is not None:  # sent again
+        return stored
+    image_ids = {image_id for image_id, _ in _cells(given)} or {getattr(given, "image", 0)}
+    if len(image_ids) > 1:
+        return None
+    if known_answers.chosen_among(db, image_ids) and not readings.waiting_among(db, image_ids):
+        return known_answers.SOURCE
+    return readings.SOURCE if readings.chosen_among(db, image_ids) else None
 
 
 def _cells(given: AnyGiven) -> list[tuple[int, int]]:
@@ -139,7 +152,7 @@ def _decision(given: AnyGiven, annotator: str) -> Decision | Batch:
 
 
 def _entry(decision: Decision | Batch) -> dict:
-    shared = {"uuid": decision.uuid, "source": decision.source, "run": decision.run_id}
+    shared = {"uuid": decision.uuid, "source": as_sent(decision.source), "run": decision.run_id}
     if isinstance(decision, Batch):
         return shared | {"action": "batch", "cells": [list(cell) for cell in decision.cells]}
     return shared | {

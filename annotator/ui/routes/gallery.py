@@ -80,7 +80,7 @@ ROUTES = [
 def _window(asked: GalleryWindowRequest, blind: str) -> dict[str, Any]:
     db, count = context.db(), min(asked.count, MOST_TILES)
     part = gallery.window(db, _filter(asked, blind), _sorting(asked), asked.start, count, asked.version)
-    hidden = blindness.hidden_from(db, blind, [tile.image.id for tile in part.images]) if blind else set()
+    hidden = blindness.show(db, blind, [tile.image.id for tile in part.images]) if blind else set()
     return {
         "total": part.total,
         "start": part.start,

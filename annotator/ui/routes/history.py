@@ -1,5 +1,6 @@
 """The route of one image's history."""
 
+from dataclasses import replace
 from typing import Any
 
 from anyio.to_thread import run_sync
@@ -12,6 +13,7 @@ from annotator.roles import Right
 from annotator.store.gallery.image_history import Event, history_of
 from annotator.store.people import blindness
 from annotator.ui.access import context
+from annotator.ui.routes.decide import as_sent
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
 from annotator.ui.routes.requests import HistoryRequest, parsed
 
@@ -19,9 +21,9 @@ from annotator.ui.routes.requests import HistoryRequest, parsed
 async def history(request: Request, annotator: str) -> Response:
     """POST {image} -> {decisions}: what was decided about it, oldest first, with who took what back.
 
-    `about` says in words where an answer came from. A person's own comments that hold carry their uuid: whoever knows
-    the uuid of a decision can take it back. Of an image that this person is still to answer blind only their own flags
-    and comments come (`hidden`).
+    `about` says in words where an answer came from; that an image had known answers is told to reviewers only. A
+    person's own comments that hold carry their uuid, by which they are taken back. Of an image that this person is
+    still to answer blind only their own flags and comments come (`hidden`).
     """
     asked = parsed(await body_of(request), HistoryRequest)
     events, hidden = await run_sync(_history, asked.image, blind_as(request, annotator))
@@ -34,9 +36,11 @@ ROUTES = [Route("/api/history", guarded(history, Right.LOOK, "history"), methods
 
 def _history(image_id: int, blind: str) -> tuple[list[Event], bool]:
     db = context.db()
-    events, hidden = history_of(db, image_id), bool(blind and blindness.hidden_from(db, blind, [image_id]))
-    if hidden:
-        events = [event for event in events if event.annotator == blind and event.action in ("flag", "comment")]
+    # Asked first: what is hidden is not read, so that the time of an answer does not tell how much there is.
+    hidden = bool(blind and blindness.show(db, blind, [image_id]))
+    events = history_of(db, image_id, notes_of=blind if hidden else "")
+    if blind:
+        events = [replace(event, source=as_sent(event.source)) for event in events]
     return events, hidden
 
 

@@ -38,7 +38,7 @@ async def colors(request: Request, annotator: str) -> Response:
 async def select(request: Request, annotator: str) -> Response:
     """POST {polygon: [[x, y], ...]} -> {selection: id or "", images: how many lie inside, kept: how many of these}."""
     polygon = np.array(parsed(await body_of(request), SelectRequest).polygon, np.float64)
-    selection, count, saved = await run_sync(image_map.select, context.db(), polygon)
+    selection, count, saved = await run_sync(image_map.select, context.db(), polygon, annotator)
     return JSONResponse({"selection": selection, "images": count, "kept": saved}, headers=FRESH)
 
 
@@ -75,6 +75,6 @@ def _colors(by: str, class_id: int, blind: str) -> tuple[int, bytes]:
         values = image_map.probability_bytes(db, image_map_, class_id)
     if blind:
         ids = image_map_.image_ids[image_map_.drawn]
-        if hidden := blindness.hidden_from(db, blind, ids.tolist()):
+        if hidden := blindness.show(db, blind, ids.tolist()):
             values = np.where(np.isin(ids, list(hidden)), np.uint8(nothing), values)
     return image_map_.stamp, values.tobytes()

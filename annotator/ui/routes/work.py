@@ -81,7 +81,8 @@ async def grids(request: Request, annotator: str) -> Response:
 
 async def items(request: Request, annotator: str) -> Response:
     """POST {images} -> {items}: those images, with their labels as they are now and who else has them open (`with`).
-    Images that this person is still to answer blind come without anything that is known of them (`hidden`).
+    Images that this person is still to answer blind come without anything that is known of them (`hidden`), that
+    somebody has them open included.
 
     No lease is taken or asked about first: a page may show any image, also one that is complete or unreadable.
     """
@@ -97,9 +98,10 @@ async def neighbours(request: Request, annotator: str) -> Response:
 
 async def classes(request: Request, annotator: str) -> Response:
     """POST {} -> {classes, best}: every class as lists show it, how far it is, how much is probably still to find, and
-    where most of it."""
+    where most of it. Images that are answered blind are left out for members below the right to review; what is still
+    to find, which follows from all answers, is told to nobody who is still to answer some blind."""
     parsed(await body_of(request), Nothing)
-    return JSONResponse(await run_sync(_classes), headers=FRESH)
+    return JSONResponse(await run_sync(_classes, annotator, blind_as(request, annotator)), headers=FRESH)
 
 
 async def examples(request: Request, annotator: str) -> Response:
@@ -126,17 +128,15 @@ def _work(wanted: Wanted) -> dict[str, Any]:
 
 def _items(image_ids: list[int], annotator: str, blind: str) -> dict[str, Any]:
     db = context.db()
-    others = leases.opened_by_others(db, image_ids, annotator)
-    work_items = annotate.hiding(db, annotate.items(db, image_ids), blind)
+    work_items = annotate.shown_to(db, image_ids, blind)
+    others = leases.opened_by_others(db, [item.image.id for item in work_items if not item.hidden], annotator)
     return {"items": [shapes.item(item) | {"with": others.get(item.image.id, "")} for item in work_items]}
 
 
 def _neighbours(asked: NeighboursRequest, blind: str) -> dict[str, Any]:
     db = context.db()
-    beside = annotate.neighbours(db, asked.image, asked.by)
-    shown = {item.image.id: shapes.item(item) for item in annotate.hiding(db, [item for item in beside if item], blind)}
-    before, after = (shown[item.image.id] if item else None for item in beside)
-    return {"before": before, "after": after}
+    before, after = annotate.neighbours(db, asked.image, asked.by, blind)
+    return {"before": before and shapes.item(before), "after": after and shapes.item(after)}
 
 
 def _grids(wanted: WantedGrids) -> dict[str, Any]:
@@ -149,12 +149,13 @@ def _examples(class_id: int, blind: str) -> list[int]:
     chosen = next((class_.examples for class_ in all_classes(db) if class_.id == class_id), ())
     confirmed = cells.confirmed(db, class_id, EXAMPLES)
     shown = list(dict.fromkeys([*chosen, *confirmed]))
-    hidden = blindness.hidden_from(db, blind, shown) if blind else set()
+    hidden = blindness.show(db, blind, shown) if blind else set()
     return [image_id for image_id in shown if image_id not in hidden][:EXAMPLES]
 
 
-def _classes() -> dict[str, Any]:
+def _classes(annotator: str, blind: str) -> dict[str, Any]:
     db = context.db()
+    untold = bool(blind) and blindness.waits_for(db, blind)
     counts = {count.class_id: count for count in grid.class_counts(db)}
     classes = [
         as_json(class_)
@@ -163,12 +164,12 @@ def _classes() -> dict[str, Any]:
             "absent": count.absent,
             "unsure": count.unsure,
             "unknown": count.unknown,
-            "likely": None if count.likely is None else round(count.likely, 1),
+            "likely": None if untold or count.likely is None else round(count.likely, 1),
         }
         for class_ in in_order(db)
         if (count := counts.get(class_.id))
     ]
-    return {"classes": classes, "best": grid.best_class(db)}
+    return {"classes": classes, "best": grid.best_class(db, annotator=annotator)}
 
 
 def _filter(asked: FilterRequest) -> Filter:

@@ -1,0 +1,79 @@
+"""What people have been shown of images that are answered blind.
+
+An image is blind for a person until they have been shown what is known of it: by answering it, whatever becomes of that
+answer, or by looking at it once it waits for them no more. That is noted in the transaction that reveals it, and
+nothing takes it back: whatever they say of the image later is not said blind.
+"""
+
+from collections.abc import Collection
+
+import sqlite_utils
+
+from annotator.roles import Right
+from annotator.store.database.database import Database, newest_decision
+
+EVERYBODY = ""
+AT_ONCE = 10_000  # ids in one SELECT
+SAID_BLIND = """d.id <= coalesce(
+    (SELECT decision_id FROM revealed WHERE image_id = d.image_id AND annotator = d.annotator), d.id)"""
+"""Of a decision d, in SQL: nothing was shown to its giver before."""
+_CHOSEN = "SELECT image_id FROM reading UNION ALL SELECT image_id FROM known_answer"
+
+
+def by_answering(sql: sqlite_utils.Database, annotator: str, image_ids: Collection[int]) -> None:
+    """Note that this person has answered these images, just now; nothing for images that nobody answers blind."""
+    sql.execute(
+        f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
+        SELECT id, ?, ? FROM image WHERE id IN ({",".join("?" * len(image_ids))})
+        AND (EXISTS (SELECT 1 FROM reading WHERE image_id = image.id)
+        OR EXISTS (SELECT 1 FROM known_answer WHERE image_id = image.id))""",
+        [annotator, newest_decision(sql), *image_ids],
+    )
+
+
+def by_looking(db: Database, annotator: str, image_ids: Collection[int]) -> None:
+    """Note that this person is shown what is known of these images, which are not hidden from them."""
+    ids = [int(image_id) for image_id in image_ids]
+    if db.read_only or not db.value(f"SELECT EXISTS ({_CHOSEN})"):
+        return
+    new: list[int] = []
+    for start in range(0, len(ids), AT_ONCE):
+        some = ids[start : start + AT_ONCE]
+        rows = db.tuples(
+            f"""SELECT id FROM image WHERE id IN ({",".join("?" * len(some))})
+            AND (EXISTS (SELECT 1 FROM reading WHERE image_id = image.id)
+            OR EXISTS (SELECT 1 FROM known_answer WHERE image_id = image.id))
+            AND NOT EXISTS (SELECT 1 FROM revealed WHERE image_id = image.id AND annotator = ?)""",
+            [*some, annotator],
+        )
+        new += [image_id for (image_id,) in rows]
+    if new:
+        with db.writing(durable=False, right=Right.LOOK) as sql:
+            _note(sql, [(image_id, annotator) for image_id in new])
+
+
+def by_earlier_answers(sql: sqlite_utils.Database, chosen: str) -> None:
+    """Note that whoever has answered these images, before they were chosen, has been shown them.
+
+    Args:
+        chosen: Ids of images, in SQL.
+    """
+    sql.execute(
+        f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
+        SELECT DISTINCT image_id, annotator, ? FROM decision WHERE image_id IN ({chosen})
+        AND action IN ('label', 'clear', 'done') AND source != 'import'""",
+        [newest_decision(sql)],
+    )
+
+
+def to_everybody(sql: sqlite_utils.Database, image_ids: Collection[int]) -> None:
+    """Note that everybody is shown what is known of these images from now on."""
+    _note(sql, [(image_id, EVERYBODY) for image_id in image_ids])
+
+
+def _note(sql: sqlite_utils.Database, rows: list[tuple[int, str]]) -> None:
+    newest = newest_decision(sql)
+    sql.conn.executemany(
+        "INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id) VALUES (?, ?, ?)",
+        [(*row, newest) for row in rows],
+    )

@@ -1,0 +1,67 @@
+"""Whose decisions a member may take back: their own; reviewers and owners those of others, too."""
+
+import pytest
+from test_members import acts as acts  # a fixture
+
+from annotator.records import Batch, Decision
+from annotator.store.database.database import Database
+from annotator.store.labels import comments, decisions
+from annotator.store.people import members
+from annotator.store.upkeep import consistency
+
+# Decisions of Ann's, and what names each of them in an undo.
+OF_ANN = {
+    "a label": (Decision("ann-1", "label", "Ann", "click", 1, 1, 1), "ann-1"),
+    "a batch": (Batch("ann-2", "Ann", "grid", [(1, 1, 1, None), (2, 1, -1, None)]), "ann-2:0"),
+    "a part of a batch": (Batch("ann-3", "Ann", "grid", [(1, 1, 1, None), (2, 1, -1, None)]), "ann-3:1"),
+    "the name of a batch": (Decision("ann-4", "label", "Ann", "click", 1, 1, 1, batch="shared"), "shared"),
+    "nothing else here": (Decision("ann-5", "done", "Ann", "click", 1), "ann-5"),
+    "a cleared cell": (Decision("ann-6", "clear", "Ann", "click", 1, 1), "ann-6"),
+    "a skip": (Decision("ann-7", "skip", "Ann", "click", 1), "ann-7"),
+    "a flag": (Decision("ann-8", "flag", "Ann", "click", 1, note="what is it?"), "ann-8"),
+    "a comment": (Decision("ann-9", "comment", "Ann", "click", 1, note="a heron"), "ann-9"),
+    "a settlement": (Decision("ann-10", "label", "Ann", "settlement", 1, 1, 1), "ann-10"),
+    "a blind answer": (Batch("ann-11", "Ann", "reading", [(1, 1, 1, None)]), "ann-11"),
+}
+
+
+def undone(db: Database) -> int:
+    return db.value("SELECT count(*) FROM decision WHERE undoes IS NOT NULL")
+
+
+@pytest.mark.parametrize("what", OF_ANN)
+@pytest.mark.parametrize(("role", "may"), [("annotator", False), ("reviewer", True), ("owner", True)])
+def test_a_member_takes_back_their_own_decisions_and_reviewers_those_of_others(db, acts, what, role, may):
+    given, named = OF_ANN[what]
+    ben = members.add(db, "Ben", role, "test")
+    assert decisions.decide(db, [given]).saved
+    acts(ben)
+    said = decisions.decide(db, [Decision("of-ben", "undo", "Ben", "click", undoes=named)])
+    acts(None)
+    if may:
+        assert said.saved and undone(db)
+    else:
+        assert "is Ann's, and Ben has the role annotator" in said.refused["of-ben"] and not undone(db)
+    assert consistency.problems(db) == []
+
+
+@pytest.mark.parametrize("what", OF_ANN)
+def test_everybody_takes_back_what_is_theirs(db, acts, what):
+    given, named = OF_ANN[what]
+    ann = members.add(db, "Ann", "annotator", "test")
+    assert decisions.decide(db, [given]).saved  # a settlement is of the time when she was a reviewer
+    acts(ann)
+    assert decisions.decide(db, [Decision("u", "undo", "Ann", "click", undoes=named)]).saved
+    assert undone(db)
+
+
+def test_nobody_can_keep_a_batch_from_being_taken_back_by_giving_theirs_its_name(db, acts):
+    ann, ben = members.add(db, "Ann", "annotator", "test"), members.add(db, "Ben", "annotator", "test")
+    acts(ben)
+    assert decisions.decide(db, [Decision("of-ben", "label", "Ben", "click", 2, 2, 1, batch="guessed")]).saved
+    acts(ann)
+    assert decisions.decide(db, [Decision("of-ann", "label", "Ann", "click", 1, 1, 1, batch="guessed")]).saved
+    assert decisions.decide(db, [Decision("u", "undo", "Ann", "click", undoes="guessed")]).saved
+    assert decisions.decide(db, [Decision("v", "comment", "Ann", "click", 1, note="mine")]).saved
+    assert [(one.image_id, one.annotator) for one in decisions.all_labels(db)] == [(2, "Ben")]
+    assert [one["note"] for one in comments.comments(db)] == ["mine"]
