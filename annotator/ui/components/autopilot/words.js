@@ -4,6 +4,7 @@
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
+import { UNSURE_ROW } from "../grid/words.js";
 
 const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
 const BEFORE = {
@@ -43,7 +44,8 @@ export const KEYS = [
   {
     title: "Many images, one class",
     rows: [
-      ["1", "toggle the tile with that key: yes / no / unsure"],
+      ["1", "toggle the tile with that key: yes / no (also a click)"],
+      UNSURE_ROW,
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
       [" ", "toggle the selected tile"],
       ["\\", "start with all Yes, or with all No"],

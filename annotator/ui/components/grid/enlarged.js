@@ -5,32 +5,34 @@ import { chance, el, kbd, keyButton, modelsInWords } from "../shared/dom.js";
 import { FIX_KEY, fixButton } from "../shared/fix.js";
 import { HISTORY_KEY } from "../shared/history.js";
 import { Stage } from "../shared/stage.js";
+import { UNSURE_KEY } from "./tiles.js";
 
 const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
 
 export class Enlarged {
   /**
-   * @param {{url: (path: string) => string, onMark: (state: number) => void, onTurn: () => void,
+   * @param {{url: (path: string) => string, onMark: (state: number) => void, onTurn: () => void, onUnsure: () => void,
    *          onMove: (by: number) => void, onClose: () => void, onHistory: () => void, onFix: (id: number) => void}} options
    */
-  constructor({ url, onMark, onTurn, onMove, onClose, onHistory, onFix }) {
+  constructor({ url, onMark, onTurn, onUnsure, onMove, onClose, onHistory, onFix }) {
     this.onHistory = onHistory;
     this.onFix = onFix;
     this.url = url;
     this.onTurn = onTurn;
+    this.onUnsure = onUnsure;
     this.onMove = onMove;
     this.stage = new Stage();
     this.name = el("span", { class: "name" });
     this.note = el("span", {});
     this.buttons = STATES.map(([state, text]) =>
-      el("button", { type: "button", "data-mark": state, "aria-pressed": "false", onclick: () => onMark(Number(state)) }, String(text)));
+      el("button", { type: "button", "data-mark": state, "aria-pressed": "false", onclick: () => onMark(Number(state)) }, String(text), ...(state === 0 ? [kbd(UNSURE_KEY)] : [])));
     this.history = keyButton("History", HISTORY_KEY, onHistory);
     this.dialog = el("dialog", { class: "enlarged", tabindex: "-1", "aria-label": "One image of the grid" },
       el("div", { class: "bar" },
         step("Previous image", "ArrowLeft", "‹", () => onMove(-1)),
         step("Next image", "ArrowRight", "›", () => onMove(1)),
         this.name,
-        el("div", { class: "states", role: "group", "aria-label": "Does it show the class" }, ...this.buttons, kbd(" ")),
+        el("div", { class: "states", role: "group", "aria-label": "Does it show the class" }, ...this.buttons.slice(0, 2), kbd(" "), this.buttons[2]),
         this.history,
         fixButton(() => this.onFix(this.item.id)),
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Back", kbd("Esc"))),
@@ -101,6 +103,7 @@ export class Enlarged {
     if (away) this.dialog.close();
     else if (this.stage.key(key, event)) return true;
     else if (key === " " && !event.repeat) this.onTurn();
+    else if (key === UNSURE_KEY) event.repeat || this.onUnsure();
     else if (key === HISTORY_KEY) event.repeat || this.onHistory();
     else if (key === FIX_KEY) event.repeat || this.onFix(this.item.id);
     else if (key === "ArrowLeft") this.onMove(-1);

@@ -7,18 +7,17 @@
 import { STATE_WORDS, chance, counted, el, kbd } from "../shared/dom.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 
+export const UNSURE_KEY = "u"; // as in Review
 /** Keys of the first tiles, row by row of the keyboard. Commands use none of them. */
-export const TILE_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
+export const TILE_KEYS = [..."1234567890qwertyiopasdfghjklzxcvbnm"];
 
-/** What one more press makes of a tile: its opposite, then unsure, then as it began. */
-const ROUND = { yes: [1, -1, 0], no: [-1, 1, 0] };
 const MARKS = { 1: "✓", "-1": "✕", 0: "?" };
 const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null, by: string | null,
- *            models?: [string, number][], mark?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
- *            will be decided as
+ *            models?: [string, number][], mark?: number, under?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
+ *            will be decided as; under: the yes or no that it was before it was marked unsure
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
  *            waiting?: number | null, hidesPredictions?: boolean, at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
  *   at is where the cursor stands; fixed: an image of it that was fixed meanwhile; hidesPredictions: nobody is to see what the model thinks
@@ -67,17 +66,27 @@ export class Tiles {
     });
   }
 
-  /** @param {number} index */
+  /** Yes becomes no, and no yes; what is unsure becomes the opposite of what it was before. @param {number} index */
   press(index) {
-    const tile = this.grid.tiles[index];
-    const round = ROUND[this.grid.start];
-    this.mark(index, round[(round.indexOf(tile.mark) + 1) % round.length]);
+    this.mark(index, -this.#answer(index));
+  }
+
+  /** Unsure, or no longer: a press too many is taken back by the same press. @param {number} index */
+  toggleUnsure(index) {
+    this.mark(index, this.grid.tiles[index].mark === 0 ? this.#answer(index) : 0);
+  }
+
+  /** The yes or no that a tile is marked as, or was before it was unsure. @param {number} index */
+  #answer(index) {
+    const { mark, under } = this.grid.tiles[index];
+    return mark || under || (this.grid.start === "yes" ? 1 : -1);
   }
 
   /** @param {number} index @param {number} state */
   mark(index, state) {
     const tile = this.grid.tiles[index];
     if (tile.broken) return;
+    tile.under = tile.mark || tile.under;
     tile.mark = state;
     tile.touched = state !== (tile.state ?? (this.grid.start === "yes" ? 1 : -1));
     this.#draw(index);
