@@ -182,7 +182,7 @@ export class Board {
   enlarge(index) {
     if (!this.ready() || index < 0 || index >= this.view.grid.tiles.length) return;
     this.view.moveTo(index);
-    this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name, Boolean(this.view.grid.hidesPredictions));
+    this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name, Boolean(this.view.grid.hidesPredictions), this.view.isGuess(index));
     this.peek.show();
   }
 
@@ -261,6 +261,6 @@ export class Board {
   #marked(index) {
     this.onMarks(this.view);
     this.session.hints.used("mark");
-    if (this.enlarged.isOpen) this.enlarged.marked(this.view.grid.tiles[index].mark);
+    if (this.enlarged.isOpen) this.enlarged.marked(this.view.grid.tiles[index].mark, this.view.isGuess(index));
   }
 }
