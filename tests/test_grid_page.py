@@ -311,7 +311,17 @@ def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(bro
     expect(page.locator(".about")).to_have_text("About 23 of 24 expected")
     first = shown(page)
     assert first["start"] == "yes" and [image for image, _ in first["tiles"]] == list(range(1, 25))
+    expect(page.locator(".tile[data-guess]")).to_have_count(24)
+    expect(page.locator(".decide")).to_contain_text("24 yes · 0 no · 24 guessed")
     page.keyboard.press("2")
+    expect(page.locator(".decide")).to_contain_text("23 yes · 1 no · 23 guessed")
+    marks = page.locator(".tiles:not(.skeleton) .mark")
+    expect(marks.nth(0)).to_have_attribute("aria-label", re.compile(": yes, guessed$"))
+    expect(marks.nth(1)).to_have_attribute("aria-label", re.compile(": no$"))
+    assert [marks.nth(place).evaluate("(one) => getComputedStyle(one).borderStyle") for place in (0, 1)] == [
+        "dashed",
+        "solid",
+    ]
     second = after(page, "Enter", first["id"])
     after(page, "Enter", second["id"])
     expect(page.locator(".progress").first).to_contain_text("47 present · 1 absent · 72 unanswered")

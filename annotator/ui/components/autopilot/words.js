@@ -1,6 +1,7 @@
 // @ts-check
 /** What Autopilot tells a person about itself. */
 
+import { counted } from "../shared/dom.js";
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
@@ -19,7 +20,10 @@ const SINGLE = {
 
 /** What there is to do, as the grid begins now. @param {import("./autopilot.js").Action} action */
 export function taskOf(action) {
-  const { kind, grid } = action;
+  const { kind, grid, preset } = action;
+  if (kind === "image" && preset.length) {
+    return `${counted(preset.length, "class is", "classes are")} guessed (dashed). Enter makes them your answers; the rest is absent.`;
+  }
   return grid ? (BEFORE[isRelabel(action) ? "again" : kind] ?? "") + MARK[grid.start] : SINGLE[kind];
 }
 
@@ -59,6 +63,7 @@ export const KEYS = [
     title: "One image",
     rows: [
       ["1", "mark or unmark the class with that key; where one class is asked for, that completes the task"],
+      ["Enter", "save all as marked: guesses (dashed) become your answers"],
       [["Shift", "1"], "label the class, and stay on the image; the key again takes the label back"],
       [["Alt", "1"], "mark the class absent"],
       ["-", "mark the next class unsure"],

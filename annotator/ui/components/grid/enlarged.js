@@ -53,8 +53,9 @@ export class Enlarged {
   /**
    * @param {import("./tiles.js").Tile} tile @param {HTMLImageElement} small what the tile shows already
    * @param {string} name of the class @param {boolean} hidesHistory nobody is to see earlier answers
+   * @param {boolean} guess as in marked()
    */
-  show(tile, small, name, hidesHistory) {
+  show(tile, small, name, hidesHistory, guess) {
     const picture = /** @type {HTMLImageElement} */ (small.cloneNode());
     picture.alt = tile.name;
     const item = { id: tile.id, name: tile.name, width: tile.width, height: tile.height, picture };
@@ -64,7 +65,7 @@ export class Enlarged {
     this.name.replaceChildren(`${tile.name}${sure}${others}`, this.note);
     this.stage.show(item);
     this.history.hidden = hidesHistory;
-    this.marked(tile.mark);
+    this.marked(tile.mark, guess);
     if (!this.dialog.open) {
       this.dialog.showModal();
       this.dialog.focus(); // Space is about the picture, not about whichever button comes first
@@ -82,9 +83,14 @@ export class Enlarged {
     }).catch(() => {}); // the small picture stays, which is better than none
   }
 
-  /** @param {number} state what the tile is marked as */
-  marked(state) {
-    for (const button of this.buttons) button.setAttribute("aria-pressed", String(Number(button.dataset.mark) === state));
+  /** @param {number} state what the tile is marked as @param {boolean} guess the model says so, and the person has said nothing */
+  marked(state, guess) {
+    for (const button of this.buttons) {
+      const pressed = Number(button.dataset.mark) === state;
+      button.setAttribute("aria-pressed", String(pressed));
+      button.toggleAttribute("data-guess", pressed && guess);
+      button.ariaDescription = pressed && guess ? "guessed" : "";
+    }
   }
 
   /**

@@ -19,8 +19,8 @@ const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
  *            models?: [string, number][], mark?: number, under?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
  *            will be decided as; under: the yes or no that it was before it was marked unsure
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
- *            waiting?: number | null, hidesPredictions?: boolean, at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
- *   at is where the cursor stands; fixed: an image of it that was fixed meanwhile; hidesPredictions: nobody is to see what the model thinks
+ *            waiting?: number | null, hidesPredictions?: boolean, began?: "yes" | "no", at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
+ *   began: how it began before the person turned it; at is where the cursor stands; fixed: an image of it that was fixed meanwhile; hidesPredictions: nobody is to see what the model thinks
  */
 
 export class Tiles {
@@ -38,6 +38,7 @@ export class Tiles {
     this.complete = false;
     this.on = false;
     grid.at ??= 0;
+    grid.began ??= grid.start;
     for (const tile of grid.tiles) tile.mark ??= tile.state ?? (grid.start === "yes" ? 1 : -1);
     /** @type {{box: HTMLElement, button: HTMLButtonElement, picture: HTMLImageElement, badge: HTMLElement}[]} */
     this.parts = grid.tiles.map((tile, index) => this.#build(tile, index, onPress, onEnlarge));
@@ -126,6 +127,18 @@ export class Tiles {
       .map((tile) => [tile.id, this.grid.class, tile.mark, tile.state == null ? tile.probability : null]);
   }
 
+  /** Whether a tile is marked as the model has it, and the person has said nothing of it. @param {number} index */
+  isGuess(index) {
+    const { tiles, start, began, hidesPredictions } = this.grid;
+    const { touched, state, probability, broken } = tiles[index];
+    return !broken && !touched && state == null && probability != null && !hidesPredictions && start === began;
+  }
+
+  /** How many tiles are guesses. */
+  get guesses() {
+    return this.grid.tiles.filter((_, index) => this.isGuess(index)).length;
+  }
+
   /** How many tiles are marked with a state. @param {number} state */
   count(state) {
     return this.grid.tiles.filter((tile) => !tile.broken && tile.mark === state).length;
@@ -186,10 +199,12 @@ export class Tiles {
   #draw(index) {
     const tile = this.grid.tiles[index];
     const { box, button, badge } = this.parts[index];
-    if (!tile.broken && box.dataset.state === STATE_WORDS[tile.mark]) return;
+    const guess = this.isGuess(index);
+    if (!tile.broken && box.dataset.state === STATE_WORDS[tile.mark] && box.hasAttribute("data-guess") === guess) return;
+    box.toggleAttribute("data-guess", guess);
     box.dataset.state = tile.broken ? "broken" : STATE_WORDS[tile.mark];
     badge.replaceChildren(tile.broken ? "–" : MARKS[tile.mark]);
-    const spoken = tile.broken ? `cannot be shown: ${tile.broken}` : SPOKEN[tile.mark];
+    const spoken = tile.broken ? `cannot be shown: ${tile.broken}` : SPOKEN[tile.mark] + (guess ? ", guessed" : "");
     const sure = tile.probability == null ? "" : `, ${chance(tile.probability)}`;
     button.setAttribute("aria-label", `${tile.name}${sure}: ${spoken}`);
     button.setAttribute("aria-pressed", { 1: "true", "-1": "false", 0: "mixed" }[tile.mark]);
