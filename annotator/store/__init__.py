@@ -18,6 +18,7 @@ functions of a Database:
     annotator_disagreement.py auto_accepted.py audits.py           disagreement, auto-accepted cells, audit samples
     classes.py class_changes.py class_history.py                   classes, what people change of them, undoing it
     class_words.py class_facts.py                                  the same in words; facts that an import brings
+    name_lists.py                                                  names that may be lists of names
     class_labels.py archived.py                                    labels when classes are merged, archived, restored
     staging.py staged_names.py staged_cells.py import_changes.py import_commit.py
                                                                    what comes from outside: staged, previewed, stored

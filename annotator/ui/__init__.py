@@ -5,6 +5,7 @@
     provider.py                                            why a login failed; names that its ID token does not hold
     keys.py tokens.py sockets.py readers.py                what a request passes; threads that read image files
     context.py frame.py charts/ tables.py class_adding.py  the project that is served; what pages share
+    drafts.py                                              tables that keep what was typed and not saved
     note_list.py                                           flags and comments as a list
     logs.py home/                                          the log as JSON; several projects behind one address
     navigation.py shell.py pages/ components/              pages: their table, HTML, a file each, ES modules

@@ -3,7 +3,7 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import tzinfo
 from typing import Any, ParamSpec
@@ -121,6 +121,22 @@ def _change(key: str, change: Callable[[Any], None]) -> None:
         change(st.session_state[key])
     except AnnotatorError as problem:  # nothing can be drawn before the script runs
         st.session_state[_PROBLEM] = str(problem)
+
+
+def chosen(key: str, labels: Mapping[Any, str]) -> str:
+    """The key of a select box whose options may get other labels, or go: a renamed one is shown by its label of now.
+
+    The browser keeps the label that it showed first; it takes another one only with a value that is set here.
+    labels    option -> its label
+    """
+    state = st.session_state
+    value = state.get(key)
+    if value not in labels:
+        state.pop(key, None)
+    elif state.get(f"{key}_label", {}).get(value, labels[value]) != labels[value]:
+        state[key] = value
+    state[f"{key}_label"] = {value: labels.get(value)}
+    return key
 
 
 def refused(entry: Entry) -> None:
