@@ -16,8 +16,8 @@ MethodName = Annotated[
 
 
 class Commas(StrEnum):
-    split = "split"
-    keep = "keep"
+    SPLIT = "split"
+    KEEP = "keep"
 
 
 TakenApart = Annotated[

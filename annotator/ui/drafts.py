@@ -26,7 +26,8 @@ def edited(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int, Row]
         state[f"{name}_begun"] = typed(name)
     begun: dict[int, Row] = state[f"{name}_begun"]
     shown = pd.DataFrame([dict(begun.get(id_, row)) for id_, row in rows.items()])
-    table = dict(zip(rows, st.data_editor(shown, hide_index=True, key=key, **options).to_dict("records"), strict=True))
+    edited_rows = st.data_editor(shown, hide_index=True, key=key, **options).to_dict("records")
+    table: dict[int, Row] = dict(zip(rows, edited_rows, strict=True))
     state[f"{name}_typed"] = {id_: row for id_, row in table.items() if row != rows[id_]}
     return table
 
