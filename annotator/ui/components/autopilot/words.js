@@ -22,7 +22,7 @@ const SINGLE = {
 export function taskOf(action) {
   const { kind, grid, preset } = action;
   if (kind === "image" && preset.length) {
-    return `${counted(preset.length, "class is", "classes are")} guessed (dashed). Enter makes them your answers; the rest is absent.`;
+    return `The model guessed ${counted(preset.length, "class", "classes")} (dashed). Enter saves guesses as your answers, the rest as absent.`;
   }
   return grid ? (BEFORE[isRelabel(action) ? "again" : kind] ?? "") + MARK[grid.start] : SINGLE[kind];
 }
