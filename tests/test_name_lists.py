@@ -29,5 +29,5 @@ def test_what_is_described_or_known_is_no_list():
     assert settled(pairs, {"e, f"}, "list.txt", KEEP) == pairs
     assert settled(pairs, {"e, f"}, "list.txt", SPLIT) == [("a", ""), ("b", ""), *pairs[1:]]
     assert settled(pairs[1:], {"e, f"}, "list.txt", None) == pairs[1:]
-    with pytest.raises(AnnotatorError, match="'a, b' in list.txt may be 2 classes or one"):
+    with pytest.raises(AnnotatorError, match=r"'a, b' in list\.txt may be 2 classes or one"):
         settled(pairs, {"e, f"}, "list.txt", None)
