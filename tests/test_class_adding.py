@@ -139,6 +139,8 @@ def test_a_list_typed_into_the_finder_becomes_several_classes_or_one(browser, tm
         page.keyboard.press("/")
         page.keyboard.type("Owl, tawny")
         rows.nth(1).click()
+        expect(page.locator(".found .surprise")).to_contain_text("1 complete image becomes incomplete")
+        rows.nth(1).click()
         wait_for_another(page, second)
         wait_until_saved(page, 3)
         assert labels_of(served, second) == {3: 1}

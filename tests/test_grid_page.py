@@ -311,7 +311,7 @@ def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(bro
     expect(page.locator(".about")).to_have_text("About 23 of 24 expected")
     first = shown(page)
     assert first["start"] == "yes" and [image for image, _ in first["tiles"]] == list(range(1, 25))
-    expect(page.locator(".tile[data-guess]")).to_have_count(24)
+    expect(page.locator(".tiles .tile[data-guess]")).to_have_count(24)
     expect(page.locator(".decide")).to_contain_text("24 yes · 0 no · 24 guessed")
     page.keyboard.press("2")
     expect(page.locator(".decide")).to_contain_text("23 yes · 1 no · 23 guessed")

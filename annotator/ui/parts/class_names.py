@@ -105,7 +105,7 @@ def _templates(db: Database) -> None:
 def _read(db: Database, known: Sequence[Class]) -> None:
     with st.expander("What the network reads"):
         names = {one.id: one.name for one in known}
-        key = frame.chosen("names_class", names)
+        key = frame.chosen("names_class", names, next(iter(names)))
         class_id = st.selectbox("Class", list(names), format_func=names.__getitem__, key=key)
         [class_] = [one for one in known if one.id == class_id]
         texts = name_texts.texts(db).get(class_id) or name_texts.usual_texts(class_)

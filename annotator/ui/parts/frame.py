@@ -123,19 +123,23 @@ def _change(key: str, change: Callable[[Any], None]) -> None:
         st.session_state[_PROBLEM] = str(problem)
 
 
-def chosen(key: str, labels: Mapping[Any, str]) -> str:
+def chosen(key: str, labels: Mapping[Any, str], usual: Any = None) -> str:
     """The key of a select box whose options may get other labels, or go: a renamed one is shown by its label of now.
 
     The browser keeps the label that it showed first; it takes another one only with a value that is set here.
     labels    option -> its label
+    usual     the option that is chosen at first, None for none
     """
     state = st.session_state
-    value = state.get(key)
+    known, label = state.get(f"{key}_shown", (None, ""))
+    value = state.get(key, known)  # Streamlit forgets a widget that a run of the page did not come to
     if value not in labels:
+        value = usual
+    if value is None:
         state.pop(key, None)
-    elif state.get(f"{key}_label", {}).get(value, labels[value]) != labels[value]:
+    elif key not in state or state[key] != value or (value == known and labels[value] != label):
         state[key] = value
-    state[f"{key}_label"] = {value: labels.get(value)}
+    state[f"{key}_shown"] = (value, labels.get(value, ""))
     return key
 
 

@@ -28,7 +28,8 @@ def one_class(db: Database, by: str) -> None:
     """Choose a class, and what to do with it."""
     known = {class_.id: class_ for class_ in classes.in_order(db)}
     names = {class_id: class_.name for class_id, class_ in known.items()}
-    class_id = st.selectbox("Class", list(names), format_func=names.__getitem__, key=frame.chosen("one_class", names))
+    key = frame.chosen("one_class", names, next(iter(names)))
+    class_id = st.selectbox("Class", list(names), format_func=names.__getitem__, key=key)
     class_ = known[class_id]
     present, absent, unsure = overview.class_counts(db).get(class_id, (0, 0, 0))
     st.caption(
