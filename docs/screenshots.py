@@ -30,6 +30,7 @@ from annotator.ui.server import free_port
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "sample_data"
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+TILE_KEYS = KEYS.replace("u", "")  # which is for unsure
 LABELED, REVIEWED = 40, 10
 AUDITED = 0.7  # of the cells of an audit
 WIDTH, HEIGHT = 1280, 800
@@ -141,10 +142,10 @@ def decide_a_grid(page, truth: dict[str, list[str]]) -> None:
 
 def mark(page, truth: dict[str, list[str]], name: str) -> None:
     """Mark the tiles on screen, of the class with this name, as the truth says."""
-    for number, tile in enumerate(page.locator(".tiles .tile .mark").all()[: len(KEYS)]):
+    for number, tile in enumerate(page.locator(".tiles .tile .mark").all()[: len(TILE_KEYS)]):
         image = tile.get_attribute("aria-label").rpartition(":")[0].split(",")[0]
         if (name in truth[image]) != (tile.get_attribute("aria-pressed") == "true"):
-            page.keyboard.press(KEYS[number])
+            page.keyboard.press(TILE_KEYS[number])
     page.wait_for_timeout(300)
 
 

@@ -25,7 +25,7 @@ KIND = """() => {
 MARKED = """() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".class"));
   const all = [...host.shadowRoot.querySelectorAll(".classes .class")];
-  return all.map((one) => [Number(one.dataset.class), one.dataset.state === "present" ? 1 : -1]);
+  return all.map((one) => [Number(one.dataset.class), ["present", "guessed"].includes(one.dataset.state) ? 1 : -1]);
 }"""
 
 # Keys are about a grid from the frame on in which it is drawn; a page in the background draws none.

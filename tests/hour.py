@@ -37,7 +37,7 @@ from annotator.store.runs import runs
 
 LOOK = 400  # milliseconds: a key that comes sooner after an image than a person can see it never takes a label back
 SLIPS = 0.05  # of the keys are wrong at first
-TILE_KEYS = KEYS
+TILE_KEYS = KEYS.replace("u", "")  # which is for unsure
 GRID_CLASS = """() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".tiles"));
   return Number(host?.shadowRoot.querySelector(".tiles:not(.skeleton)")?.dataset.class ?? 0);
@@ -248,10 +248,10 @@ class Someone:
         class_id = page.evaluate(GRID_CLASS)
         for place, (image, _) in enumerate(grid["tiles"]):
             wanted = self.book.state(image, class_id)
-            for _ in range(3):
-                if STATES[page.evaluate(SHOWN)["tiles"][place][1]] == wanted:
-                    break
+            if wanted != STATES[page.evaluate(SHOWN)["tiles"][place][1]]:
                 page.keyboard.press(TILE_KEYS[place])
+                if wanted == STATES["unsure"]:
+                    page.keyboard.press("u")
         marked = page.evaluate(SHOWN)
         assert marked["id"] == grid["id"]
         page.keyboard.press("Enter")

@@ -20,7 +20,7 @@ from person import (
     wait_for_picture,
     wait_until_saved,
 )
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from served import PAGES_ALONE, Served, until
 
 from annotator.benchmark.harness.projects import publish_run
@@ -244,6 +244,48 @@ def test_what_was_done_before_a_reload_can_be_undone_and_the_image_is_shown(brow
     expect(page.locator(".chips .chip")).to_have_text(["heron×"])
     wait_until_saved(page, 3)
     assert labels_of(many, image_id) == {2: 1}
+
+
+def test_every_page_names_the_file_of_what_it_undoes_from_before_a_reload(browser, many):
+    page = open_page(browser, many, "Namer")
+    image_id = Scribe(page).press("1")
+    wait_until_saved(page, 1)
+    name = images.images(Database(many.project), [image_id])[image_id].name
+    for path in ("/grid", "/review", "/autopilot", "/gallery", "/"):
+        with page.expect_response("**/api/recent"):
+            page.goto(many.address + path)
+        page.wait_for_load_state("networkidle")
+        page.keyboard.press("Backspace")
+        expect(page.locator(".words"), path).to_have_text(f"Undid: fox on {name}.")
+        page.keyboard.press("Shift+Backspace")
+        expect(page.locator(".words"), path).to_have_text(f"Redid: fox on {name}.")
+        wait_until_saved(page, 2)
+
+
+def test_what_was_undone_is_said_until_the_next_decision(browser, many):
+    page = open_page(browser, many, "Teller")
+    scribe = Scribe(page)
+    image_id = scribe.press("Shift+Digit2", "1")
+    wait_until_saved(page, 2)
+    page.keyboard.press("Backspace")
+    wait_for_image(page, image_id)
+    expect(page.locator(".words")).to_have_text(re.compile(r"^Undid: fox on \S+\.$"))
+    page.keyboard.press("Shift+Digit3")
+    expect(page.locator(".words")).to_have_text("")
+    page.keyboard.press("Shift+Digit1")
+    wait_until_saved(page, 5)
+    page.reload()
+    wait_for_picture(page)
+    page.wait_for_load_state("networkidle")
+    held: list[Route] = []
+    page.route("**/api/items", lambda route: route.continue_() if held else held.append(route))
+    page.keyboard.press("Backspace")
+    until(lambda: page.evaluate("1") and held)
+    page.keyboard.press("Shift+Digit2")  # before the image of the undone step has come
+    with page.expect_response("**/api/items"):
+        held[0].continue_()
+    wait_for_image(page, image_id)
+    expect(page.locator(".words")).to_have_text("")
 
 
 def test_an_earlier_image_can_be_gone_back_to_and_labeled_otherwise(browser, many):

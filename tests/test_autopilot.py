@@ -30,6 +30,14 @@ def give(db, source: str, asked: list[tuple[int, int, int]], milliseconds=10_000
     assert not decisions.decide(db, [batch]).refused
 
 
+def recorded(db, chance: float, present: int = 0, absent: int = 0, source: str = "exploration") -> None:
+    """Answers to cells of the first images for which the model had this probability, given before."""
+    states = [1] * present + [-1] * absent
+    together = [(1 + number % 2, 1 + number // 2 % 3, state, chance) for number, state in enumerate(states)]
+    for cell in together:
+        assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Ann", source, [cell], None, None)]).refused
+
+
 def answer_whole(db, images: range) -> None:
     """All three classes of some images, so that enough is known for the engine to choose."""
     for image_id in images:
@@ -126,6 +134,7 @@ def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(d
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.05, 0, 200))  # of 24 images, rounded up: two
     monkeypatch.setattr(planner, "EXPLORED", 4)  # with those that came first
     answer_whole(db, range(1, 3))
+    recorded(db, 0.6, present=4)
     publish(db, np.full((24, 3), 0.6))
     for kind in ("click", "click", *["image"] * whole):
         action = planner.next_actions(db, wanted()).items[0]

@@ -17,7 +17,7 @@ from served import Served, serving, until
 from annotator.benchmark.harness.projects import publish_run
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
-from annotator.records import Decision
+from annotator.records import Batch, Decision
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
@@ -220,7 +220,7 @@ def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_ther
 def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_again(browser, grids):
     page = fly(browser, grids, "Undo")
     go_to(page, "grid")
-    for key in "113":
+    for key in "1u3":
         page.keyboard.press(key)
     first, name = shown(page), on(page)
     second = go_on(page)
@@ -235,6 +235,48 @@ def test_undo_brings_every_action_back_as_it_was_marked_and_redo_decides_it_agai
     expect(page.locator(".tally")).to_have_text(tally)
     wait_until_saved(page)
     assert labels_of(grids, first["tiles"][0][0]) == {1: 0}
+
+
+def test_a_guess_looks_like_one_until_it_is_changed_or_saved(browser, tmp_path):
+    with flown(tmp_path, CLASSES, np.full((60, 3), 0.1), complete=30) as served:
+        db = Database(served.project)
+        for image in range(31, 37):  # such guesses were right so far
+            cell = (image, 1, 1, 0.72)
+            assert not decisions.decide(db, [Batch(str(uuid.uuid4()), "Bob", "exploration", [cell], None)]).refused
+        publish_run(db, np.tile([0.72, 0.72, 0.02], (60, 1)))
+        page = fly(browser, served, "Guesser")
+        go_to(page, "image")
+        guessed = page.locator(".classes .class[data-state=guessed]")
+        expect(guessed).to_have_count(2)
+        expect(guessed.locator(".percent")).to_have_text(["72\u00a0%", "72\u00a0%"])
+        expect(guessed.nth(0)).to_have_attribute("aria-pressed", "mixed")
+        assert guessed.nth(0).evaluate("(one) => one.ariaDescription") == "guessed present, 72\u00a0%"
+        assert guessed.nth(0).evaluate("(one) => getComputedStyle(one).borderStyle") == "dashed"
+        expect(page.locator(".task")).to_have_text(
+            "The model guessed 2 classes (dashed). Enter saves guesses as your answers, the rest as absent."
+        )
+        expect(page.locator(".answers .sum")).to_have_text("2 guessed · 0 answered · 1 absent")
+        page.keyboard.press("1")
+        expect(guessed).to_have_count(1)
+        expect(page.locator(".classes .class").nth(0)).to_have_attribute("data-state", "absent")
+        expect(page.locator(".classes .class .guess")).to_have_count(1)
+        expect(page.locator(".answers .sum")).to_have_text("1 guessed · 1 answered · 1 absent")
+        page.keyboard.press("1")
+        expect(page.locator(".classes .class").nth(0)).to_have_attribute("data-state", "present")
+        image = on_screen(page)
+        go_on(page)
+        wait_until_saved(page)
+        assert labels_of(served, image) == {1: 1, 2: 1, 3: -1}
+        rows = [row for row in decided(served, "Guesser") if row["image_id"] == image]
+        assert {(row["annotator"], row["source"]) for row in rows} <= {
+            ("Guesser", "exploration"),
+            ("Guesser", "suggestion"),
+        }
+        assert [row["score"] for row in rows] == pytest.approx([0.72, 0.72, 0.02], abs=0.01), "as it was shown"
+        page.keyboard.press("Backspace")
+        until(lambda: on(page)[1] == str(image))
+        expect(guessed).to_have_count(1)
+        expect(page.locator(".answers .sum")).to_have_text("1 guessed · 1 answered · 1 absent")
 
 
 def test_what_is_skipped_is_not_offered_again_at_once_and_undo_brings_it_back(browser, tmp_path):

@@ -119,6 +119,34 @@ def test_the_finder_adds_a_missing_class_labels_with_it_and_other_pages_have_it_
     assert page.troubles == [] and other.troubles == []
 
 
+@pytest.mark.browser
+def test_a_list_typed_into_the_finder_becomes_several_classes_or_one(browser, tmp_path):
+    with served_photos(tmp_path, 12, ["fox"]) as served:
+        page = open_page(browser, served, "Lister")
+        wait_for_picture(page)
+        image_id = on_screen(page)
+        page.keyboard.press("/")
+        page.keyboard.type("hare, fox")
+        rows = page.locator(".option.add")
+        expect(rows).to_have_text(["Add 2 classes: “hare” and “fox”", "Add one class named “hare, fox”"])
+        page.keyboard.press("ArrowDown")
+        expect(page.locator(".found .enter")).to_have_text("Enter adds the classes and labels the image")
+        page.keyboard.press("Enter")
+        wait_for_another(page, image_id)
+        wait_until_saved(page, 2)
+        assert labels_of(served, image_id) == {1: 1, 2: 1} and names(Database(served.project)) == ["fox", "hare"]
+        second = on_screen(page)
+        page.keyboard.press("/")
+        page.keyboard.type("Owl, tawny")
+        rows.nth(1).click()
+        expect(page.locator(".found .surprise")).to_contain_text("1 complete image becomes incomplete")
+        rows.nth(1).click()
+        wait_for_another(page, second)
+        wait_until_saved(page, 3)
+        assert labels_of(served, second) == {3: 1}
+        assert names(Database(served.project)) == ["fox", "hare", "Owl, tawny"] and page.troubles == []
+
+
 PRESS_ON = """() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".stage"));
   const find = (what) => host.shadowRoot.querySelector(what);

@@ -98,3 +98,41 @@ def test_classes_that_are_there_already_reopen_nothing_and_are_not_asked_about(a
     complete(db, 1)
     test = add("fox\nheron | grey")
     assert not test.warning and overview.image_counts(db)["complete"] == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "button", "label", "added"),
+    [
+        ("fox, hare; newt\nowl", "classes_split", "Add 4 classes: fox, hare, newt, owl", ["hare", "newt", "owl"]),
+        ("hare, newt", "classes_split", "Add 2 classes: hare, newt", ["hare", "newt"]),
+        ("Hare, brown", "classes_keep", "Add 1 class, named Hare, brown", ["Hare, brown"]),
+        (
+            "Hare, brown\nOwl, tawny",
+            "classes_keep",
+            "Add 2 classes, with commas in their names",
+            ["Hare, brown", "Owl, tawny"],
+        ),
+    ],
+)
+def test_a_list_with_commas_is_several_classes_or_one_as_the_person_says(add, db, lines, button, label, added):
+    test = add(lines)
+    assert names(db) == ["fox", "heron", "deer"], "nothing before that is said"
+    assert test.button(key=button).label.replace("\\", "") == label
+    test.button(key=button).click().run()
+    assert names(db) == ["fox", "heron", "deer", *added] and not test.exception
+    assert test.text_area(key="class_lines").value == ""
+
+
+def test_the_question_names_both_and_can_be_left(add, db):
+    test = add("hare, newt")
+    assert "Is this 2 classes, hare and newt, or one class named hare, newt?" in test.info[0].value.replace("\\", "")
+    test.button(key="classes_none").click().run()
+    assert names(db) == ["fox", "heron", "deer"] and not test.info
+
+
+def test_a_description_a_decimal_comma_and_a_known_name_raise_no_question(add, db):
+    test = add("Hare, brown | in fields\nlens 1,4 mm")
+    assert not test.info and names(db)[3:] == ["Hare, brown", "lens 1,4 mm"]
+    test.text_area(key="class_lines").input("Hare, brown")
+    next(one for one in test.button if one.label == "Add classes").click().run()
+    assert not test.info and names(db)[3:] == ["Hare, brown", "lens 1,4 mm"]

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 import pytest
+from person import open_page, served_photos
+from playwright.sync_api import expect
+from served import until
 from streamlit.testing.v1 import AppTest
 
 from annotator.errors import AnnotatorError
@@ -14,6 +17,7 @@ from annotator.records import ABSENT, PRESENT, Decision, WantedGrids
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
 from annotator.store.classes import history as class_history
+from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.ui.access import context
 from annotator.ui.pages import classes as classes_page
@@ -157,6 +161,63 @@ def test_an_archived_class_is_restored_with_its_labels_and_one_is_split_off_into
     assert names(db) == ["fox", "young fox", "heron", "deer"] and not test.error
     test.text_input(key="split_name").input("heron")
     assert "'heron'" in press(test, "Split off").error[0].value
+
+
+def test_a_split_asks_whether_a_list_is_several_classes(page, db):
+    test = page()
+    test.text_input(key="split_name").input("cub, vixen")
+    test = press(test, "Split off")
+    assert "Is this 2 classes, cub and vixen, or one class named cub, vixen?" in plain(test.info)
+    assert names(db) == ["fox", "heron", "deer"]
+    test = fine(test.button(key="split_apart").click().run())
+    assert sorted(names(db)) == ["cub", "deer", "fox", "heron", "vixen"]
+    assert [link.proto.label for link in test.get("page_link")] == ["Answer cub", "Answer vixen"]
+    test.text_input(key="split_name").input("Fox, red")
+    test = press(test, "Split off")
+    fine(test.button(key="split_whole").click().run())
+    assert "Fox, red" in names(db)
+
+
+@pytest.mark.browser
+def test_what_is_typed_stays_while_one_is_on_another_page_and_one_class_has_its_name_of_now(browser, tmp_path):
+    with served_photos(tmp_path, 6, ["fox", "heron", "deer"]) as served:
+        browser_page = open_page(browser, served, "Editor", "/classes")
+        unsaved = browser_page.get_by_text("unsaved change")
+        box = browser_page.get_by_role("combobox", name="Class", exact=True)
+        expect(box).to_have_value("fox", timeout=30_000)
+
+        def write(text: str) -> None:
+            """Into the name of the first class."""
+            cells = browser_page.get_by_test_id("stDataFrame").first
+            cells.scroll_into_view_if_needed()
+            area = cells.bounding_box()
+            browser_page.mouse.dblclick(area["x"] + area["width"] * 0.28, area["y"] + 52)
+            browser_page.keyboard.press("Control+a")
+            browser_page.keyboard.type(text)
+            browser_page.keyboard.press("Enter")
+
+        def away_and_back() -> None:
+            for title in ("Images", "Classes"):
+                browser_page.get_by_role("link", name=title, exact=True).first.click()
+                browser_page.get_by_role("heading", name=title).first.wait_for()
+
+        write("red fox")
+        expect(unsaved).to_have_text("1 unsaved change")
+        away_and_back()
+        expect(unsaved).to_have_text("1 unsaved change")
+        assert names(Database(served.project)) == ["fox", "heron", "deer"]
+        browser_page.get_by_role("button", name="Save", exact=True).click()
+        expect(unsaved).to_have_count(0)
+        until(lambda: names(Database(served.project)) == ["red fox", "heron", "deer"])
+        expect(box).to_have_value("red fox")
+        write("vixen")
+        expect(unsaved).to_have_text("1 unsaved change")
+        away_and_back()
+        browser_page.get_by_role("button", name="Discard changes").click()
+        expect(unsaved).to_have_count(0)
+        away_and_back()
+        expect(unsaved).to_have_count(0)
+        assert names(Database(served.project)) == ["red fox", "heron", "deer"]
 
 
 def test_the_address_after_a_split_opens_a_grid_of_the_images_with_the_other_class(page, db):

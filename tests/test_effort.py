@@ -16,6 +16,7 @@ from annotator.benchmark.effort.policies import SETTINGS, adding_up
 from annotator.benchmark.effort.session import Session
 from annotator.errors import AnnotatorError
 from annotator.queues.autopilot import acquisition, planner
+from annotator.snapshot import guesses
 from annotator.snapshot.time_model import TimeModel
 from annotator.store.networks import adapted, configuration
 from annotator.store.runs import runs
@@ -175,12 +176,12 @@ def test_plays_in_several_processes_give_the_curves_of_plays_one_after_the_other
 
 
 def test_a_changed_constant_is_one_of_autopilots_and_has_its_own_value_again_afterwards():
-    own = vars(acquisition) | vars(planner)
+    own = vars(guesses) | vars(acquisition) | vars(planner)
     for name, value in changes():
         before = own[name]
         with changed(name, value):
-            assert (vars(acquisition) | vars(planner))[name] == value != before, name
-        assert (vars(acquisition) | vars(planner))[name] == before, name
+            assert (vars(guesses) | vars(acquisition) | vars(planner))[name] == value != before, name
+        assert (vars(guesses) | vars(acquisition) | vars(planner))[name] == before, name
 
 
 @pytest.mark.training

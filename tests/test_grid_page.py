@@ -1,6 +1,7 @@
 """The grid in a real Chromium: what Enter saves are the tiles that were on screen, each as it was marked there."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from grids import DRAWN, GRID, SHOWN, after, cells, open_grid, saved, shown
 from person import decided, labels_of, served_photos, wait_until_saved
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from served import Served, until
 
 from annotator.store.database import arrays
@@ -19,7 +20,8 @@ from annotator.store.runs import runs
 
 pytestmark = pytest.mark.browser
 
-TILE_KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
+HELD_LONG = "() => new Promise((done) => setTimeout(done, 700))"  # longer than a long press takes
+TILE_KEYS = "1234567890qwertyiopasdfghjklzxcvbnm"
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +56,16 @@ def test_grids_by_keyboard_alone_end_in_the_store_as_they_were_on_screen(browser
             page.keyboard.press("\\")
         grid = until(lambda: (now := shown(page))["start"] == "yes" and now)
         assert {state for _, state in grid["tiles"]} == {"present"} and len(grid["tiles"]) == 24
-        for place in (number, 12, 12, 20, 20, 20):
+        for place in (number, 12, 20, 20):
             page.keyboard.press(TILE_KEYS[place])
+            if place == 12:
+                page.keyboard.press("u")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         page.keyboard.press(" ")
         marked = shown(page)
-        assert marked["tiles"][12][1] == "unsure", "a second press is unsure"
-        assert marked["tiles"][20][1] == "present", "a third press is as it began"
+        assert marked["tiles"][12][1] == "unsure", "U is about the tile that was touched last"
+        assert marked["tiles"][20][1] == "present", "a second press is as it began"
         assert marked["tiles"][22][1] == "absent", "two to the right of the tile that was pressed last"
         book.append(cells(marked))
         after(page, "Enter", grid["id"])
@@ -114,7 +118,7 @@ def test_a_key_that_is_held_decides_one_grid_only(browser, many):
 def test_undo_brings_a_whole_grid_back_as_it_was_marked_and_redo_decides_it_again(browser, many):
     page = open_grid(browser, many, "Undo")
     first = shown(page)
-    for key in "113":
+    for key in "13u":
         page.keyboard.press(key)
     first = shown(page)
     second = after(page, "Enter", first["id"])
@@ -145,7 +149,7 @@ def test_starting_the_other_way_keeps_what_was_touched(browser, many):
     page.get_by_role("button", name="Start with all No").click()
     page.keyboard.press("2")
     page.keyboard.press("3")
-    page.keyboard.press("3")
+    page.keyboard.press("u")
     assert [state for _, state in shown(page)["tiles"][:4]] == ["absent", "present", "unsure", "absent"]
     page.keyboard.press("\\")
     assert [state for _, state in shown(page)["tiles"][:4]] == ["present", "present", "unsure", "present"]
@@ -160,6 +164,8 @@ def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
     tiles.nth(0).click()
     tiles.nth(9).click()
     tiles.nth(9).click()
+    tiles.nth(9).click()
+    page.keyboard.press("u")
     middle = [tiles.nth(place).bounding_box() for place in (2, 5)]
     page.mouse.move(middle[0]["x"] + 60, middle[0]["y"] + 60)
     page.mouse.down()
@@ -172,6 +178,74 @@ def test_click_and_drag_mark_the_tiles_they_meet(browser, many):
     page.get_by_role("button", name="Save all").click()
     wait_until_saved(page, 1)
     assert saved(many, "Mouse") == [cells(marked)]
+
+
+def states_of(page: Page, count: int) -> list[str]:
+    return [state for _, state in shown(page)["tiles"][:count]]
+
+
+def test_a_second_press_takes_a_slip_back_and_unsure_has_a_key_of_its_own(browser, many):
+    page = open_grid(browser, many, "Slips")
+    if shown(page)["start"] == "yes":
+        page.keyboard.press("\\")
+    tiles = page.locator(".tile")
+    page.keyboard.press("1")
+    page.keyboard.press("1")
+    tiles.nth(1).click()
+    tiles.nth(1).click()
+    assert states_of(page, 3) == ["absent", "absent", "absent"]
+    page.keyboard.press("1")
+    page.keyboard.press("u")
+    assert states_of(page, 3) == ["unsure", "absent", "absent"], "the pointer rests on 2, but 1 was touched last"
+    page.keyboard.press("u")
+    assert states_of(page, 3) == ["present", "absent", "absent"], "as it was before"
+    tiles.nth(2).hover()
+    page.keyboard.press("u")
+    assert states_of(page, 3) == ["present", "absent", "unsure"], "what the pointer has come to"
+    page.keyboard.press("3")
+    assert states_of(page, 3) == ["present", "absent", "present"], "the opposite of what it was before"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("u")
+    assert states_of(page, 3) == ["present", "unsure", "present"], "what was moved to"
+    expect(tiles.nth(1).locator(".mark")).to_have_attribute("aria-pressed", "mixed")
+    page.keyboard.press("PageUp")
+    page.keyboard.press("u")
+    page.keyboard.press("PageDown")
+    assert states_of(page, 3) == ["present", "absent", "present"], "enlarged, it is the same key"
+
+
+def test_a_long_press_makes_unsure_and_a_slow_drag_does_not(browser, many):
+    page = open_grid(browser, many, "Holding")
+    if shown(page)["start"] == "yes":
+        page.keyboard.press("\\")
+    tiles = page.locator(".tile")
+    middles = [
+        (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        for box in map(Locator.bounding_box, tiles.all()[:6])
+    ]
+    page.mouse.move(*middles[0])
+    page.mouse.down()
+    expect(tiles.nth(0)).to_have_class(re.compile("held"))
+    until(lambda: states_of(page, 1) == ["unsure"])
+    page.mouse.up()
+    expect(tiles.nth(0)).not_to_have_class(re.compile("held"))
+    assert states_of(page, 2) == ["unsure", "absent"], "no click comes after it"
+    page.mouse.move(*middles[2])
+    page.mouse.down()
+    until(lambda: states_of(page, 3)[2] == "unsure")
+    page.mouse.move(*middles[4], steps=8)
+    page.mouse.up()
+    assert states_of(page, 6) == ["unsure", "absent", "present", "present", "present", "absent"]
+    grid = shown(page)
+    page.mouse.move(*middles[5])
+    page.mouse.down()
+    after(page, "Enter", grid["id"])
+    page.evaluate(HELD_LONG)
+    page.mouse.move(*middles[4])
+    page.mouse.up()
+    assert set(states_of(page, 24)) == {"absent"}, "what came to lie under the pointer was not meant"
+    page.keyboard.press("Backspace")  # the others find the classes as they were
+    wait_until_saved(page, 2)
 
 
 def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
@@ -190,6 +264,11 @@ def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
         hand.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
     hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     assert [state for _, state in shown(page)["tiles"][3:7]] == ["present", "present", "present", "absent"]
+    rest = [{"x": boxes[0]["x"] + 60, "y": boxes[0]["y"] + 50}]
+    hand.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": rest})
+    until(lambda: shown(page)["tiles"][3][1] == "unsure")
+    hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert [state for _, state in shown(page)["tiles"][3:5]] == ["unsure", "present"], "held, and no tap after it"
 
 
 def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many):
@@ -233,7 +312,17 @@ def test_the_likeliest_come_first_and_begin_with_yes_while_most_are_expected(bro
     expect(page.locator(".about")).to_have_text("About 23 of 24 expected")
     first = shown(page)
     assert first["start"] == "yes" and [image for image, _ in first["tiles"]] == list(range(1, 25))
+    expect(page.locator(".tiles .tile[data-guess]")).to_have_count(24)
+    expect(page.locator(".decide")).to_contain_text("24 yes · 0 no · 24 guessed")
     page.keyboard.press("2")
+    expect(page.locator(".decide")).to_contain_text("23 yes · 1 no · 23 guessed")
+    marks = page.locator(".tiles:not(.skeleton) .mark")
+    expect(marks.nth(0)).to_have_attribute("aria-label", re.compile(": yes, guessed$"))
+    expect(marks.nth(1)).to_have_attribute("aria-label", re.compile(": no$"))
+    assert [marks.nth(place).evaluate("(one) => getComputedStyle(one).borderStyle") for place in (0, 1)] == [
+        "dashed",
+        "solid",
+    ]
     second = after(page, "Enter", first["id"])
     after(page, "Enter", second["id"])
     expect(page.locator(".progress").first).to_contain_text("47 present · 1 absent · 72 unanswered")

@@ -205,3 +205,42 @@ def test_classes_that_look_like_others_are_added_with_a_warning(project, tmp_pat
     done = set_up(project, images_folder=None, class_file=path)
     assert done.classes_added == ["Fox", "owl"]
     assert done.class_warnings == ["'Fox' looks like 'fox'. Is it the same class?"]
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"), [("split", ["fox", "deer", "hare"]), ("keep", ["fox, deer", "hare"])], ids=["split", "keep"]
+)
+def test_a_class_list_with_commas_is_refused_until_it_is_said_what_they_mean(
+    annotator, photos, tmp_path, flag, expected
+):
+    (tmp_path / "list.txt").write_text("fox, deer\nhare\n")
+    command = ("init", "birds", "--images", photos, "--classes", "list.txt")
+    refused = annotator(*command, code=1)
+    for words in (
+        "'fox, deer' in list.txt may be 2 classes or one",
+        "--commas split makes it 'fox', 'deer'",
+        "--commas keep",
+    ):
+        assert words in " ".join((refused.stdout + refused.stderr).split())
+    assert not (tmp_path / "birds").exists()
+    annotator(*command, "--commas", flag)
+    assert [one.name for one in classes.all_classes(Database(tmp_path / "birds"))] == expected
+
+
+def test_names_with_commas_that_are_described_or_known_raise_no_question(photos, tmp_path):
+    path = tmp_path / "list.txt"
+    path.write_text("Fox, red\twith a white tip\nfocal length 1,4\n")
+    for _ in range(2):
+        set_up(tmp_path / "birds", images_folder=photos, class_file=path)
+    path.write_text("Fox, red\n")  # known by now
+    set_up(tmp_path / "birds", images_folder=None, class_file=path)
+    assert [one.name for one in classes.all_classes(Database(tmp_path / "birds"))] == ["Fox, red", "focal length 1,4"]
+
+
+def test_a_list_that_is_split_off_on_the_command_line_is_refused_until_it_is_said_what_it_means(annotator, db):
+    refused = annotator("classes", "split", db.paths.project, "fox", "cub, vixen", code=1)
+    assert "'cub, vixen' in the command may be 2 classes or one" in " ".join((refused.stdout + refused.stderr).split())
+    assert [one.name for one in classes.all_classes(db)] == ["fox", "heron", "deer"]
+    annotator("classes", "split", db.paths.project, "fox", "cub, vixen", "--commas", "split")
+    annotator("classes", "split", db.paths.project, "fox", "Fox, red", "--commas", "keep")
+    assert [one.name for one in classes.all_classes(db)][3:] == ["cub", "vixen", "Fox, red"]

@@ -137,10 +137,10 @@ def test_presses_are_counted_from_how_a_grid_began(db, source, states, chance, c
 
 
 def test_presses_of_an_image_are_counted_from_what_was_preset(db):
-    for source, changes in (("suggestion", 2), ("random", 1)):
+    for source, guessed_from, changes in (("suggestion", 0.5, 2), ("random", 0.5, 1), ("suggestion", None, 1)):
         give(db, "image", [(1, 1, 1, 0.2), (1, 2, -1, 0.8), (1, 3, -1, 0.1)], 5.0, source)
-        found = answer_times.newest_answers(db, "Ann", 3)
-        assert found == [Answer("image", 3, changes, 5.0)], source
+        found = answer_times.newest_answers(db, "Ann", 3, guessed_from=guessed_from)
+        assert found == [Answer("image", 3, changes, 5.0)], (source, guessed_from)
 
 
 def test_times_of_the_speed_test_count_and_only_for_who_took_it(db):
@@ -176,6 +176,8 @@ def test_who_is_slow_at_looking_and_who_is_slow_at_pressing_get_different_action
     work(known, "Bob", presses, rng)
     # Only the first class is open. Four images without any label show it almost surely, and some of the others.
     chances = np.stack([np.r_[np.full(20, 0.3), np.full(4, 0.95)], *[np.full(24, np.nan)] * 2], 1)
+    # Such probabilities have been right so far: they are guessed.
+    give(known, "image", [(image, 3, 1, 0.97) for image in range(1, 5)], 0.0, annotator="Bob")
     publish(known, chances, decisions.newest_decision(known))
     looker, presser = (time_model_of(known, name) for name in ("Ann", "Bob"))
     assert looker.tile > 4 * presser.tile and presser.change > 4 * looker.change

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
+from annotator.cli.options import AsJson, By, ListsByDefault, Project, TakenApart, examples
 from annotator.cli.printing import print_table, printable
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
@@ -125,18 +125,20 @@ def split(
     project: Project,
     name: Name,
     new: Annotated[str, typer.Argument(metavar="NEW", help="Name of the new class.", show_default=False)],
+    commas: TakenApart = None,
     by: By = None,
 ) -> None:
     """Split a new class off another one. Prints the address of a grid of the images with the other one."""
     from annotator.store.classes import changes as class_changes
+    from annotator.store.classes import classes, name_lists
 
     db, class_ = _open(project, name)
-    class_id, selection = class_changes.split(db, by or login(), class_.id, new)
-    print(
-        f"Added {printable(new)}, split off from {printable(class_.name)}. Undo with: annotator classes undo {project}"
-    )
-    print(f"Answer it for the images with {printable(class_.name)} at this address of the app (annotator serve):")
-    print(f"  /grid?class={class_id}&selection={selection}")
+    for one, _ in name_lists.settled([(new, "")], classes.by_name(db), "the command", commas):
+        class_id, selection = class_changes.split(db, by or login(), class_.id, one)
+        undo = f"Undo with: annotator classes undo {project}"
+        print(f"Added {printable(one)}, split off from {printable(class_.name)}. {undo}")
+        print(f"Answer it for the images with {printable(class_.name)} at this address of the app (annotator serve):")
+        print(f"  /grid?class={class_id}&selection={selection}")
 
 
 @commands.command(epilog=examples("annotator classes archive birds duck"))

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, so that they read alike."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value inste
 By = Annotated[str | None, typer.Option("--annotator", help="Who does it [default: your login name].")]
 MethodName = Annotated[
     str | None, typer.Option("--method", metavar="NAME", help="Training method; annotator methods lists them.")
+]
+
+
+class Commas(StrEnum):
+    SPLIT = "split"
+    KEEP = "keep"
+
+
+TakenApart = Annotated[
+    Commas | None,
+    typer.Option(
+        "--commas", help="What the new class 'fox, deer' is: two classes (split) or one (keep).", show_default=False
+    ),
 ]
 
 

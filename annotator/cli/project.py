@@ -8,7 +8,7 @@ import typer
 
 from annotator import settings
 from annotator.cli.backbones import AcceptLicence, accepting
-from annotator.cli.options import MethodName, Project, examples
+from annotator.cli.options import MethodName, Project, TakenApart, examples
 from annotator.cli.printing import print_by_reason, printable, progress, show_steps
 from annotator.errors import AnnotatorError
 from annotator.shares import counted
@@ -45,6 +45,7 @@ def init(
         ),
     ] = None,
     classes: Annotated[Path | None, typer.Option(help="Text file, one class per line: name or name<TAB>text.")] = None,
+    commas: TakenApart = None,
     labels: Annotated[
         Path | None, typer.Option(help="CSV of known labels: image,class,state or image,labels (separated by '|').")
     ] = None,
@@ -86,6 +87,7 @@ def init(
             backbone=backbone,
             progress=show,
             in_place=in_place,
+            commas=commas,
         )
     if cache_gb is not None:
         set_cache_gb(Database(project), cache_gb)

@@ -18,7 +18,7 @@ from annotator.exchange.sources.source import Paths, Progress
 from annotator.records import BadFile
 from annotator.settings import IMPORTER
 from annotator.shares import counted
-from annotator.store.classes import classes
+from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.images.address_registration import register_address
@@ -63,6 +63,7 @@ def set_up(
     progress: Callable[[int, int], None] | None = None,
     fetching: Progress | None = None,
     in_place: bool = False,
+    commas: str | None = None,
 ) -> Setup:
     """Make the project, or add images, classes and labels to it. Repeating it changes nothing.
 
@@ -70,12 +71,13 @@ def set_up(
         images_folder: Or what sources/ makes files of: an archive, a table, a list of paths, an address.
         fetching: Told while it does.
         in_place: images_folder is an address whose images are read where they lie; nothing is downloaded.
+        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: not said.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
-    Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, an
-    unknown method, or a folder that holds something else; and, when images have been added but no label,
-    for labels that contradict each other on one picture with several names.
+    Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, a class
+    that may be several, an unknown method, or a folder that holds something else; and, when images have been added but
+    no label, for labels that contradict each other on one picture with several names.
     """
     exists = (project / "project.db").exists()
     if not exists:
@@ -91,6 +93,8 @@ def set_up(
         paths = [(Path(images_folder), None)]
     listed = read_classes(class_file) if class_file else []
     known_db = Database(project) if exists else None
+    named = classes.by_name(known_db).keys() if known_db else ()
+    listed = name_lists.settled(listed, named, str(class_file), commas)
     folders = listed_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
     if folders and not exists and not any(folder.listing.images() for folder in folders):
         refuse_without_images(folders[0].path, folders[0].listing)

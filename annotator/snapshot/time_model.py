@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from annotator.snapshot.guesses import guessed_from
 from annotator.store.database.database import Database
 from annotator.store.labels import answer_times
 from annotator.store.labels.answer_times import Answer
@@ -80,7 +81,7 @@ def time_model_of(db: Database, annotator: str) -> TimeModel:
 def timed_answers(db: Database, annotator: str) -> list[Answer]:
     """The newest answers and tasks of the speed test that have a time; annotator "": everybody's."""
     return [
-        *answer_times.newest_answers(db, annotator, NEWEST, ANSWERS),
+        *answer_times.newest_answers(db, annotator, NEWEST, ANSWERS, guessed_from(db)),
         *speed_tests.newest_tests(db, annotator, TESTS),
     ]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from annotator.queues.autopilot import acquisition, planner
+from annotator.snapshot import guesses
 
 CHANGES: dict[str, tuple[object, ...]] = {
     "EXPLORATION_CLICKS": ((0.0, 20, 20), (0.2, 20, 500)),
@@ -32,7 +33,7 @@ def changes() -> Iterator[tuple[str, object]]:
 @contextmanager
 def changed(name: str, value: object) -> Iterator[None]:
     """Within this, the constant has another value, in this process only."""
-    owner = planner if hasattr(planner, name) else acquisition
+    owner = next(module for module in (planner, acquisition, guesses) if hasattr(module, name))
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:

@@ -10,8 +10,8 @@ from annotator.benchmark.effort.session import NAME, Session
 from annotator.benchmark.harness.processes import say
 from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
-from annotator.queues.autopilot.acquisition import LIKELY
 from annotator.records import PRESENT, Filter, Wanted, WantedActions, WantedGrids
+from annotator.snapshot.guesses import LIKELY
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store.labels import cells
 from annotator.store.labels.audits import OPEN

@@ -26,7 +26,6 @@ CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expecte
 IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
 RULED_OUT = 0.02  # value of a cell ruled out, in labels
 SURE, SURE_AMONG = 0.8, 5000  # probability from which the model is sure; cells of a class that are read
-LIKELY = 0.5  # from this probability on a class starts as present
 LEARNING = 0.25  # labels that an answer to a cell of maximum uncertainty is worth while nothing is decided
 
 
@@ -127,12 +126,14 @@ def image_candidates(
     open_share: float,
     unlabeled: Sequence[int],
     prior: "PositivePrior",
+    guessed_from: float | None = None,
 ) -> Iterator[Candidate]:
     """The best image to answer in every class, and the best image for a single click.
 
     Args:
         images_out: Images that are leased, in hand or passed.
         unlabeled: Images without a known positive, tried besides the likeliest ones.
+        guessed_from: As of `image_candidate`.
     """
     rows = snapshot.rankings.by_image[:IMAGES_TRIED]
     likeliest = snapshot.predictions.image_ids[rows[rows >= 0]].tolist()
@@ -140,7 +141,8 @@ def image_candidates(
     whole, clicks = [], []
     for image_id, probabilities, has_positive in open_cells(db, snapshot, image_ids):
         least = 0.0 if has_positive else prior.any_of(probabilities)
-        whole.append(image_candidate(image_id, probabilities, time_model, open_share, least=least))
+        more = {"least": least, "guessed_from": guessed_from}
+        whole.append(image_candidate(image_id, probabilities, time_model, open_share, **more))
         if not has_positive:
             clicks.append(click_candidate(image_id, probabilities, time_model, open_share, least=least))
     for candidates in (whole, clicks):
@@ -209,15 +211,17 @@ def image_candidate(
     open_share: float = 0.0,
     *,
     least: float = 0.0,
+    guessed_from: float | None = None,
 ) -> Candidate:
     """Answering every open class of one image.
 
     Args:
         probabilities: Class id -> probability, of the open classes.
         least: Lower bound on the expected positives.
+        guessed_from: From this probability on a class starts as present (snapshot/guesses.py); None: none does.
     """
     values = np.array(list(probabilities.values()))
-    preset = values >= LIKELY
+    preset = values >= (np.inf if guessed_from is None else guessed_from)
     changes = float(np.where(preset, 1 - values, values).sum())
     changes = max(changes, least - float(values[preset].sum()))
     positives, seconds = max(float(values.sum()), least), time_model.image(len(values), changes)

@@ -9,9 +9,10 @@ from typing import Any
 from annotator.queues import annotate, grid
 from annotator.queues.annotate import WorkItem
 from annotator.queues.autopilot import acquisition, wording
-from annotator.queues.autopilot.acquisition import LIKELY, Candidate
+from annotator.queues.autopilot.acquisition import Candidate
 from annotator.queues.grid import Grid, Out
 from annotator.records import WantedActions, WantedGrids
+from annotator.snapshot.guesses import guessed_from
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
 from annotator.store.database import versions
@@ -67,6 +68,7 @@ class Leasing:
     Attributes:
         out: Cells of grids that are not free.
         images_out: Images that are not free.
+        guessed_from: From this probability on a class of an image starts as present; None: none does.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Leasing:
             wanted.holder, wanted.annotator, None, acquisition.SIZES[-1], wanted.have, 1, wanted.passed
         )
         self.out = Out.of(db, self.grids)
+        self.guessed_from = guessed_from(db)
         self.passed = {image_id for image_id, _ in (*wanted.have, *wanted.passed)}
         self.images_out = Taken(self.passed | self.out.whole, self.out.aside)
 
@@ -156,7 +159,8 @@ class Leasing:
         item = annotate.items(self.db, [image_id])[0]
         # A random or leftover image starts with nothing preset, which keeps the estimates from it unbiased.
         presets = candidate.kind == "image" and candidate.reason in ("", "exploration")
-        preset = tuple(class_id for class_id, chance in open_classes.items() if presets and chance >= LIKELY)
+        least = self.guessed_from if presets and self.guessed_from is not None else float("inf")
+        preset = tuple(class_id for class_id, chance in open_classes.items() if chance >= least)
         scores = (
             tuple((class_id, round(chance, 4)) for class_id, chance in open_classes.items()) if self.snapshot else ()
         )

@@ -147,7 +147,7 @@ class _Planner:
             return None
         open_share = 1 - self.answered / max(1, self.image_count * self.class_count)
         out, images_out = self.leasing.out, self.leasing.images_out
-        image_arguments = (images_out, open_share, self._unlabeled(), self.prior)
+        image_arguments = (images_out, open_share, self._unlabeled(), self.prior, self.leasing.guessed_from)
         answers = {class_id: sum(counts) for class_id, counts in self.counts.items()}
         candidates = [
             *acquisition.grid_candidates(self.snapshot, self.time_model, out, open_share, answers, self.tiles),
@@ -240,7 +240,8 @@ class _Planner:
             if kind == "click":
                 candidate = acquisition.click_candidate(image_id, open_classes, self.time_model, 0.0, least=least)
             else:
-                candidate = acquisition.image_candidate(image_id, open_classes, self.time_model, least=least)
+                more = {"least": least, "guessed_from": self.leasing.guessed_from}
+                candidate = acquisition.image_candidate(image_id, open_classes, self.time_model, **more)
             if action := self.leasing.action(replace(candidate, reason="exploration")):
                 self.clicked, self.explored = self.clicked + (kind == "click"), self.explored + (kind == "image")
                 return action

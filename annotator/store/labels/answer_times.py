@@ -8,6 +8,7 @@ from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.sources import in_sql
 
 LOOKED_AT = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
+NEVER = 2.0  # no probability
 LONGEST = 600_000  # milliseconds; after a longer time the person was away
 
 
@@ -33,23 +34,26 @@ class Answer:
 
 
 # What a cell started as is known where the model's probability was logged: a grid starts as most of its tiles are
-# expected to be, likely classes of an image start as present, and a random sample and an audit as absent. A grid
-# without probabilities is taken to have started as most of its answers are. Unsure is one press more.
+# expected to be, guessed classes of an image (snapshot/guesses.py) as present, and a random sample and an audit as
+# absent. A grid without probabilities is taken to have started as most of its answers are. Unsure is one press more.
 _CHANGES = f"""sum(state = 0) + CASE
     WHEN source IN {in_sql(timed="image", chosen_by="model")} OR source = 'exploration'
-    THEN sum((state = 1) != (coalesce(score, 0) >= 0.5))
+    THEN sum((state = 1) != (coalesce(score, 0) >= ?))
     WHEN source IN {in_sql(chosen_by="chance")} THEN sum(state = 1)
     WHEN avg(score) >= 0.5 THEN sum(state != 1)
     WHEN avg(score) < 0.5 THEN sum(state != -1)
     ELSE min(sum(state != 1), sum(state != -1)) END"""
 
 
-def newest_answers(db: Database, annotator: str, decisions: int, answers: int = -1) -> list[Answer]:
+def newest_answers(
+    db: Database, annotator: str, decisions: int, answers: int = -1, guessed_from: float | None = None
+) -> list[Answer]:
     """The timed answers among the newest `decisions` decisions of a person, the newest first; without the speed test.
 
     Args:
         annotator: "" for everybody, without blind answers for whoever may not see them (blind_tallies.py).
         answers: How many at most; -1: all of them.
+        guessed_from: From this probability on classes of an image are taken to have started as present; None: none was.
     """
     left_out = sources(timed="")
     if not annotator and not apart.sees_all(db):
@@ -65,7 +69,10 @@ def newest_answers(db: Database, annotator: str, decisions: int, answers: int = 
             AND (batch IS NOT NULL OR source IN {in_sql(timed="click")}) -- a single suggestion of Review is neither
         GROUP BY source, coalesce(batch, uuid) HAVING taken BETWEEN 1 AND ?
         ORDER BY max(id) DESC LIMIT ?""",
-        [LONGEST + 1, annotator, decisions, *left_out, LONGEST, answers],
+        [
+            *(NEVER if guessed_from is None else guessed_from, LONGEST + 1),
+            *(annotator, decisions, *left_out, LONGEST, answers),
+        ],
     )
     return [
         Answer(SOURCES[source].timed, cells, changes, taken / 1000, at, class_id)

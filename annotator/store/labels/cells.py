@@ -120,7 +120,8 @@ def unreadable(db: Database, image_ids: Sequence[int]) -> set[int]:
 
 
 def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
-    """The images with the newest positives of this class, newest first, as far as whoever asks may see that (blind_tallies.py).
+    """The images with the newest positives of this class, newest first, as far as whoever asks may see that
+    (blind_tallies.py).
     Where that is not all, they are among the NEWEST newest."""
     rows = db.tuples(
         f"""SELECT image_id FROM (SELECT image_id, decision_id FROM label WHERE class_id = ? AND state = 1

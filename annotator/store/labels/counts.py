@@ -1,7 +1,8 @@
 """Counts over the whole project, for `status`, the Progress page and empty states.
 
 All are read from the tallies that the schema's triggers maintain, so a million images cost no more than a thousand. Of
-images that are answered blind, nothing is counted for a thread that acts for somebody who may not see it (blind_tallies.py).
+images that are answered blind, nothing is counted for a thread that acts for somebody who may not see it
+(blind_tallies.py).
 """
 
 from typing import Any

@@ -1,25 +1,26 @@
 """Classes: names, keys, headings, synonyms and notes in a table, one class at a time, the archive and the history.
 
 What somebody has typed into the table stays when others change classes meanwhile: the table shows the classes as they
-were when it was opened, and saving it changes only the fields that were edited.
+were when it was opened, and saving it changes only the fields that were edited. It also stays while they are on another
+page.
 """
 
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.records import Class
+from annotator.shares import counted
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
 from annotator.store.classes import history as class_history
 from annotator.store.classes import wording as class_words
 from annotator.store.database.database import Database
 from annotator.ui.access import context
-from annotator.ui.parts import class_adding, frame, one_class
+from annotator.ui.parts import class_adding, drafts, frame, one_class
 from annotator.ui.parts.class_form import HOW, SEPARATOR, class_form
 
 TABLE = {
@@ -118,23 +119,20 @@ def _table(db: Database, by: str) -> None:
         "Double-click a field to edit it, or press Enter on it. A key is one letter or digit; synonyms are other names "
         f"by which the class is found, separated by {SEPARATOR}. Classes with the same heading stand together."
     )
-    opened: int = state.setdefault("classes_opened", 0)  # another number is another table, without what was typed
-    typed = state.get(f"classes_table_{opened}", {}).get("edited_rows")
     shown: list[Class] = state.setdefault("classes_shown", newest)
-    if shown != newest and not typed:
+    now = state.get(f"classes_table_{state.get('classes_opened', 0)}", {}).get("edited_rows")
+    if shown != newest and not now and not drafts.typed("classes"):
         shown = state["classes_shown"] = newest
-        opened = state["classes_opened"] = opened + 1
+        drafts.forget("classes")
     said = st.container()  # above the table, which may be longer than the screen
     buttons = st.container(horizontal=True)
-    edited = st.data_editor(
-        pd.DataFrame(rows_of(shown)),
-        hide_index=True,
-        column_config=TABLE,
-        height=min(ROW * (len(shown) + 1) + 3, MOST_HEIGHT),
-        key=f"classes_table_{opened}",
-    )
-    changes = edits(shown, edited.to_dict("records"))
+    rows = {class_.id: row for class_, row in zip(shown, rows_of(shown), strict=True)}
+    height = min(ROW * (len(shown) + 1) + 3, MOST_HEIGHT)
+    edited = drafts.edited("classes", rows, column_config=TABLE, height=height)
+    changes = edits(shown, list(edited.values()))
     with buttons:
+        if changes:
+            st.markdown(f"**{counted(_count(changes), 'unsaved change')}**", width="content")
         wanted = st.button("Save", type="primary", disabled=not changes, key="classes_save")
         if st.button("Discard changes", disabled=not changes, key="classes_discard"):
             _open_anew()
@@ -180,8 +178,14 @@ def _open_anew() -> None:
     state = st.session_state
     for name in ("classes_shown", "classes_warned"):
         state.pop(name, None)
-    state["classes_opened"] += 1
+    drafts.forget("classes")
     st.rerun()
+
+
+def _count(changes: Mapping[int, Mapping[str, Any]]) -> int:
+    """Edited fields; another order of the classes is one change."""
+    fields = [field for edited in changes.values() for field in edited]
+    return len(fields) - max(0, fields.count("position") - 1)
 
 
 def _text(value: str | None) -> str:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from annotator.errors import AnnotatorError
 from annotator.shares import counted
-from annotator.store.classes import classes
+from annotator.store.classes import classes, name_lists
 from annotator.ui.access import context
 from annotator.ui.parts import class_adding, frame
 
@@ -38,7 +38,7 @@ def class_form(title: str, text: str) -> None:
         lines = st.text_area(text, height=200, placeholder="fox\nheron\ndeer", key="class_lines")
         if st.form_submit_button("Add classes", type="primary"):
             state["classes_pending"], state["classes_done"] = read_lines(lines), ""
-            state["classes_sure"] = False
+            state["classes_sure"], state["classes_one"] = False, None
     pending: Pairs | None = state.get("classes_pending")
     if pending is None:
         if state.get("classes_done"):
@@ -49,6 +49,9 @@ def class_form(title: str, text: str) -> None:
         st.info("Nothing to add: the field is empty.")
         return
     try:
+        if lists := name_lists.lists_among(pending, state.get("classes_one") or classes.by_name(context.db())):
+            _ask_which(pending, lists)
+            return
         classes.refuse_unusable(pending)
         if state.get("classes_sure") or not (
             doubts := class_adding.surprises(context.db(), [name for name, _ in pending])
@@ -80,6 +83,38 @@ def what_was_done(pairs: Pairs, added: Sequence[str], before: Sequence[str]) -> 
     if twice := [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]:
         sentences.append(f"Listed twice: {_names(twice)}.")
     return " ".join(sentences)
+
+
+def _ask_which(pending: Pairs, lists: list[str]) -> None:
+    """Names with commas: several classes, or one each?"""
+    apart, state = name_lists.split(pending, lists), st.session_state
+    with st.container(border=True):
+        frame.info(which(lists))
+        with st.container(horizontal=True):
+            if st.button(
+                f"Add {_counted(apart)}: {frame.escaped(_names([name for name, _ in apart]))}", key="classes_split"
+            ):
+                state["classes_pending"] = apart
+                st.rerun()
+            one = f"named {lists[0]}" if len(lists) == 1 else "with commas in their names"
+            if st.button(f"Add {_counted(pending)}, {frame.escaped(one)}", key="classes_keep"):
+                state["classes_one"] = {name for name, _ in pending}
+                st.rerun()
+            if st.button("Don't add", key="classes_none"):
+                state.pop("classes_pending")
+                st.rerun()
+
+
+def which(lists: Sequence[str]) -> str:
+    """The question that names with commas ask."""
+    if len(lists) > 1:
+        return f"{len(lists):,} lines contain commas. Are these lists of classes, or names?"
+    parts = name_lists.parts_of(lists[0])
+    return f"Is this {len(parts):,} classes, {' and '.join(parts)}, or one class named {lists[0]}?"
+
+
+def _counted(pairs: Pairs) -> str:
+    return counted(len(pairs), "class", "classes")
 
 
 def _ask(doubts: list[str]) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from annotator.errors import AnnotatorError
@@ -12,7 +11,7 @@ from annotator.records import Class
 from annotator.store.classes import classes, name_texts
 from annotator.store.database.database import Database
 from annotator.store.runs.prediction_sources import NAMES
-from annotator.ui.parts import frame
+from annotator.ui.parts import drafts, frame
 from models.zero_shot.prompts import prompts
 
 SEPARATOR = "|"  # in no name of a class
@@ -64,9 +63,9 @@ def _texts(db: Database, known: Sequence[Class]) -> None:
         | ({"weight": f"{weights[one.name]:+.2f}" if one.name in weights else ""} if weights else {})
         for one in known
     ]
-    edited = st.data_editor(
-        pd.DataFrame(rows),
-        hide_index=True,
+    edited = drafts.edited(
+        "names",
+        {one.id: row for one, row in zip(known, rows, strict=True)},
         disabled=["class", "weight"],
         height=min(ROW * (len(rows) + 1) + 3, MOST_HEIGHT),
         column_config={
@@ -74,9 +73,8 @@ def _texts(db: Database, known: Sequence[Class]) -> None:
             "texts": st.column_config.TextColumn("Texts", width="large"),
             "weight": st.column_config.TextColumn("Weight learned", width="small"),
         },
-        key=f"names_table_{st.session_state.setdefault('names_opened', 0)}",
     )
-    changes = edits(known, shown, edited.to_dict("records"))
+    changes = edits(known, shown, list(edited.values()))
     if st.button("Save texts", disabled=not changes, key="names_save"):
         try:
             name_texts.choose_texts(db, changes)
@@ -105,15 +103,15 @@ def _templates(db: Database) -> None:
 
 def _read(db: Database, known: Sequence[Class]) -> None:
     with st.expander("What the network reads"):
-        names = {one.id: one for one in known}
-        if st.session_state.get("names_class") not in names:
-            st.session_state.pop("names_class", None)  # it was archived
-        class_id = st.selectbox("Class", list(names), format_func=lambda id_: names[id_].name, key="names_class")
-        texts = name_texts.texts(db).get(class_id) or name_texts.usual_texts(names[class_id])
+        names = {one.id: one.name for one in known}
+        key = frame.chosen("names_class", names, next(iter(names)))
+        class_id = st.selectbox("Class", list(names), format_func=names.__getitem__, key=key)
+        [class_] = [one for one in known if one.id == class_id]
+        texts = name_texts.texts(db).get(class_id) or name_texts.usual_texts(class_)
         st.code("\n".join(prompts(texts, name_texts.templates(db))), language=None)
 
 
 def _tell(message: str) -> None:
     st.session_state["names_told"] = message
-    st.session_state["names_opened"] += 1  # another number is another table, without what was typed
+    drafts.forget("names")
     st.rerun()

@@ -3,7 +3,7 @@
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import tzinfo
 from typing import Any, ParamSpec
@@ -129,6 +129,26 @@ def _change(key: str, change: Callable[[Any], None]) -> None:
         change(st.session_state[key])
     except AnnotatorError as problem:  # nothing can be drawn before the script runs
         st.session_state[_PROBLEM] = str(problem)
+
+
+def chosen(key: str, labels: Mapping[Any, str], usual: Any = None) -> str:
+    """The key of a select box whose options may get other labels, or go: a renamed one is shown by its label of now.
+
+    The browser keeps the label that it showed first; it takes another one only with a value that is set here.
+    labels    option -> its label
+    usual     the option that is chosen at first, None for none
+    """
+    state = st.session_state
+    known, label = state.get(f"{key}_shown", (None, ""))
+    value = state.get(key, known)  # Streamlit forgets a widget that a run of the page did not come to
+    if value not in labels:
+        value = usual
+    if value is None:
+        state.pop(key, None)
+    elif key not in state or state[key] != value or (value == known and labels[value] != label):
+        state[key] = value
+    state[f"{key}_shown"] = (value, labels.get(value, ""))
+    return key
 
 
 def refused(entry: Entry) -> None:

@@ -9,13 +9,13 @@ from annotator.errors import AnnotatorError
 from annotator.records import Class
 from annotator.shares import counted
 from annotator.store.classes import changes as class_changes
-from annotator.store.classes import classes
+from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import cells
 from annotator.store.labels import counts as overview
 from annotator.ui.access import context
-from annotator.ui.parts import frame
+from annotator.ui.parts import class_form, frame
 
 CANDIDATES = 24  # images to choose examples from
 EXAMPLE = 150  # pixels: two beside each other on a phone
@@ -26,9 +26,9 @@ SAME = "the same thing"
 def one_class(db: Database, by: str) -> None:
     """Choose a class, and what to do with it."""
     known = {class_.id: class_ for class_ in classes.in_order(db)}
-    if st.session_state.get("one_class") not in known:
-        st.session_state.pop("one_class", None)  # it was archived
-    class_id = st.selectbox("Class", list(known), format_func=lambda id_: known[id_].name, key="one_class")
+    names = {class_id: class_.name for class_id, class_ in known.items()}
+    key = frame.chosen("one_class", names, next(iter(names)))
+    class_id = st.selectbox("Class", list(names), format_func=names.__getitem__, key=key)
     class_ = known[class_id]
     present, absent, unsure = overview.class_counts(db).get(class_id, (0, 0, 0))
     st.caption(
@@ -106,11 +106,14 @@ def _choose(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]
 
 
 def _merge(db: Database, by: str, class_: Class, others: Sequence[Class]) -> None:
-    names = {other.id: other.name for other in others}
-    if st.session_state.get("merge_into") not in names:
-        st.session_state.pop("merge_into", None)
+    names, key = {other.id: other.name for other in others}, "merge_into"
     into_id = st.selectbox(
-        "Into", list(names), index=None, format_func=names.__getitem__, placeholder="Choose a class", key="merge_into"
+        "Into",
+        list(names),
+        index=None,
+        format_func=names.__getitem__,
+        placeholder="Choose a class",
+        key=frame.chosen(key, names),
     )
     if into_id is None:
         st.caption("Its labels go to the other class, its name becomes a synonym of that, and it is archived.")
@@ -137,14 +140,41 @@ def _split(db: Database, by: str, class_: Class) -> None:
     with st.form("split", border=False):
         name = st.text_input("Name of the new class", key="split_name").strip()
         if st.form_submit_button("Split off"):
-            try:
-                new_id, selection = class_changes.split(db, by, class_.id, name)
-            except AnnotatorError as error:
-                frame.error(error)
-            else:
-                st.session_state["split_off"] = (new_id, name, selection)
-                tell(f"Added {name}, split off from {class_.name}.")
-                st.rerun()
-    if "split_off" in st.session_state:
-        new_id, name, selection = st.session_state["split_off"]
+            st.session_state["split_wanted"] = (class_.id, name)
+    wanted = st.session_state.get("split_wanted")
+    if wanted and wanted[0] == class_.id:
+        names = _settled(db, wanted[1])
+        if names:
+            st.session_state.pop("split_wanted")
+            _split_off(db, by, class_, names)
+    for new_id, name, selection in st.session_state.get("split_off", []):
         frame.link("grid", f"Answer {frame.escaped(name)}", **{"class": str(new_id), "selection": selection})
+
+
+def _settled(db: Database, name: str) -> list[str]:
+    """The names that a typed name means: a list of names is asked about first, [] meanwhile."""
+    if not name_lists.lists_among([(name, "")], classes.by_name(db)):
+        return [name]
+    parts = name_lists.parts_of(name)
+    frame.info(class_form.which([name]))
+    with st.container(horizontal=True):
+        listed = frame.escaped(" and ".join(parts))
+        if st.button(f"Split off {len(parts)} classes: {listed}", key="split_apart"):
+            return parts
+        if st.button(f"Split off one class named {frame.escaped(name)}", key="split_whole"):
+            return [name]
+    return []
+
+
+def _split_off(db: Database, by: str, class_: Class, names: Sequence[str]) -> None:
+    made: list[tuple[int, str, str]] = []
+    try:
+        for name in names:
+            new_id, selection = class_changes.split(db, by, class_.id, name)
+            made.append((new_id, name, selection))
+    except AnnotatorError as error:
+        frame.error(error)
+    if made:
+        st.session_state["split_off"] = made
+        tell(f"Added {', '.join(name for _, name, _ in made)}, split off from {class_.name}.")
+        st.rerun()

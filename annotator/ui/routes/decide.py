@@ -10,6 +10,7 @@ from starlette.routing import Route
 from annotator.records import Batch, Decision, Saved
 from annotator.roles import Right
 from annotator.store.database.database import Database
+from annotator.store.images import images
 from annotator.store.labels import audits, decisions
 from annotator.store.labels import overlap as readings
 from annotator.store.people import known_answers
@@ -45,10 +46,11 @@ def as_sent(source: str) -> str:
 
 
 async def recent(request: Request, annotator: str) -> Response:
-    """POST {} -> {decisions: [...]}: what this person can still undo after a reload, newest last, as it was sent."""
+    """POST {} -> {decisions: [...], images: [[id, name]]}: what this person can still undo after a reload, newest last,
+    as it was sent, and the names of the images that it is about, where a decision is about one."""
     parsed(await body_of(request), Nothing)
-    undoable = await run_sync(decisions.undoable, context.db(), annotator, RECENT, RECENT_CELLS)
-    return JSONResponse({"decisions": [_entry(decision) for decision in undoable]}, headers=FRESH)
+    undoable, names = await run_sync(_recent, annotator)
+    return JSONResponse({"decisions": [_entry(decision) for decision in undoable], "images": names}, headers=FRESH)
 
 
 async def decide(request: Request, annotator: str) -> Response:
@@ -72,6 +74,16 @@ ROUTES = [
     Route("/api/recent", guarded(recent, Right.LOOK), methods=["POST"]),
     Route("/api/decisions", guarded(decide, Right.ANSWER), methods=["POST"]),
 ]
+
+
+def _recent(annotator: str) -> tuple[list[Decision | Batch], list[tuple[int, str]]]:
+    db = context.db()
+    undoable = decisions.undoable(db, annotator, RECENT, RECENT_CELLS)
+    about = [
+        {cell[0] for cell in step.cells} if isinstance(step, Batch) else {step.image_id} - {None} for step in undoable
+    ]
+    named = images.images(db, sorted({id_ for ids in about if len(ids) == 1 for id_ in ids if id_ is not None}))
+    return undoable, [(image_id, image.name) for image_id, image in named.items()]
 
 
 def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from annotator.benchmark.finish.protocol import Answer, Question, Task
 from annotator.benchmark.finish.tools.binomial_audit import TILES, BinomialAudit
 from annotator.benchmark.finish.tools.engine import Engine, left_open
-from annotator.queues.autopilot.acquisition import LIKELY
+from annotator.snapshot.guesses import LIKELY
 from annotator.store.labels.audits import OPEN
 from models.query_strategies import order
 

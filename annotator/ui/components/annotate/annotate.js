@@ -337,12 +337,13 @@ export default class AnnotatePage extends Page {
    * The image of a step that is not in hand any more comes as the server has it.
    * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
-  async foreignStep({ entry }, how) {
+  async foreignStep(step, how) {
+    const { entry } = step;
     if (entry?.image != null) {
       const item = await this.hand.recall(entry.image);
       if (item && this.hand.current?.id === item.id) this.#current(item);
     }
-    this.told(how, this.inWords(entry));
+    this.told(how, this.inWords(entry), step);
   }
 
   // What the person sees

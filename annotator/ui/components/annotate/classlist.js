@@ -31,6 +31,8 @@ export class ClassList {
     this.buttons = new Map();
     /** What the buttons show. @type {Map<number, number>} */
     this.marked = new Map();
+    /** The probabilities of those of them that are guesses. @type {Map<number, number>} */
+    this.guesses = new Map();
     this.list = el("div", { class: "classes", role: "group", "aria-label": "Classes" });
     this.near = el("div", { class: "near", role: "group", "aria-label": "Likely on this image" });
     this.likelyPart = el("section", { class: "likely", hidden: true }, el("h3", {}, "Likely here"), this.near);
@@ -48,7 +50,7 @@ export class ClassList {
     this.classes = classes;
     this.byId = new Map(classes.map((class_) => [class_.id, class_]));
     this.byKey = new Map(classes.filter((class_) => class_.key).map((class_) => [class_.key, class_]));
-    this.marked = new Map();
+    this.marked = this.guesses = new Map();
     this.buttons = new Map(classes.map((class_) => [class_.id, classButton(class_, class_.key ? [kbd(class_.key)] : [])]));
     const groups = underHeadings(classes);
     this.list.replaceChildren(el("div", { class: "all" }, ...groups.flatMap((group) => this.#chunks(group))));
@@ -62,11 +64,17 @@ export class ClassList {
     this.likelyPart.hidden = true;
   }
 
-  /** @param {Map<number, number>} states class -> state of the image on screen */
-  mark(states) {
+  /**
+   * @param {Map<number, number>} states class -> state of the image on screen
+   * @param {Map<number, number>} [guesses] those of them that nobody has said: class -> the model's probability
+   */
+  mark(states, guesses = new Map()) {
     for (const id of this.marked.keys()) if (!states.has(id)) this.#set(this.buttons.get(id), undefined);
-    for (const [id, state] of states) if (this.marked.get(id) !== state) this.#set(this.buttons.get(id), state);
+    for (const [id, state] of states) {
+      if (this.marked.get(id) !== state || this.guesses.get(id) !== guesses.get(id)) this.#set(this.buttons.get(id), state, guesses.get(id));
+    }
     this.marked = states;
+    this.guesses = guesses;
   }
 
   /** The next class is marked unsure, or present again. @param {boolean} on */
@@ -91,7 +99,7 @@ export class ClassList {
     this.near.replaceChildren(
       ...best.map(([id, share]) => {
         const button = classButton(/** @type {Class} */ (this.byId.get(id)), [el("span", { class: "percent" }, chance(share))]);
-        this.#set(button, this.marked.get(id));
+        this.#set(button, this.marked.get(id), this.guesses.get(id));
         return button;
       }),
     );
@@ -106,13 +114,17 @@ export class ClassList {
         ...buttons.slice(index * CHUNK, (index + 1) * CHUNK)));
   }
 
-  /** @param {HTMLButtonElement | undefined} button @param {number | undefined} state */
-  #set(button, state) {
+  /** @param {HTMLButtonElement | undefined} button @param {number | undefined} state @param {number} [guess] the probability, where nobody has said it */
+  #set(button, state, guess) {
     if (!button) return;
     if (state == null) delete button.dataset.state;
-    else button.dataset.state = STATE_WORDS[state];
-    button.setAttribute("aria-pressed", String(state === 1));
-    button.ariaDescription = STATE_WORDS[state] ?? "unknown";
+    else button.dataset.state = guess == null ? STATE_WORDS[state] : "guessed";
+    button.querySelector(".guess")?.remove();
+    if (guess != null && !button.querySelector(".percent")) {
+      button.querySelector(".name")?.after(el("span", { class: "percent guess" }, chance(guess)));
+    }
+    button.setAttribute("aria-pressed", guess == null ? String(state === 1) : "mixed");
+    button.ariaDescription = guess == null ? STATE_WORDS[state] ?? "unknown" : `guessed ${STATE_WORDS[state]}, ${chance(guess)}`;
   }
 }
 

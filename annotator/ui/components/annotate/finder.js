@@ -4,7 +4,8 @@
  * with nothing typed, all by how likely they are here. Enter takes the chosen row: the first one once something is
  * typed, none in an empty field until an arrow is pressed. The last line of the list says what Enter does. A search
  * changes no label of the image. Where the project allows it, the last row adds a class of the name that was typed; it is
- * taken only after an arrow or a click, so that a slip adds none.
+ * taken only after an arrow or a click, so that a slip adds none. A list of names has two such rows: each name a class, or
+ * one class of it all.
  */
 
 import { fitOf, inFull, swatch } from "../shared/classes.js";
@@ -42,10 +43,12 @@ export class Finder {
     this.classes = [];
     /** @type {Match[]} */
     this.matches = [];
-    /** The row that adds a class; null where none is offered. @type {HTMLElement | null} */
-    this.adding = null;
-    /** What may be a surprise about adding this name: shown, and taken as known by the next Enter. */
-    this.warned = "";
+    /** The rows that add classes, with their names; none where none is offered. @type {{row: HTMLElement, names: string[]}[]} */
+    this.adding = [];
+    /** The row about which it was said what may be a surprise: it is taken as known by the next Enter. @type {HTMLElement | null} */
+    this.warned = null;
+    /** Whether classes are being added. */
+    this.busy = false;
     /** The chosen row; -1 for none. */
     this.at = -1;
     this.field = el("input", {
@@ -66,7 +69,7 @@ export class Finder {
   /** @param {Class[]} classes */
   setClasses(classes) {
     this.classes = classes;
-    if (this.open) this.#search();
+    if (this.open && !this.busy) this.#search();
   }
 
   get open() {
@@ -129,12 +132,12 @@ export class Finder {
     const rows = this.matches.map((match, index) => row(match, index, likely.get(match.class_.id), states.get(match.class_.id)));
     const more = ranked.length - rows.length;
     const known = this.classes.some((class_) => [class_.name, ...class_.synonyms].some((name) => name.toLowerCase() === typed));
-    this.adding = this.onAdd && typed && !known ? this.#addRow() : null;
-    const none = `No matching class.${this.adding ? "" : " New classes are added on the Classes page."}`;
+    this.adding = this.onAdd && typed && !known ? this.#addRows(this.field.value.trim()) : [];
+    const none = `No matching class.${this.adding.length ? "" : " New classes are added on the Classes page."}`;
     const note = ranked.length === 0 ? none : more > 0 ? `${more.toLocaleString("en")} more: type to find them.` : "";
     this.note.replaceChildren(note);
-    this.warned = "";
-    this.list.replaceChildren(...rows, ...(this.adding ? [this.adding] : []), this.note, this.enter);
+    this.warned = null;
+    this.list.replaceChildren(...rows, ...this.adding.map(({ row }) => row), this.note, this.enter);
     this.list.scrollTop = 0;
     this.count.replaceChildren(typed ? `${ranked.length} found` : "");
     this.at = -1;
@@ -142,15 +145,23 @@ export class Finder {
     else this.#unselect();
   }
 
-  #addRow() {
-    const props = { class: "option add", role: "option", id: "found-add", "aria-selected": "false" };
-    return el("div", props, el("span", { class: "words" }, `Add “${this.field.value.trim()}” as a new class`));
+  /** @param {string} typed */
+  #addRows(typed) {
+    const parts = partsOf(typed);
+    const [apart, whole] = [parts.map((name) => `“${name}”`).join(" and "), `“${typed}”`];
+    const offers = parts.length > 1
+      ? [{ names: parts, words: `Add ${parts.length} classes: ${apart}` }, { names: [typed], words: `Add one class named ${whole}` }]
+      : [{ names: [typed], words: `Add ${whole} as a new class` }];
+    return offers.map(({ names, words }, index) => {
+      const props = { class: "option add", role: "option", id: `found-add-${index}`, "aria-selected": "false" };
+      return { names, row: el("div", props, el("span", { class: "words" }, words)) };
+    });
   }
 
   /** @param {number} index */
   #select(index) {
     this.list.children[this.at]?.setAttribute("aria-selected", "false");
-    const rows = this.matches.length + Number(this.adding != null);
+    const rows = this.matches.length + this.adding.length;
     if (!rows) {
       this.#unselect();
       return;
@@ -161,13 +172,13 @@ export class Finder {
     chosen.scrollIntoView({ block: "nearest" });
     this.field.setAttribute("aria-activedescendant", chosen.id);
     const match = this.matches[this.at];
-    this.enter.textContent = match ? `Enter ${this.meaning(match.class_)}` : "Enter adds the class and labels the image";
+    this.enter.textContent = match ? `Enter ${this.meaning(match.class_)}` : `Enter adds ${this.#chosenNames > 1 ? "the classes" : "the class"} and labels the image`;
     this.onPoint(match?.class_ ?? null, match ? chosen : null);
   }
 
   #unselect() {
     this.field.removeAttribute("aria-activedescendant");
-    this.enter.textContent = this.adding ? "↓ then Enter adds the class" : this.field.value.trim() ? "" : "Enter closes the finder";
+    this.enter.textContent = this.adding.length ? "↓ then Enter adds the class" : this.field.value.trim() ? "" : "Enter closes the finder";
     this.onPoint(null, null);
   }
 
@@ -188,29 +199,47 @@ export class Finder {
 
   /** @param {number} index @param {boolean} stay */
   #takeRow(index, stay) {
-    if (this.list.children[index] === this.adding) this.#add(stay);
+    const adding = this.adding[index - this.matches.length];
+    if (adding) this.#add(adding, stay);
     else this.#take(this.matches[index]?.class_, stay);
   }
 
+  /** How many classes the chosen row adds. */
+  get #chosenNames() {
+    return this.adding[this.at - this.matches.length]?.names.length ?? 0;
+  }
+
   /**
-   * Add a class of the name that was typed and label the image with it, unless the person has gone on meanwhile.
-   * @param {boolean} stay
+   * Add classes of the names that were typed and label the image with them, unless the person has gone on meanwhile.
+   * @param {{row: HTMLElement, names: string[]}} adding @param {boolean} stay
    */
-  async #add(stay) {
-    const name = this.field.value.trim();
-    const row = this.adding;
-    if (!this.onAdd || !row || row.ariaBusy === "true") return;
+  async #add({ row, names }, stay) {
+    const typed = this.field.value;
+    if (!this.onAdd || row.ariaBusy === "true") return;
     row.ariaBusy = "true";
-    const { class_, surprises = [] } = await this.onAdd(name, this.warned === name);
+    /** @type {Class[]} */
+    const added = [];
+    /** @type {string[]} */
+    const surprises = [];
+    const sure = this.warned === row;
+    this.busy = true; // each class that comes would draw the list anew
+    for (const name of names) {
+      const answer = await this.onAdd(name, sure);
+      if (answer.class_) added.push(answer.class_);
+      else surprises.push(...(answer.surprises ?? []));
+    }
+    this.busy = false;
     row.ariaBusy = "false";
-    if (!this.open || this.field.value.trim() !== name) return;
-    if (class_) {
-      this.#take(class_, stay);
+    if (!this.open || this.field.value !== typed) return;
+    const last = added.length === names.length ? added.pop() : undefined;
+    if (last) {
+      for (const class_ of added) this.onTake(class_, true);
+      this.#take(last, stay);
       return;
     }
-    this.warned = name;
-    this.note.replaceChildren(...surprises.map((text) => el("span", { class: "surprise", role: "alert" }, text)));
-    this.enter.textContent = "Enter adds the class all the same";
+    this.warned = row;
+    this.note.replaceChildren(...[...new Set(surprises)].map((text) => el("span", { class: "surprise", role: "alert" }, text)));
+    this.enter.textContent = `Enter adds ${names.length > 1 ? "the classes" : "the class"} all the same`;
   }
 
   /** @param {Class | undefined} class_ @param {boolean} stay */
@@ -222,6 +251,12 @@ export class Finder {
     this.field.value = "";
     this.#search();
   }
+}
+
+/** The names in a list of them, as store/classes/name_lists.py reads one. @param {string} typed */
+function partsOf(typed) {
+  const parts = typed.split(/(?<!\d)[,;]|[,;](?!\d)|[，、；]/).map((part) => part.trim()).filter(Boolean);
+  return [...new Set(parts)];
 }
 
 /**

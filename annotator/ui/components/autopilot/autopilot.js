@@ -21,10 +21,10 @@ const PRESENT = 1;
 /**
  * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click" | "reading", source: string, line: string, decided: number, others: string[],
  *            run: number | null, grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[],
- *            scores: [number, number][], marks?: Map<number, number>, known?: boolean,
+ *            scores: [number, number][], marks?: Map<number, number>, guesses?: Map<number, number>, known?: boolean,
  *            picture?: HTMLImageElement, loaded?: boolean, seen?: boolean, passedOn?: boolean}} Action
  *   decided: cells that it settles; scores: what the model says of each class of a single image; marks: what these are
- *   marked as; known: its cells were answered as present before, and are asked once more
+ *   marked as; guesses: those of them that are the model's, and its probability, until the person says something; known: its cells were answered as present before, and are asked once more
  */
 
 export default class AutopilotPage extends Page {
@@ -149,10 +149,10 @@ export default class AutopilotPage extends Page {
   batch(action, cells) {
     const positives = action.known ? 0 : cells.filter(([, , state]) => state === PRESENT).length;
     const entry = cells.length && { action: "batch", source: action.source, cells, run: runOf(action) };
-    const { marks } = action;
+    const { marks, guesses } = action;
     this.answer(action, entry, positives, true, () => {
       if (action.grid) restore(action.grid, cells);
-      else action.marks = marks;
+      else Object.assign(action, { marks, guesses });
     });
   }
 

@@ -12,7 +12,7 @@ export class Headline {
     this.positives = 0;
     this.milliseconds = 0;
     this.line = el("h2", { class: "line", "aria-live": "polite" });
-    this.task = el("p", { class: "task" });
+    this.task = el("p", { class: "task", "aria-live": "polite" });
     this.others = el("ul");
     this.why = el("details", { class: "why", hidden: true }, el("summary", {}, "Why this?"),
       el("div", { class: "reasons" }, el("p", {}, "It adds the most correct labels for your time. Alternatives:"), this.others,

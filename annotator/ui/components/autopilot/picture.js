@@ -83,6 +83,7 @@ export class Picture {
     this.fixButton.hidden = action.kind === "reading";
     this.seen = false;
     action.marks ??= startOf(action);
+    action.guesses ??= guessesOf(action);
     if (item.broken) this.stage.empty(notShown(item.name, item.broken));
     else this.stage.show({ ...item, picture });
     this.name();
@@ -163,7 +164,7 @@ export class Picture {
   /** A class was pressed, or found by its name. @param {Class} class_ @param {boolean} stay @param {number} state */
   give(class_, stay, state) {
     if (!this.ready()) return;
-    const { kind, marks } = this.action;
+    const { kind, marks, guesses } = this.action;
     if (this.unsure) this.toggleUnsure();
     if (kind === "click") {
       this.onLabel(class_.id, state, stay || state !== PRESENT);
@@ -171,6 +172,7 @@ export class Picture {
     }
     const other = state === PRESENT && marks.get(class_.id) === PRESENT;
     this.action.marks = new Map(marks).set(class_.id, other ? ABSENT : state);
+    this.action.guesses = new Map([...guesses].filter(([id]) => id !== class_.id));
     this.#mark();
   }
 
@@ -211,15 +213,25 @@ export class Picture {
   }
 
   #mark() {
-    const { kind, marks } = this.action;
-    this.list.mark(marks);
+    const { kind, marks, guesses } = this.action;
+    this.list.mark(marks, guesses);
     const count = (/** @type {number} */ state) => [...marks.values()].filter((mark) => mark === state).length;
     const [yes, unsure] = [count(PRESENT), count(UNSURE)];
     const no = this.session.classes.length - yes - unsure;
     const single = kind === "click";
     write(this.decideWords, single ? "Nothing else here" : "Save all");
-    write(this.sum, single ? "" : `${yes} ${STATE_WORDS[PRESENT]} · ${no} absent${unsure ? ` · ${unsure} unsure` : ""}`);
+    const said = guesses.size
+      ? `${guesses.size} guessed · ${marks.size - guesses.size} answered · ${this.session.classes.length - marks.size} absent`
+      : `${yes} ${STATE_WORDS[PRESENT]} · ${no} absent${unsure ? ` · ${unsure} unsure` : ""}`;
+    write(this.sum, single ? "" : said);
   }
+}
+
+/** The classes that the model marks and nobody has answered: class -> probability. @param {any} action */
+function guessesOf({ item, preset, scores }) {
+  const answered = new Set(item.labels.map((/** @type {any} */ label) => label.class));
+  const chances = new Map(scores);
+  return new Map(preset.filter((/** @type {number} */ id) => !answered.has(id)).map((/** @type {number} */ id) => [id, chances.get(id)]));
 }
 
 /** How the classes of an action are marked before the person has done anything: class -> state. @param {any} action */

@@ -1,9 +1,11 @@
 // @ts-check
 /** What Autopilot tells a person about itself. */
 
+import { counted } from "../shared/dom.js";
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
+import { UNSURE_ROW } from "../grid/words.js";
 
 const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
 const BEFORE = {
@@ -18,7 +20,10 @@ const SINGLE = {
 
 /** What there is to do, as the grid begins now. @param {import("./autopilot.js").Action} action */
 export function taskOf(action) {
-  const { kind, grid } = action;
+  const { kind, grid, preset } = action;
+  if (kind === "image" && preset.length) {
+    return `The model guessed ${counted(preset.length, "class", "classes")} (dashed). Enter saves guesses as your answers, the rest as absent.`;
+  }
   return grid ? (BEFORE[isRelabel(action) ? "again" : kind] ?? "") + MARK[grid.start] : SINGLE[kind];
 }
 
@@ -43,7 +48,8 @@ export const KEYS = [
   {
     title: "Many images, one class",
     rows: [
-      ["1", "toggle the tile with that key: yes / no / unsure"],
+      ["1", "toggle the tile with that key: yes / no (also a click)"],
+      UNSURE_ROW,
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
       [" ", "toggle the selected tile"],
       ["\\", "start with all Yes, or with all No"],
@@ -57,6 +63,7 @@ export const KEYS = [
     title: "One image",
     rows: [
       ["1", "mark or unmark the class with that key; where one class is asked for, that completes the task"],
+      ["Enter", "save all as marked: guesses (dashed) become your answers"],
       [["Shift", "1"], "label the class, and stay on the image; the key again takes the label back"],
       [["Alt", "1"], "mark the class absent"],
       ["-", "mark the next class unsure"],

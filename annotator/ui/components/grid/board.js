@@ -12,7 +12,7 @@ import { Heatmaps } from "../shared/heatmaps.js";
 import { Layout } from "./layout.js";
 import { Peek } from "./peek.js";
 import { SizeButtons, TileSize } from "./size.js";
-import { TILE_KEYS, Tiles, skeleton, unbuild } from "./tiles.js";
+import { TILE_KEYS, Tiles, UNSURE_KEY, skeleton, unbuild } from "./tiles.js";
 import { el, whenDrawn } from "../shared/dom.js";
 import { paintable } from "./painting.js";
 
@@ -46,6 +46,7 @@ export class Board {
       url: (path) => api.url(path),
       onMark: (state) => this.mark(this.view.grid.at, state),
       onTurn: () => this.press(this.view.grid.at),
+      onUnsure: () => this.toggleUnsure(this.view.grid.at),
       onMove: (by) => this.enlarge(this.view.grid.at + by),
       onClose: () => this.peek.show(),
       onHistory: () => this.session.showHistory(),
@@ -56,6 +57,7 @@ export class Board {
       enlarged: this.enlarged,
       view: () => this.view,
       say: (text) => session.say(text),
+      unsay: (text) => session.unsay(text),
     });
     this.host = el("div", { class: "host" });
     this.host.addEventListener("pointerover", (event) => this.peek.point(event));
@@ -64,6 +66,7 @@ export class Board {
     this.stopPainting = paintable(this.host, root, {
       press: (index) => this.press(index),
       paint: (index, state) => this.mark(index, state),
+      on: () => this.view,
     });
     this.size = new TileSize();
     this.sizes = new SizeButtons((way) => this.resize(way));
@@ -91,6 +94,7 @@ export class Board {
     const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.layout.columns, ArrowDown: this.layout.columns };
     const command = {
       " ": () => this.view && this.press(this.view.grid.at),
+      [UNSURE_KEY]: () => this.view && this.toggleUnsure(this.peek.pointed ?? this.view.grid.at),
       "\\": () => this.view && this.begin(this.view.grid.start === "yes" ? "no" : "yes"),
       [HISTORY_KEY]: () => this.view && this.session.say("Earlier answers are hidden here."),
       PageUp: () => this.view && this.enlarge(this.peek.pointed ?? this.view.grid.at),
@@ -101,7 +105,7 @@ export class Board {
     const tile = TILE_KEYS.indexOf(key);
     if (moves[key]) this.moveBy(moves[key]);
     else if (command) event.repeat || command();
-    else if (tile >= 0) event.repeat || this.press(tile);
+    else if (tile >= 0) event.repeat || this.pressKey(tile);
     else return false;
     return true;
   }
@@ -134,6 +138,20 @@ export class Board {
     return this.view.grid.tiles[index].mark;
   }
 
+  /** Turn the tile with a key: from then on it is the one that other keys are about. @param {number} index */
+  pressKey(index) {
+    this.peek.forget();
+    this.press(index);
+  }
+
+  /** Mark a tile unsure, or take that back. @param {number} index */
+  toggleUnsure(index) {
+    if (!this.ready() || index >= this.view.grid.tiles.length) return;
+    this.view.moveTo(index);
+    this.view.toggleUnsure(index);
+    this.#marked(index);
+  }
+
   /** @param {number} index @param {number} state */
   mark(index, state) {
     if (!this.ready() || this.view.grid.tiles[index]?.mark === state) return;
@@ -164,7 +182,7 @@ export class Board {
   enlarge(index) {
     if (!this.ready() || index < 0 || index >= this.view.grid.tiles.length) return;
     this.view.moveTo(index);
-    this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name, Boolean(this.view.grid.hidesPredictions));
+    this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name, Boolean(this.view.grid.hidesPredictions), this.view.isGuess(index));
     this.peek.show();
   }
 
@@ -243,6 +261,6 @@ export class Board {
   #marked(index) {
     this.onMarks(this.view);
     this.session.hints.used("mark");
-    if (this.enlarged.isOpen) this.enlarged.marked(this.view.grid.tiles[index].mark);
+    if (this.enlarged.isOpen) this.enlarged.marked(this.view.grid.tiles[index].mark, this.view.isGuess(index));
   }
 }

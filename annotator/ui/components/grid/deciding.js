@@ -26,7 +26,8 @@ export class Deciding {
   /** @param {import("./tiles.js").Tiles} view @param {string} name */
   showMarks(view, name) {
     const [yes, no, unsure] = [1, -1, 0].map((state) => view.count(state));
-    write(this.sum, `${yes} yes · ${no} no${unsure ? ` · ${unsure} unsure` : ""}`);
+    const { guesses } = view;
+    write(this.sum, `${yes} yes · ${no} no${unsure ? ` · ${unsure} unsure` : ""}${guesses ? ` · ${guesses} guessed` : ""}`);
     if (this.button.disabled) this.button.disabled = false;
     for (const button of this.startButtons) {
       const pressed = String(button.dataset.start === view.grid.start);

@@ -5,32 +5,34 @@ import { chance, el, kbd, keyButton, modelsInWords } from "../shared/dom.js";
 import { FIX_KEY, fixButton } from "../shared/fix.js";
 import { HISTORY_KEY } from "../shared/history.js";
 import { Stage } from "../shared/stage.js";
+import { UNSURE_KEY } from "./tiles.js";
 
 const STATES = [[1, "Yes"], [-1, "No"], [0, "Unsure"]];
 
 export class Enlarged {
   /**
-   * @param {{url: (path: string) => string, onMark: (state: number) => void, onTurn: () => void,
+   * @param {{url: (path: string) => string, onMark: (state: number) => void, onTurn: () => void, onUnsure: () => void,
    *          onMove: (by: number) => void, onClose: () => void, onHistory: () => void, onFix: (id: number) => void}} options
    */
-  constructor({ url, onMark, onTurn, onMove, onClose, onHistory, onFix }) {
+  constructor({ url, onMark, onTurn, onUnsure, onMove, onClose, onHistory, onFix }) {
     this.onHistory = onHistory;
     this.onFix = onFix;
     this.url = url;
     this.onTurn = onTurn;
+    this.onUnsure = onUnsure;
     this.onMove = onMove;
     this.stage = new Stage();
     this.name = el("span", { class: "name" });
     this.note = el("span", {});
     this.buttons = STATES.map(([state, text]) =>
-      el("button", { type: "button", "data-mark": state, "aria-pressed": "false", onclick: () => onMark(Number(state)) }, String(text)));
+      el("button", { type: "button", "data-mark": state, "aria-pressed": "false", onclick: () => onMark(Number(state)) }, String(text), ...(state === 0 ? [kbd(UNSURE_KEY)] : [])));
     this.history = keyButton("History", HISTORY_KEY, onHistory);
     this.dialog = el("dialog", { class: "enlarged", tabindex: "-1", "aria-label": "One image of the grid" },
       el("div", { class: "bar" },
         step("Previous image", "ArrowLeft", "‹", () => onMove(-1)),
         step("Next image", "ArrowRight", "›", () => onMove(1)),
         this.name,
-        el("div", { class: "states", role: "group", "aria-label": "Does it show the class" }, ...this.buttons, kbd(" ")),
+        el("div", { class: "states", role: "group", "aria-label": "Does it show the class" }, ...this.buttons.slice(0, 2), kbd(" "), this.buttons[2]),
         this.history,
         fixButton(() => this.onFix(this.item.id)),
         el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.dialog.close() }, "Back", kbd("Esc"))),
@@ -51,8 +53,9 @@ export class Enlarged {
   /**
    * @param {import("./tiles.js").Tile} tile @param {HTMLImageElement} small what the tile shows already
    * @param {string} name of the class @param {boolean} hidesHistory nobody is to see earlier answers
+   * @param {boolean} guess as in marked()
    */
-  show(tile, small, name, hidesHistory) {
+  show(tile, small, name, hidesHistory, guess) {
     const picture = /** @type {HTMLImageElement} */ (small.cloneNode());
     picture.alt = tile.name;
     const item = { id: tile.id, name: tile.name, width: tile.width, height: tile.height, picture };
@@ -62,7 +65,7 @@ export class Enlarged {
     this.name.replaceChildren(`${tile.name}${sure}${others}`, this.note);
     this.stage.show(item);
     this.history.hidden = hidesHistory;
-    this.marked(tile.mark);
+    this.marked(tile.mark, guess);
     if (!this.dialog.open) {
       this.dialog.showModal();
       this.dialog.focus(); // Space is about the picture, not about whichever button comes first
@@ -80,9 +83,14 @@ export class Enlarged {
     }).catch(() => {}); // the small picture stays, which is better than none
   }
 
-  /** @param {number} state what the tile is marked as */
-  marked(state) {
-    for (const button of this.buttons) button.setAttribute("aria-pressed", String(Number(button.dataset.mark) === state));
+  /** @param {number} state what the tile is marked as @param {boolean} guess the model says so, and the person has said nothing */
+  marked(state, guess) {
+    for (const button of this.buttons) {
+      const pressed = Number(button.dataset.mark) === state;
+      button.setAttribute("aria-pressed", String(pressed));
+      button.toggleAttribute("data-guess", pressed && guess);
+      button.ariaDescription = pressed && guess ? "guessed" : "";
+    }
   }
 
   /**
@@ -101,6 +109,7 @@ export class Enlarged {
     if (away) this.dialog.close();
     else if (this.stage.key(key, event)) return true;
     else if (key === " " && !event.repeat) this.onTurn();
+    else if (key === UNSURE_KEY) event.repeat || this.onUnsure();
     else if (key === HISTORY_KEY) event.repeat || this.onHistory();
     else if (key === FIX_KEY) event.repeat || this.onFix(this.item.id);
     else if (key === "ArrowLeft") this.onMove(-1);

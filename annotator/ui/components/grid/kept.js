@@ -10,9 +10,9 @@ const place = (project) => `annotator:${project}:grid-kept`;
 
 /** @param {string} project @param {object} choice what the page was asked for @param {Grid} grid @param {number} image that is fixed */
 export function keep(project, choice, grid, image) {
-  const { id, class: class_, run, share, start, waiting, at, hidesPredictions } = grid;
+  const { id, class: class_, run, share, start, began, waiting, at, hidesPredictions } = grid;
   const tiles = grid.tiles.map((tile) => ({ ...tile }));
-  const plain = { id: `kept ${id}`, class: class_, run, share, start, waiting, at, hidesPredictions, tiles, fixed: image };
+  const plain = { id: `kept ${id}`, class: class_, run, share, start, began, waiting, at, hidesPredictions, tiles, fixed: image };
   try {
     sessionStorage.setItem(place(project), JSON.stringify({ choice: JSON.stringify(choice), left: Date.now(), grid: plain }));
   } catch {

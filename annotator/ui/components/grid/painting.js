@@ -1,25 +1,32 @@
 // @ts-check
 /**
  * Marking tiles with a pointer: a press turns the tile, and drawn on over others it gives them the same state. A finger
- * does so after it has rested on a tile for a moment, so that it can still scroll.
+ * does so after it has rested on a tile for a moment, so that it can still scroll. What is held longer and let go on the
+ * same tile makes it unsure.
  */
 
-const REST = 350; // milliseconds
+const REST = 300; // milliseconds
+const HOLD = 500; // milliseconds, as in tiles.css
 const STILL = 10; // CSS pixels a resting finger may tremble
 
 /**
  * @param {HTMLElement} host the tiles lie in it; elements with data-index
  * @param {ShadowRoot} root
- * @param {{press: (index: number) => number | null, paint: (index: number, state: number) => void}} act
- *   press turns a tile and returns what it is now, null where nothing may be marked
+ * @param {{press: (index: number) => number | null, paint: (index: number, state: number) => void, on: () => any}} act
+ *   press turns a tile and returns what it is now, null where nothing may be marked; on: whose tiles these are
  */
-export function paintable(host, root, { press, paint }) {
+export function paintable(host, root, { press, paint, on }) {
   /** @type {number | null} what is being painted */
   let state = null;
   let pointer = -1;
   let begun = false;
   let rest = 0;
+  let hold = 0;
   let from = { x: 0, y: 0 };
+  /** @type {any} whose tiles are meant: what comes to lie under the pointer later is not */
+  let of = null;
+  /** @type {{index: number, box: Element | null} | null} the tile that was pressed, while the pointer has met no other */
+  let first = null;
 
   /** @param {{clientX: number, clientY: number}} event */
   const tileAt = (event) => {
@@ -32,10 +39,26 @@ export function paintable(host, root, { press, paint }) {
     begun = true;
     state = press(index);
   };
+  /** The pointer went on, or is gone: it is no long press. */
+  const letGo = () => {
+    clearTimeout(hold);
+    first?.box?.classList.remove("held");
+    first = null;
+  };
   const end = () => {
     clearTimeout(rest);
+    letGo();
     state = null;
     pointer = -1;
+  };
+  /** @param {number} index */
+  const wait = (index) => {
+    const box = host.querySelector(`.tiles [data-index="${index}"]`);
+    box?.classList.add("held");
+    first = { index, box };
+    hold = window.setTimeout(() => {
+      if (state != null && of === on()) paint(index, 0);
+    }, HOLD);
   };
 
   host.addEventListener("pointerdown", (event) => {
@@ -46,18 +69,28 @@ export function paintable(host, root, { press, paint }) {
     if (index == null) return;
     pointer = event.pointerId;
     from = { x: event.clientX, y: event.clientY };
-    if (event.pointerType === "touch") rest = window.setTimeout(() => begin(index), REST);
+    of = on();
+    if (event.pointerType === "touch") rest = window.setTimeout(() => of === on() && begin(index), REST);
     else begin(index);
+    wait(index);
   });
   host.addEventListener("pointermove", (event) => {
     if (event.pointerId !== pointer) return;
     if (state == null) {
-      if (Math.hypot(event.clientX - from.x, event.clientY - from.y) > STILL) clearTimeout(rest);
+      if (Math.hypot(event.clientX - from.x, event.clientY - from.y) > STILL) end();
       return;
     }
+    if (of !== on()) return;
     for (const sample of event.getCoalescedEvents?.() ?? [event]) {
       const index = tileAt(sample);
-      if (index != null) paint(index, state);
+      if (index === first?.index) continue;
+      if (index == null) {
+        clearTimeout(hold);
+        continue;
+      }
+      if (first) paint(first.index, state); // it was the beginning of a drag, however long it rested there
+      letGo();
+      paint(index, state);
     }
   });
   // A finger that did not rest: the browser says that it was a tap, and not the beginning of a scroll.

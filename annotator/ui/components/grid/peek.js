@@ -9,18 +9,20 @@ const FETCH = 100; // milliseconds the pointer rests on a tile until its heat ma
 export class Peek {
   /**
    * @param {{heatmaps: import("../shared/heatmaps.js").Heatmaps, enlarged: import("./enlarged.js").Enlarged,
-   *          view: () => import("./tiles.js").Tiles | null, say: (text: string) => void}} options
+   *          view: () => import("./tiles.js").Tiles | null, say: (text: string) => void, unsay: (text: string) => void}} options
+   *   unsay: what was said goes, unless something else has been said since
    */
-  constructor({ heatmaps, enlarged, view, say }) {
+  constructor({ heatmaps, enlarged, view, say, unsay }) {
     this.heatmaps = heatmaps;
     this.enlarged = enlarged;
     this.view = view;
     this.say = say;
+    this.unsay = unsay;
     /** @type {number | null} the tile under the pointer */
     this.pointed = null;
     this.held = false;
     this.timer = 0;
-    this.excused = false; // a message about the heat map is shown
+    this.excuse = ""; // the message about the heat map
     /** @type {{view: import("./tiles.js").Tiles, index: number} | null} where a heat map lies */
     this.lying = null;
   }
@@ -73,15 +75,18 @@ export class Peek {
     if (this.held && index != null && !picture) {
       const none = view.grid.hidesPredictions ? "this is an audit" : "the model does not know this class yet";
       const why = spot ? map.problem : none;
-      this.say(why ? `No heat map: ${why}.` : "Drawing the heat map...");
-      this.excused = true;
-    } else if (this.held && map?.note) {
-      this.say(`${map.note}.`);
-      this.excused = true;
-    } else if (this.excused) {
-      this.say("");
-      this.excused = false;
+      this.#excuse(why ? `No heat map: ${why}.` : "Drawing the heat map...");
+    } else if (this.held && map?.note) this.#excuse(`${map.note}.`);
+    else if (this.excuse) {
+      this.unsay(this.excuse);
+      this.excuse = "";
     }
+  }
+
+  /** @param {string} text */
+  #excuse(text) {
+    this.excuse = text;
+    this.say(text);
   }
 
   /** @param {import("./tiles.js").Tiles} view */

@@ -7,21 +7,20 @@
 import { STATE_WORDS, chance, counted, el, kbd } from "../shared/dom.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 
+export const UNSURE_KEY = "u"; // as in Review
 /** Keys of the first tiles, row by row of the keyboard. Commands use none of them. */
-export const TILE_KEYS = [..."1234567890qwertyuiopasdfghjklzxcvbnm"];
+export const TILE_KEYS = [..."1234567890qwertyiopasdfghjklzxcvbnm"];
 
-/** What one more press makes of a tile: its opposite, then unsure, then as it began. */
-const ROUND = { yes: [1, -1, 0], no: [-1, 1, 0] };
 const MARKS = { 1: "✓", "-1": "✕", 0: "?" };
 const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null, by: string | null,
- *            models?: [string, number][], mark?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
- *            will be decided as
+ *            models?: [string, number][], mark?: number, under?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
+ *            will be decided as; under: the yes or no that it was before it was marked unsure
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
- *            waiting?: number | null, hidesPredictions?: boolean, at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
- *   at is where the cursor stands; fixed: an image of it that was fixed meanwhile; hidesPredictions: nobody is to see what the model thinks
+ *            waiting?: number | null, hidesPredictions?: boolean, began?: "yes" | "no", at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
+ *   began: how it began before the person turned it; at is where the cursor stands; fixed: an image of it that was fixed meanwhile; hidesPredictions: nobody is to see what the model thinks
  */
 
 export class Tiles {
@@ -39,6 +38,7 @@ export class Tiles {
     this.complete = false;
     this.on = false;
     grid.at ??= 0;
+    grid.began ??= grid.start;
     for (const tile of grid.tiles) tile.mark ??= tile.state ?? (grid.start === "yes" ? 1 : -1);
     /** @type {{box: HTMLElement, button: HTMLButtonElement, picture: HTMLImageElement, badge: HTMLElement}[]} */
     this.parts = grid.tiles.map((tile, index) => this.#build(tile, index, onPress, onEnlarge));
@@ -67,17 +67,27 @@ export class Tiles {
     });
   }
 
-  /** @param {number} index */
+  /** Yes becomes no, and no yes; what is unsure becomes the opposite of what it was before. @param {number} index */
   press(index) {
-    const tile = this.grid.tiles[index];
-    const round = ROUND[this.grid.start];
-    this.mark(index, round[(round.indexOf(tile.mark) + 1) % round.length]);
+    this.mark(index, -this.#answer(index));
+  }
+
+  /** Unsure, or no longer: a press too many is taken back by the same press. @param {number} index */
+  toggleUnsure(index) {
+    this.mark(index, this.grid.tiles[index].mark === 0 ? this.#answer(index) : 0);
+  }
+
+  /** The yes or no that a tile is marked as, or was before it was unsure. @param {number} index */
+  #answer(index) {
+    const { mark, under } = this.grid.tiles[index];
+    return mark || under || (this.grid.start === "yes" ? 1 : -1);
   }
 
   /** @param {number} index @param {number} state */
   mark(index, state) {
     const tile = this.grid.tiles[index];
     if (tile.broken) return;
+    tile.under = tile.mark || tile.under;
     tile.mark = state;
     tile.touched = state !== (tile.state ?? (this.grid.start === "yes" ? 1 : -1));
     this.#draw(index);
@@ -115,6 +125,18 @@ export class Tiles {
     return this.grid.tiles
       .filter((tile) => !tile.broken && (tile.mark !== tile.state || tile.by !== this.annotator))
       .map((tile) => [tile.id, this.grid.class, tile.mark, tile.state == null ? tile.probability : null]);
+  }
+
+  /** Whether a tile is marked as the model has it, and the person has said nothing of it. @param {number} index */
+  isGuess(index) {
+    const { tiles, start, began, hidesPredictions } = this.grid;
+    const { touched, state, probability, broken } = tiles[index];
+    return !broken && !touched && state == null && probability != null && !hidesPredictions && start === began;
+  }
+
+  /** How many tiles are guesses. */
+  get guesses() {
+    return this.grid.tiles.filter((_, index) => this.isGuess(index)).length;
   }
 
   /** How many tiles are marked with a state. @param {number} state */
@@ -177,10 +199,12 @@ export class Tiles {
   #draw(index) {
     const tile = this.grid.tiles[index];
     const { box, button, badge } = this.parts[index];
-    if (!tile.broken && box.dataset.state === STATE_WORDS[tile.mark]) return;
+    const guess = this.isGuess(index);
+    if (!tile.broken && box.dataset.state === STATE_WORDS[tile.mark] && box.hasAttribute("data-guess") === guess) return;
+    box.toggleAttribute("data-guess", guess);
     box.dataset.state = tile.broken ? "broken" : STATE_WORDS[tile.mark];
     badge.replaceChildren(tile.broken ? "–" : MARKS[tile.mark]);
-    const spoken = tile.broken ? `cannot be shown: ${tile.broken}` : SPOKEN[tile.mark];
+    const spoken = tile.broken ? `cannot be shown: ${tile.broken}` : SPOKEN[tile.mark] + (guess ? ", guessed" : "");
     const sure = tile.probability == null ? "" : `, ${chance(tile.probability)}`;
     button.setAttribute("aria-label", `${tile.name}${sure}: ${spoken}`);
     button.setAttribute("aria-pressed", { 1: "true", "-1": "false", 0: "mixed" }[tile.mark]);

@@ -4,12 +4,16 @@
 import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
+/** The row about it in the help of a page. @type {[string, string]} */
+export const UNSURE_ROW = ["U", "unsure, or no longer: the tile under the pointer, or the one changed last (also a long press)"];
+
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [
   {
     title: "Mark",
     rows: [
-      ["1", "toggle the tile with that key: yes / no / unsure"],
+      ["1", "toggle the tile with that key: yes / no (also a click)"],
+      UNSURE_ROW,
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
       [" ", "toggle the selected tile"],
       ["\\", "start with all Yes, or with all No"],
@@ -40,7 +44,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  { at: ".host", side: "over", by: "mark", text: "Every tile is marked already, ✓ or ✕. To change one, press its key, click it, or drag over several." },
+  { at: ".host", side: "over", by: "mark", text: "Every tile is marked already, ✓ or ✕. To change one, press its key, click it, or drag over several; hold it for unsure." },
   { at: ".decide", side: "below", by: "decide", text: "Enter saves every tile as it is marked; the next grid appears." },
   { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes a whole grid; ? lists all keys." },
 ];

@@ -273,7 +273,8 @@ export default class ReviewPage extends Page {
    * The answers of a step that is not in hand any more are shown on the image as the server has it.
    * @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how
    */
-  async foreignStep({ entry }, how) {
+  async foreignStep(step, how) {
+    const { entry } = step;
     const cells = entry.cells ?? (entry.class == null ? [] : [[entry.image, entry.class, entry.state, entry.score]]);
     const id = entry.image ?? cells[0]?.[0];
     if (cells.some(([image]) => image !== id)) {
@@ -281,7 +282,10 @@ export default class ReviewPage extends Page {
       return;
     }
     const item = /** @type {any} */ (this.hand.find(id)) ?? (await this.session.fetchItem(id));
-    if (!item) return;
+    if (!item) {
+      this.told(how, this.inWords(entry), step);
+      return;
+    }
     for (const [image_id, class_id, state, score] of cells) {
       let chip = item.suggestions.find((other) => other.class_id === class_id);
       if (!chip && entry.run != null) {
@@ -293,7 +297,7 @@ export default class ReviewPage extends Page {
     this.screen.lists.delete(item); // it may have become longer
     if (this.hand.current === item) this.screen.show();
     else this.hand.bringBack(item);
-    this.told(how, this.inWords(entry));
+    this.told(how, this.inWords(entry), step);
   }
 }
 

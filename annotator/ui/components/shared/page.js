@@ -129,15 +129,19 @@ export class Page {
     forward();
   }
 
-  /** Say what was undone or redone. @param {"undone" | "redone"} how @param {string} words of the step, "" for none */
-  told(how, words) {
-    if (words) this.session.say(`${how === "undone" ? "Undid" : "Redid"}: ${words}.`);
+  /**
+   * Say what was undone or redone, unless something else has been done since.
+   * @param {"undone" | "redone"} how @param {string} words of the step, "" for none @param {import("./session.js").Step} [step]
+   */
+  told(how, words, step) {
+    const steps = how === "undone" ? this.session.undone : this.session.history;
+    if (words && (!step || steps[steps.length - 1] === step)) this.session.say(`${how === "undone" ? "Undid" : "Redid"}: ${words}.`, true);
   }
 
   /** A decision in words, with the name of its image where that is in hand. @param {any} entry null: "" */
   inWords(entry) {
     const id = entry?.image ?? entry?.cells?.[0]?.[0];
-    return entry ? inWords(entry, this.session.names, id == null ? "" : this.imageName(id)) : "";
+    return entry ? inWords(entry, this.session.names, id == null ? "" : this.imageName(id) || this.session.imageNames.get(id)) : "";
   }
 
   /** The name of an image, "" where it is not in hand. @param {number} id */

@@ -44,6 +44,8 @@ export class Session {
     { page, keys, hints, onKey, onKeyUp, onUndo, pictured, onComment, onRemove },
   ) {
     this.renew = () => setTriggerValue("expired", Date.now());
+    /** Whether the message on screen stays with other pictures, until the next decision. */
+    this.lasts = false;
     /** The version of the classes that was asked for last. */
     this.classesAsked = 0;
     this.root = parentElement;
@@ -57,6 +59,8 @@ export class Session {
     this.undone = [];
     /** Ids of images answered before a reload, the newest last. @type {number[]} */
     this.older = [];
+    /** Names of images that steps from before a reload are about. @type {Map<number, string>} */
+    this.imageNames = new Map();
     /** @type {import("./hand.js").Hand | undefined} */
     this.hand = undefined;
     this.api = new Api(data.token);
@@ -104,16 +108,14 @@ export class Session {
   decide(entry, screen = {}) {
     const uuid = this.outbox.add(entry);
     if (this.hand) this.hand.answeredAt = performance.now();
-    this.#remember({ uuid, entry, ...screen });
-    this.undone = [];
+    this.#begin({ uuid, entry, ...screen });
     this.hints.used("decide");
     return uuid;
   }
 
   /** Add a step without a decision, so that undo returns to it. @param {{back: () => void, again?: () => void}} screen */
   visit(screen) {
-    this.#remember({ uuid: null, entry: null, ...screen });
-    this.undone = [];
+    this.#begin({ uuid: null, entry: null, ...screen });
   }
 
   undo() {
@@ -162,14 +164,20 @@ export class Session {
     else this.onUndo(step, "redone");
   }
 
-  /** Show a message until the next picture. @param {string} text */
-  say(text) {
+  /** Show a message until the next decision, or before that the next picture. @param {string} text @param {boolean} [lasts] pictures leave it */
+  say(text, lasts = false) {
     this.words.replaceChildren(text ? capital(text) : "");
+    this.lasts = lasts;
   }
 
-  /** Another picture is on screen: the message goes and the status line is redrawn in the same frame. */
+  /** This message goes, if it is the one on screen. @param {string} text */
+  unsay(text) {
+    if (this.words.textContent === capital(text)) this.say("");
+  }
+
+  /** Another picture is on screen: the message goes, unless it lasts, and the status line is redrawn in the same frame. */
   shown() {
-    if (this.words.firstChild) this.words.replaceChildren();
+    if (this.words.firstChild && !this.lasts) this.words.replaceChildren();
     this.foot.draw(this.outbox, this.hand);
     this.hints.moved();
   }
@@ -236,6 +244,13 @@ export class Session {
     this.names = new Map([...(this.names ?? []), ...data.classes.map((class_) => [class_.id, class_.name])]);
   }
 
+  /** A new step: what was said of the one before is over. @param {Step} step */
+  #begin(step) {
+    if (this.words.firstChild) this.words.replaceChildren();
+    this.undone = [];
+    this.#remember(step);
+  }
+
   /** @param {Step} step */
   #remember(step) {
     this.history.push(step);
@@ -272,7 +287,8 @@ export class Session {
   /** After a reload: load the steps this person can still undo, and the images they can go back to. */
   async #loadRecent() {
     await this.outbox.flush();
-    const answer = await this.api.post("/api/recent", {}).catch(() => ({ decisions: [] }));
+    const answer = await this.api.post("/api/recent", {}).catch(() => ({ decisions: [], images: [] }));
+    this.imageNames = new Map(answer.images);
     const known = new Set(this.history.map((step) => step.uuid));
     const older = answer.decisions.filter((entry) => !known.has(entry.uuid));
     this.history.unshift(...older.map(({ uuid, ...entry }) => ({ uuid, entry })));

@@ -42,6 +42,7 @@ export default class SpeedTestPage {
       classes: data.classes,
       hints: { used: () => {} },
       say: (/** @type {string} */ text) => this.words.replaceChildren(text),
+      unsay: () => this.words.replaceChildren(),
       showHistory: () => false,
     };
     this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));

@@ -1,6 +1,7 @@
 // @ts-check
 /** What the speed test says. */
 
+import { UNSURE_ROW } from "../grid/words.js";
 import { counted } from "../shared/dom.js";
 
 const TASK = {
@@ -33,7 +34,8 @@ export const KEYS = [
   {
     title: "Many images, one class",
     rows: [
-      ["1", "toggle the tile with that key: yes / no / unsure"],
+      ["1", "toggle the tile with that key: yes / no (also a click)"],
+      UNSURE_ROW,
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
       [" ", "toggle the selected tile"],
       ["\\", "start with all Yes, or with all No"],

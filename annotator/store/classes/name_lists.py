@@ -1,0 +1,54 @@
+"""Names of classes that may be lists: "fox, deer" is two classes to most who type it, "Fox, red" one of a taxonomy.
+
+Nobody but the person knows which, so whoever takes names that were typed asks. It is settled where the project has a
+class of that name already, and where the name has a description.
+"""
+
+import re
+from collections.abc import Container, Iterable, Sequence
+
+from annotator.errors import AnnotatorError
+
+SPLIT, KEEP = "split", "keep"
+"""What may be said of names that may be lists: they are several classes each, or one."""
+
+# Commas and semicolons, also those of Chinese and Japanese; not between digits: "lens 1,4".
+_SEPARATOR = re.compile(r"(?<!\d)[,;]|[,;](?!\d)|[，、；]")
+
+
+def parts_of(name: str) -> list[str]:
+    """The names in a list, each once; the name itself where it is no list."""
+    parts = list(dict.fromkeys(part.strip() for part in _SEPARATOR.split(name) if part.strip()))
+    return parts if len(parts) > 1 else [name]
+
+
+def lists_among(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list[str]:
+    """Those of the (name, description) pairs that may be lists; known: names that the project has."""
+    return [name for name, text in pairs if not text and name not in known and len(parts_of(name)) > 1]
+
+
+def split(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list[tuple[str, str]]:
+    """The pairs with every name of `lists` taken apart, each name of it once."""
+    texts: dict[str, str] = {}
+    for name, text in pairs:
+        for part in parts_of(name) if name in lists else [name]:
+            texts[part] = text or texts.get(part, "")
+    return list(texts.items())
+
+
+def settled(
+    pairs: Sequence[tuple[str, str]], known: Container[str], where: str, commas: str | None
+) -> list[tuple[str, str]]:
+    """The pairs as SPLIT or KEEP says; where: what they were read from. Raises AnnotatorError where neither is said."""
+    lists = lists_among(pairs, known)
+    if not lists or commas == KEEP:
+        return list(pairs)
+    if commas == SPLIT:
+        return split(pairs, lists)
+    first, more = lists[0], f" (and {len(lists) - 1:,} more names with commas)" if len(lists) > 1 else ""
+    apart = ", ".join(map(repr, parts_of(first)))
+    raise AnnotatorError(
+        f"{first!r} in {where}{more} may be {len(parts_of(first))} classes or one, and nothing was changed. "
+        f"Say which: --commas {SPLIT} makes it {apart}; --commas {KEEP} makes it one class of that name. Or write one "
+        "class a line."
+    )

@@ -1,0 +1,33 @@
+"""Which names of classes may be lists of names."""
+
+import pytest
+
+from annotator.errors import AnnotatorError
+from annotator.store.classes.name_lists import KEEP, SPLIT, lists_among, parts_of, settled
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("fox", ["fox"]),
+        ("fox, deer", ["fox", "deer"]),
+        ("fox,deer;owl , fox", ["fox", "deer", "owl"]),
+        ("Fox, red", ["Fox", "red"]),  # nobody but the person knows
+        ("lens 1,4", ["lens 1,4"]),
+        ("1, 2", ["1", "2"]),
+        ("狐、鹿，梟", ["狐", "鹿", "梟"]),
+        ("fox,", ["fox,"]),
+    ],
+)
+def test_a_list_has_names_between_its_commas(name, parts):
+    assert parts_of(name) == parts
+
+
+def test_what_is_described_or_known_is_no_list():
+    pairs = [("a, b", ""), ("c, d", "described"), ("e, f", ""), ("g", "")]
+    assert lists_among(pairs, {"e, f"}) == ["a, b"]
+    assert settled(pairs, {"e, f"}, "list.txt", KEEP) == pairs
+    assert settled(pairs, {"e, f"}, "list.txt", SPLIT) == [("a", ""), ("b", ""), *pairs[1:]]
+    assert settled(pairs[1:], {"e, f"}, "list.txt", None) == pairs[1:]
+    with pytest.raises(AnnotatorError, match=r"'a, b' in list\.txt may be 2 classes or one"):
+        settled(pairs, {"e, f"}, "list.txt", None)
