@@ -9,7 +9,7 @@ can hardly be quicker. Ours are the pages as `annotator serve` serves them, on g
 in the row `training`, where one trains and draws heat maps without end (also during the floor's turns). Heat maps are
 drawn beforehand: the page is measured, not the drawing.
 
-Rows are in annotate.py, gallery.py and others.py, given a ground.py; presses.py and bursts.py press keys.
+Rows are in annotate.py, gallery.py, others.py and repeats.py, given a ground.py; presses.py and bursts.py press keys.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from annotator.benchmark.harness.browser import chromium
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.scratch import scratch_folder
-from annotator.benchmark.interface import annotate, gallery, others
+from annotator.benchmark.interface import annotate, gallery, others, repeats
 from annotator.benchmark.interface.ground import Ground
 from annotator.errors import AnnotatorError
 
@@ -29,6 +29,7 @@ ROWS: dict[str, Callable[[Ground], tuple[dict, dict]]] = {
     "people": annotate.people,
     "pace": annotate.pace,
     "burst": annotate.burst,
+    "repeats": repeats.repeats,
     "grid": others.grid,
     "review": others.review,
     "gallery": gallery.gallery,

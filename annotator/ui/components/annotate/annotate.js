@@ -173,7 +173,7 @@ export default class AnnotatePage extends Page {
    */
   choose(class_, stay, state = this.unsure ? UNSURE : PRESENT) {
     const item = this.ready();
-    const again = item && stateOf(item, class_.id) === state && this.hand.settled;
+    const again = item && stateOf(item, class_.id) === state && this.session.repeats.settled;
     if (!again) return this.give(class_, stay, state);
     if (this.unsure) this.toggleUnsure();
     this.clear(item, class_.id);
@@ -215,7 +215,7 @@ export default class AnnotatePage extends Page {
     // without answers, is stored as skipped and comes last.
     const answered = item.opened || item.labels !== item.arrived || item.labels.length >= this.session.classes.length;
     if (item.passedOn || answered) this.goOn();
-    else this.answer(item, { action: "skip" }, item.labels, true);
+    else if (this.session.repeats.allows()) this.answer(item, { action: "skip" }, item.labels, true);
   }
 
   /** To the next image of the queue. */
@@ -229,7 +229,7 @@ export default class AnnotatePage extends Page {
   }
 
   done() {
-    const item = this.ready();
+    const item = this.ready("all");
     if (!item) return;
     const answered = new Set(item.labels.map((label) => label.class));
     const rest = this.session.classes.filter((class_) => !answered.has(class_.id));
@@ -308,9 +308,10 @@ export default class AnnotatePage extends Page {
     else if (item) this.label(item, Number(button.dataset.class), ABSENT, false);
   }
 
-  ready() {
-    const item = super.ready();
-    if (!item) this.shown = null; // the picture's arrival takes the words away
+  /** @param {import("../shared/repeats.js").Kind} [kind] */
+  ready(kind) {
+    const item = super.ready(kind);
+    if (!this.hand.ready) this.shown = null; // the picture's arrival takes the words away
     return item;
   }
 

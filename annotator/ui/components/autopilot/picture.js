@@ -121,8 +121,9 @@ export class Picture {
     this.seen = false;
   }
 
-  ready() {
-    return Boolean(this.action && this.seen && !this.action.item.broken);
+  /** Whether a press decides about the image. @param {import("../shared/repeats.js").Kind} [kind] */
+  ready(kind) {
+    return Boolean(this.action && this.seen && !this.action.item.broken) && this.session.repeats.allows(kind);
   }
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
@@ -153,7 +154,7 @@ export class Picture {
    */
   choose(class_, stay, alt) {
     const state = alt ? ABSENT : this.unsure ? UNSURE : PRESENT;
-    const again = this.action?.kind === "click" && this.action.marks.get(class_.id) === state && this.session.hand?.settled;
+    const again = this.action?.kind === "click" && this.action.marks.get(class_.id) === state && this.session.repeats.settled;
     if (!again) return this.give(class_, stay, state);
     if (!this.ready()) return;
     if (this.unsure) this.toggleUnsure();

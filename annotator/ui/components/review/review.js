@@ -129,7 +129,7 @@ export default class ReviewPage extends Page {
   /** Everything open at or above the line is present: one decision. */
   acceptAll() {
     this.session.hints.used("above");
-    const item = this.ready();
+    const item = this.ready("all");
     if (!item) return;
     const places = openAbove(item, this.screen.line.at);
     if (!places.length) {
@@ -228,7 +228,7 @@ export default class ReviewPage extends Page {
 
   /** Nothing else here: what is not answered is absent. */
   done() {
-    const item = this.ready();
+    const item = this.ready("all");
     if (!item) return;
     this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {
