@@ -1,7 +1,7 @@
 """A person in front of a page, in a real Chromium: what they see, and what has come of what they did."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -91,6 +91,14 @@ def looked(page: Page) -> None:
     """Until the image has been on screen for so long that a key is about it, and not a hurried one about the last."""
     page.evaluate("window.since = performance.now()")
     page.wait_for_function("performance.now() - window.since > 320")
+
+
+def twice(press: Callable[[], object], apart: float) -> None:
+    """Press twice, so many seconds apart, as a hand does that trembles or does not trust the first press."""
+    began = time.perf_counter()
+    press()
+    time.sleep(max(0.0, began + apart - time.perf_counter()))
+    press()
 
 
 def wait_until_saved(page: Page, count: int | None = None) -> None:

@@ -18,6 +18,7 @@ import { Sequence } from "./sequence.js";
 import { onward, placeholder } from "../shared/placeholder.js";
 import { Stage } from "../shared/stage.js";
 import { States, summary } from "./states.js";
+import { Typed } from "../shared/typed.js";
 import { typing } from "../shared/keys.js";
 
 const PRESENT = 1;
@@ -66,6 +67,7 @@ export default class AnnotatePage extends Page {
       onPoint: (class_, row) => this.card.point(class_, WIDE.matches ? row : null),
       ...(session.data.adds_classes ? { onAdd: (/** @type {string} */ name, /** @type {boolean} */ sure) => this.addClass(name, sure) } : {}),
     });
+    this.typed = new Typed({ session, onWord: (typed) => this.finder.focus(typed) });
     this.finder.field.addEventListener("focus", () => session.hints.used("find"));
     const { project, orders, order: usual } = session.data;
     this.order = new Order({ project, orders, usual, onChange: () => this.sequence.restart() });
@@ -139,6 +141,11 @@ export default class AnnotatePage extends Page {
       if (key === "Escape") this.order.field.blur();
       return key === "Escape";
     }
+    return this.typed.press(key, event, () => this.act(key, event));
+  }
+
+  /** A key that is about the image. @param {string} key @param {KeyboardEvent} event */
+  act(key, event) {
     const alt = key.startsWith("Alt+");
     const class_ = this.list.byKey.get(alt ? key.slice(4) : key);
     if (class_) {

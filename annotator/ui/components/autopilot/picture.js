@@ -8,6 +8,7 @@ import { ClassList, likelihoods } from "../annotate/classlist.js";
 import { Finder } from "../annotate/finder.js";
 import { STATE_WORDS, el, kbd, keyButton, modelsInWords, whenDrawn } from "../shared/dom.js";
 import { Stage } from "../shared/stage.js";
+import { Typed } from "../shared/typed.js";
 import { commentsInWords } from "../shared/history.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 import { notShown } from "../shared/placeholder.js";
@@ -48,6 +49,7 @@ export class Picture {
       onTake: (class_, stay) => this.give(class_, stay, this.unsure ? UNSURE : PRESENT),
       onPoint: () => {},
     });
+    this.typed = new Typed({ session, onWord: (typed) => this.finder.focus(typed) });
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
     this.fixButton = fixButton(() => this.fix());
     this.decideWords = el("span", {});
@@ -130,6 +132,11 @@ export class Picture {
   key(key, event) {
     if (event.composedPath()[0] === this.finder.field && key !== "find") return this.finder.key(event);
     if (typing(event) && key !== "find") return false;
+    return this.typed.press(key, event, () => this.act(key, event), () => this.#keepMarks());
+  }
+
+  /** A key that is about the image. @param {string} key @param {KeyboardEvent} event @returns {boolean} */
+  act(key, event) {
     const alt = key.startsWith("Alt+");
     const class_ = this.list.byKey.get(alt ? key.slice(4) : key);
     const command = {
@@ -209,6 +216,16 @@ export class Picture {
     return this.session.classes
       .map(({ id }) => [item.id, id, marks.get(id) ?? ABSENT, scores.get(id) ?? null])
       .filter(([, id, state]) => known.get(id) !== state);
+  }
+
+  /** How to put the marks back as they are now. */
+  #keepMarks() {
+    const { action } = this;
+    const marks = action?.marks;
+    return () => {
+      if (action) action.marks = marks;
+      this.marked();
+    };
   }
 
   #mark() {

@@ -44,6 +44,7 @@ export default class SpeedTestPage {
       hints: { used: () => {} },
       say: (/** @type {string} */ text) => this.words.replaceChildren(text),
       showHistory: () => false,
+      history: [],
       repeats: new Repeats((text) => this.words.replaceChildren(text)),
     };
     this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));
