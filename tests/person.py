@@ -126,11 +126,14 @@ class Scribe:
     def __init__(self, page: Page):
         self.page = page
         self.labels: dict[int, dict[int, int]] = {}
-        self.pressed = 0
+        self.last = ""
 
     def press(self, *keys: str, leaves: bool = True) -> int:
         """These keys, about the image on screen, whose id is returned."""
         wait_for_picture(self.page)
+        if keys[0] in ("Enter", self.last):  # about what is seen, and no slip: a person looks first
+            looked(self.page)
+        self.last = keys[-1]
         image_id = on_screen(self.page)
         for key in keys:
             self.page.keyboard.press(key)

@@ -12,6 +12,7 @@ from person import (
     Scribe,
     decided,
     labels_of,
+    looked,
     on_screen,
     open_page,
     served_photos,
@@ -58,6 +59,7 @@ def press_sixty(page: Page) -> list[list[int]]:
             seen.push([Number(shown()), Number(key)]);
             const press = { key, code: `Digit${key}`, bubbles: true, composed: true };
             document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+            document.body.dispatchEvent(new KeyboardEvent("keyup", press));
             next += 20;
             await pause(Math.max(0, next - performance.now()));
           }
@@ -333,8 +335,10 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         assert set(again) == set(seen) - {first}, "what was passed by comes last"
         wait_for_image(page, first)
         page.keyboard.press("Backspace")
+        looked(page)
         page.keyboard.press("Enter")
         wait_for_image(page, first)
+        looked(page)
         page.keyboard.press("Enter")
         expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
         wait_until_saved(page)

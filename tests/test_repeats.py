@@ -70,13 +70,19 @@ def key(page: Page, name: str) -> Callable[[], None]:
 
 
 def at_a_beat(page: Page, keys: str, seconds: float = FIVE_A_SECOND) -> list[tuple[int, str]]:
-    """Press these keys; for each the image that was on screen."""
-    due, seen = time.perf_counter(), []
+    """Press these keys; for each the image that was on screen. Their times are what they should be, however busy the
+    machine is: the browser takes the time of a press from whoever sends it."""
+    tools = page.context.new_cdp_session(page)
+    due, seen = time.time(), []
     for name in keys:
-        time.sleep(max(0.0, due - time.perf_counter()))
+        time.sleep(max(0.0, due - time.time()))
         seen.append((on_screen(page), name))
-        page.keyboard.press(name)
+        code = f"Digit{name}" if name.isdigit() else "Space" if name == " " else f"Key{name.upper()}"
+        about = {"key": name, "code": code, "windowsVirtualKeyCode": ord(name.upper()), "timestamp": due}
+        tools.send("Input.dispatchKeyEvent", {"type": "keyDown", "text": name, **about})
+        tools.send("Input.dispatchKeyEvent", {"type": "keyUp", **about})
         due += seconds
+    tools.detach()
     return seen
 
 

@@ -236,7 +236,7 @@ export default class AnnotatePage extends Page {
   }
 
   done() {
-    const item = this.ready("all");
+    const item = this.ready("rest");
     if (!item) return;
     const answered = new Set(item.labels.map((label) => label.class));
     const rest = this.session.classes.filter((class_) => !answered.has(class_.id));

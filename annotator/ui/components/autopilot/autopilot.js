@@ -178,7 +178,7 @@ export default class AutopilotPage extends Page {
 
   /** Every class of the image that has no answer yet is absent. @param {Action} action */
   done(action) {
-    if (!this.picture.ready("all")) return;
+    if (!this.picture.ready("rest")) return;
     this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, true, () => {});
   }
 

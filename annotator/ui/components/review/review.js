@@ -235,7 +235,7 @@ export default class ReviewPage extends Page {
 
   /** Nothing else here: what is not answered is absent. */
   done() {
-    const item = this.ready("all");
+    const item = this.ready("rest");
     if (!item) return;
     this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {

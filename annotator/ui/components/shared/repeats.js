@@ -13,7 +13,8 @@ import { HIDDEN } from "./dom.js";
 export const SEEN = 300; // milliseconds on screen after which a press can be about what is shown
 const FASTEST = 110; // milliseconds; nobody presses one key twice on purpose in less
 const BEATS = 3; // pauses between presses that make a rhythm: the last one belongs to the press that is judged
-const OFF_BEAT = 0.2; // share by which each of them may differ from their median
+const OFF_BEAT = 0.3; // share by which each of them may differ from their median
+const TOO_QUICK = 0.2; // the same for a press that comes sooner than the rhythm has it
 const AT_ONCE = 50; // milliseconds within which one finger strikes two keys
 const NEAR = 16; // CSS pixels between two presses of a pointer at one place
 const MODIFIERS = ["Shift", "Control", "Alt", "AltGraph", "Meta", "CapsLock"];
@@ -25,8 +26,9 @@ const WORDS = {
 };
 
 /**
- * @typedef {"mark" | "answer" | "all"} Kind
- *   mark    turns a tile, which the person may do twice; answer: one answer; all: everything on screen that has none yet
+ * @typedef {"mark" | "answer" | "rest" | "all"} Kind
+ *   mark turns a tile, which the person may do twice; answer is one answer; rest: whatever else one image could show;
+ *   all: everything on screen, such as all tiles of a grid
  *
  * @typedef {{key: string, at: number, x: number, y: number, target: EventTarget | null, turn: number, down: boolean,
  *            repeat: boolean, judged?: {turn: number, allowed: boolean}}} Press
@@ -106,7 +108,7 @@ export class Repeats {
     const pause = before ? press.at - before.at : Infinity;
     if (before && same(press, before)) {
       const again = (early && other) || (pause < SEEN && (kind !== "mark" || press.target !== before.target));
-      if (!again || this.#steady()) return "";
+      if (!again || (this.#steady() && kind !== "rest" && kind !== "all")) return "";
       if (press.key && pause >= FASTEST) this.heldUntil = press.at + SEEN;
       return press.key ? WORDS.key : WORDS.pointer;
     }
@@ -114,11 +116,11 @@ export class Repeats {
       this.heldUntil = press.at + SEEN;
       return WORDS.soon;
     }
-    if (!early || this.#steady()) return "";
+    if (!early || (this.#steady() && kind !== "all")) return "";
     const struck = other && press.key && before?.key && before.down && pause < AT_ONCE;
     // The item came late, or in place of another: whoever pressed nothing meanwhile was looking at something else.
     const waited = other && before && this.since - before.at >= SEEN;
-    return kind === "all" || struck || waited ? WORDS.soon : "";
+    return kind === "rest" || kind === "all" || struck || waited ? WORDS.soon : "";
   }
 
   /** Whether the last keys, this one included, came in a steady rhythm: of whoever knows what comes. */
@@ -127,13 +129,14 @@ export class Repeats {
     if (!press?.key || beats.length <= BEATS || beats.at(-1) !== press.at) return false;
     const pauses = beats.slice(1).map((at, index) => at - beats[index]);
     const median = [...pauses].sort((a, b) => a - b)[BEATS >> 1];
-    return median >= FASTEST && pauses.every((pause) => Math.abs(pause - median) <= OFF_BEAT * median);
+    const off = (/** @type {number} */ pause) => Math.abs(pause - median) / median;
+    return median >= FASTEST && pauses.every((pause) => off(pause) <= OFF_BEAT) && pauses[BEATS - 1] >= (1 - TOO_QUICK) * median;
   }
 
   /** @param {Omit<Press, "turn" | "down" | "repeat">} press */
   #began(press) {
     this.before = this.press;
-    this.press = { ...press, turn: this.turn, down: true, repeat: false };
+    this.press = { ...press, turn: this.turn, down: press.key !== "", repeat: false };
     const { before } = this;
     const bounced = before && same(this.press, before) && press.at - before.at < FASTEST;
     if (press.key && !bounced) this.beats = [...this.beats, press.at].slice(-1 - BEATS);
