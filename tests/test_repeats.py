@@ -1,6 +1,7 @@
 """Presses that nobody meant, in a real Chromium: twice what was meant once, letters of a word, a key that is held."""
 
 import time
+import uuid
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -22,8 +23,11 @@ from person import (
 from playwright.sync_api import Locator, Page, expect
 from served import Served, until
 
-from annotator.benchmark.harness.projects import publish_run
+from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
+from annotator.records import Decision
 from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.labels import decisions
 from annotator.store.labels import overlap as readings
 
 pytestmark = pytest.mark.browser
@@ -47,9 +51,14 @@ def many(tmp_path_factory) -> Iterator[Served]:
 
 @pytest.fixture
 def ranked(tmp_path) -> Iterator[Served]:
-    """An app with 150 images, three classes and a model that suggests two of them on each."""
+    """An app with 150 images, 20 of them complete, three classes and a model that suggests two of them on each."""
     with served_photos(tmp_path, 150, ["fox", "heron", "deer"]) as served:
-        publish_run(Database(served.project), np.tile([0.9, 0.8, 0.1], (150, 1)))
+        db = Database(served.project)
+        for image in images.all_images(db)[-20:]:
+            decisions.decide(db, [Decision(str(uuid.uuid4()), "done", "Bob", "done", image_id=image.id)])
+        chances = np.tile([0.98, 0.8, 0.1], (150, 1))
+        chances[:, 0] -= np.arange(150) / 1000
+        draw_heatmaps(db, publish_run(db, chances), chances > 0.5)
         yield served
 
 
@@ -99,7 +108,7 @@ def test_what_is_pressed_twice_on_annotate_answers_the_image_that_was_looked_at_
             looked(page)
             seen.append(on_screen(page))
             twice(way(), apart)
-            expect(page.locator(".words")).to_contain_text(SECOND)
+            expect(page.locator("div.words")).to_contain_text(SECOND)
             assert on_screen(page) != seen[-1], "the first press counts"
     wait_until_saved(page, len(seen))
     assert [row["image_id"] for row in decided(many, "Twice")] == seen
@@ -155,7 +164,7 @@ def test_a_picture_that_comes_late_is_looked_at_from_then_on(browser, many):
     page.keyboard.press("1")
     page.wait_for_timeout(500)
     page.keyboard.press("1")  # 500 ms after the first, 100 after the frame
-    expect(page.locator(".words")).to_contain_text(SECOND)
+    expect(page.locator("div.words")).to_contain_text(SECOND)
     wait_until_saved(page, 1)
     assert [row["image_id"] for row in decided(many, "Late")] == [image]
     page.wait_for_timeout(400)
@@ -179,7 +188,7 @@ def test_keys_after_an_ignored_one_label_no_image_that_they_were_not_meant_for(b
     wait_until_fetched(page)
     looked(page)
     seen = at_a_beat(page, "1123")  # for four images, from a standstill: the second 1 may be a slip
-    expect(page.locator(".words")).to_contain_text("too soon")
+    expect(page.locator("div.words")).to_contain_text("too soon")
     wait_until_saved(page, 1)
     looked(page)
     page.keyboard.press("4")
@@ -199,7 +208,7 @@ def test_the_name_of_a_class_typed_without_the_finder_opens_it_and_labels_nothin
         field = page.get_by_label("Find a class")
         expect(field).to_be_focused()
         expect(field).to_have_value(word)
-        expect(page.locator(".words")).to_contain_text("Redo gives")
+        expect(page.locator("div.words")).to_contain_text("Redo gives")
         assert on_screen(page) == image
         page.keyboard.press("Escape")
     wait_until_saved(page)
@@ -240,7 +249,7 @@ def test_a_grid_is_saved_once_by_two_presses(browser, ranked, path):
         looked(page)
         grids.append(shown(page))
         twice(way(), apart)
-        expect(page.locator(".words")).to_contain_text(SECOND)
+        expect(page.locator("div.words")).to_contain_text(SECOND)
     wait_until_saved(page, len(grids))
     assert [{image for image, _ in batch} for batch in saved(ranked, "Grids")] == [
         {image for image, _ in grid["tiles"]} for grid in grids
@@ -259,7 +268,7 @@ def test_a_suggestion_is_answered_once_by_two_presses(browser, ranked):
         looked(page)
         answered.append((on_screen(page), int(page.locator(SELECTED).get_attribute("data-class"))))
         twice(way(), APART[number % 3])
-        expect(page.locator(".words")).to_contain_text(SECOND)
+        expect(page.locator("div.words")).to_contain_text(SECOND)
     wait_until_saved(page, len(answered))
     rows = {row["batch"] or row["uuid"]: row for row in decided(ranked, "Review")}.values()
     assert [
@@ -280,7 +289,7 @@ def test_single_images_of_autopilot_are_answered_once_by_two_presses(browser: Co
             looked(page)
             seen.append(on_screen(page))
             twice(way(), apart)
-            expect(page.locator(".words")).to_contain_text(SECOND)
+            expect(page.locator("div.words")).to_contain_text(SECOND)
         wait_until_saved(page, len(seen))
         assert list(dict.fromkeys(row["image_id"] for row in decided(served, "Pilot"))) == seen
 
