@@ -244,7 +244,7 @@ class Someone:
         """A page that nobody has touched for half a minute lets go of what it holds. After the first key it asks which
         of it is still free; what somebody else has taken meanwhile gives way to the next image."""
         if self.mouse:
-            self.page.locator(".caption").first.click()
+            self.page.mouse.wheel(0, 1)
         else:
             self.page.keyboard.press("Escape")
         self.page.wait_for_load_state("networkidle")

@@ -114,6 +114,7 @@ def test_skip_unsure_stay_undo_and_nothing_else_here_do_what_they_say(browser, m
     assert on_screen(page) == first
     expect(page.locator(".chips")).to_contain_text("fox")
     expect(page.locator(".chips")).to_contain_text("heron (unsure)")
+    looked(page)
     page.get_by_role("button", name="Nothing else here").click()
     expect(page.locator(f".stage img[data-image='{first}']")).to_have_count(0)
     wait_until_saved(page, 5)
@@ -378,6 +379,7 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         page.unroute("**/api/work")
         wait_for_image(page, left)
         until(lambda: left in held())
+        looked(page)
         page.keyboard.press("2")
         wait_until_saved(page, 2)
         assert [(row["image_id"], row["class_id"]) for row in decided(served, "Ann")] == [(first, 1), (left, 2)]

@@ -12,6 +12,7 @@ from contexts import Contexts
 from person import (
     decided,
     labels_of,
+    looked,
     on_screen,
     open_page,
     wait_for_another,
@@ -191,6 +192,7 @@ def test_nothing_else_here_completes_the_image_and_space_leaves_it_open(browser,
     image_id, class_id = selected(page)
     known = labels_of(many, image_id)
     page.keyboard.press("y")
+    looked(page)
     page.keyboard.press("Enter")
     wait_for_another(page, image_id)
     page.keyboard.press("ArrowLeft")
@@ -210,6 +212,7 @@ def test_a_filter_by_class_holds_over_a_reload_and_can_be_cleared(browser, many)
     page.reload()
     wait_for_picture(page)
     for _ in range(3):
+        looked(page)
         image_id, class_id = selected(page)
         assert class_id == 2
         page.keyboard.press("y")
@@ -321,6 +324,7 @@ def test_suggestions_that_come_to_lie_under_a_resting_pointer_are_not_chosen_by_
     expect(page.locator(".suggestion").nth(2)).to_have_class("suggestion selected")
     image_id = on_screen(page)
     for _ in range(3):
+        looked(page)
         page.keyboard.press("y")
     wait_for_another(page, image_id)
     page.wait_for_load_state("networkidle")
@@ -334,6 +338,7 @@ def test_a_finger_drawn_to_the_right_accepts_and_to_the_left_rejects(browser, ma
     touch = page.context.new_cdp_session(page)
     expected = []
     for way, state, words in ((1, 1, "Accept"), (-1, -1, "Reject")):
+        looked(page)
         image_id, class_id = selected(page)
         box = page.locator(".stage").bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -109,6 +109,7 @@ def test_a_page_that_was_hidden_asks_the_task_again(browser: Contexts, served):
     on_screen(page, 1)
     page.evaluate(HIDE)
     expect(page.get_by_text("The page was hidden: the task is asked again.")).to_be_visible()
+    looked(page)
     page.keyboard.press("Enter")
     do(page, 1)
     on_screen(page, 2)
