@@ -39,7 +39,7 @@ from annotator.store.labels import decisions
 from annotator.store.runs import runs
 
 SLIPS = 0.05  # of the keys are wrong at first
-TWICE = 0.1  # of the presses are made twice
+TWICE = 0.3  # of the presses are made twice
 APART = (0.08, 0.25)  # seconds between the two
 TYPED = 0.1  # of the classes are typed where a key would do
 LETTERS = 4  # of a name that is typed
