@@ -271,7 +271,7 @@ def test_a_suggestion_is_answered_once_by_two_presses(browser, ranked):
             looked(page)
         answered.append((on_screen(page), int(page.locator(SELECTED).get_attribute("data-class"))))
         twice(way(), APART[number % 3])
-        expect(page.locator("div.words")).to_contain_text(SECOND)
+    looked(page)  # the second click on a suggestion's own button may meet nothing
     wait_until_saved(page, len(answered))
     rows = {row["batch"] or row["uuid"]: row for row in decided(ranked, "Review")}.values()
     assert [
