@@ -401,6 +401,7 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     assert sorted(image for image, _ in grid["tiles"]) == chosen
     page.keyboard.press("1")
     marked = shown(page)
+    looked(page)
     page.keyboard.press("Enter")
     wait_until_saved(page, 1)
     assert saved(ranked, "Ann") == [cells(marked)]
@@ -414,6 +415,7 @@ def test_a_selection_of_the_map_is_worked_through_and_left(browser, ranked):
     second.keyboard.press("/")
     second.keyboard.type("fox")
     again = after(second, "Enter", best["id"])
+    looked(second)
     second.keyboard.press("Enter")
     wait_until_saved(second, 1)
     assert saved(ranked, "Dan") == [cells(again)], "that one more person sees it so is a decision of theirs"
