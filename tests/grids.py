@@ -1,7 +1,7 @@
 """A person in front of a grid or of Autopilot: what is on screen, and what the store has of it."""
 
 from contexts import Contexts
-from person import decided, open_page, wait_until_fetched
+from person import decided, looked, open_page, wait_until_fetched
 from playwright.sync_api import Page
 from served import Served, until
 
@@ -50,7 +50,8 @@ def shown(page: Page) -> dict:
 
 
 def after(page: Page, key: str, before: str) -> dict:
-    """The grid that this key brings in place of the one with the id `before`."""
+    """The grid that this key brings in place of the one with the id `before`, once that has been looked at."""
+    looked(page)
     page.keyboard.press(key)
     return until(lambda: (now := shown(page))["id"] != before and now)
 

@@ -2,6 +2,9 @@
 
     python tests/hour.py IMAGES TRUTH.csv [--images 200] [--seed 0] [--project FOLDER]
 
+One of them has the keyboard, and now and then types a class's name without opening the finder; the other works with the
+mouse alone. Both press now and then twice what they mean once.
+
 IMAGES is a folder of images, TRUTH.csv says what they show (image,labels with | between the labels). Everything is done
 as a person does it, in Chromium, by keys and by mouse. At the end every image-class pair in the store is what the
 script gave last, and what the truth says; the script fails otherwise.
@@ -21,7 +24,7 @@ from urllib.parse import urlencode
 
 from contexts import Contexts
 from grids import DRAWN, KIND, MARKED, SHOWN, STATES
-from person import on_screen, open_page, wait_for_picture, wait_until_saved
+from person import looked, on_screen, open_page, twice, wait_for_picture, wait_until_saved
 from playwright.sync_api import Page
 from served import APP, PAGES_ALONE, Served, until
 
@@ -35,8 +38,11 @@ from annotator.store.labels import counts as overview
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
 
-LOOK = 400  # milliseconds: a key that comes sooner after an image than a person can see it never takes a label back
 SLIPS = 0.05  # of the keys are wrong at first
+TWICE = 0.3  # of the presses are made twice
+APART = (0.08, 0.25)  # seconds between the two
+TYPED = 0.1  # of the classes are typed where a key would do
+LETTERS = 4  # of a name that is typed
 TILE_KEYS = KEYS.replace("u", "")  # which is for unsure
 GRID_CLASS = """() => {
   const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot?.querySelector(".tiles"));
@@ -93,17 +99,81 @@ class Book:
 
 
 class Someone:
-    """A person with a page of their own."""
+    """A person with a page of their own, and with the keyboard or the mouse alone."""
 
-    def __init__(self, browser: Contexts, served: Served, name: str, book: Book, chance: random.Random):
+    def __init__(self, browser: Contexts, served: Served, name: str, book: Book, chance: random.Random, mouse: bool):
         self.browser, self.served, self.name, self.book, self.chance = browser, served, name, book, chance
+        self.mouse = mouse
         self.page: Page = open_page(browser, served, name)
-        self.key_of = {one.id: one.key for one in classes.all_classes(Database(served.project))}
+        known = classes.all_classes(Database(served.project))
+        self.key_of = {one.id: one.key for one in known}
+        self.name_of = {one.id: one.name for one in known}
+        self.doubles = 0
 
     def go(self, path: str) -> Page:
         wait_until_saved(self.page)
         self.page.goto(self.served.address + path)
         return self.page
+
+    # Keys and buttons
+
+    def _press(self, key: str, button: str, *, often: bool = False) -> None:
+        """The key, or with the mouse the button, once what is on screen was seen; now and then twice.
+
+        often: what may be pressed twice on purpose, and so never is by mistake
+        """
+        if not often:
+            looked(self.page)
+        press = self._click(button) if self.mouse else lambda: self.page.keyboard.press(key)
+        if often or self.chance.random() >= TWICE:
+            press()
+            return
+        twice(press, self.chance.uniform(*APART))
+        self.doubles += 1
+
+    def _click(self, button: str) -> Callable[[], None]:
+        """Clicks where this button is now, whatever comes there."""
+        place = self.page.locator(button).locator("visible=true").first
+        place.scroll_into_view_if_needed()
+        box = place.bounding_box()
+        assert box, f"{button} is not on screen"
+        self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+        def click() -> None:
+            self.page.mouse.down()
+            self.page.mouse.up()
+
+        return click
+
+    def _class(self, class_id: int, *, often: bool = False) -> None:
+        self._press(self.key_of[class_id], f".classes .class[data-class='{class_id}']", often=often)
+
+    def _all(self) -> None:
+        """Enter, or the button that says so."""
+        self._press("Enter", "button[aria-keyshortcuts='Enter']")
+
+    def _undo(self) -> None:
+        self._press("Backspace", "button[aria-keyshortcuts='Backspace']", often=True)
+
+    def _type(self, class_id: int) -> bool:
+        """The name of a class, quickly and without the finder, which opens by that; Enter takes the class. False, and
+        nothing was done, where the letters lead to another one."""
+        letters = self.name_of[class_id][:LETTERS].lower()
+        if self.mouse or len(letters) < LETTERS or not (letters.isascii() and letters.isalpha()):
+            return False
+        looked(self.page)
+        for letter in letters:
+            self.page.keyboard.press(letter)
+            self.page.wait_for_timeout(self.chance.uniform(60, 140))
+        field = self.page.get_by_label("Find a class", exact=True)
+        until(lambda: field.input_value() == letters)
+        chosen = self.page.locator(".option[aria-selected='true']").get_attribute("data-class")
+        if chosen != str(class_id):
+            self.page.keyboard.press("Escape")
+            return False
+        twice(lambda: self.page.keyboard.press("Enter"), self.chance.uniform(*APART))
+        self.book.actions["typed"] += 1
+        return True
 
     # Annotate
 
@@ -120,16 +190,17 @@ class Someone:
             chosen = self.chance.choice(wanted)
             if self.chance.random() < SLIPS:
                 other = self.chance.choice([one for one in self.key_of if one not in self.book.truth[image]])
-                page.keyboard.press(self.key_of[other])
+                self._class(other)
                 self._another(image)
                 if self.chance.random() < 0.5:  # else it is found out later
-                    page.keyboard.press("Backspace")
+                    self._undo()
                     page.locator(f".stage img[data-image='{image}']").wait_for()
                     page.evaluate(DRAWN)
                 else:
                     self.book.give("annotate", image, other, 1)
                     continue
-            page.keyboard.press(self.key_of[chosen])
+            if self.chance.random() >= TYPED or not self._type(chosen):
+                self._class(chosen)
             self._another(image)
             self.book.give("annotate", image, chosen, 1)
 
@@ -138,6 +209,9 @@ class Someone:
         count = 0
         self._wake()
         while count < most and self._something(".stage img[data-image]"):
+            stay = self.page.get_by_role("button", name="Don't advance")
+            if self.mouse and stay.get_attribute("aria-pressed") == "false":
+                self._click("button[aria-keyshortcuts='.']")()
             image = self._image()
             for class_id in self.book.missing(image):
                 self._mark(class_id)
@@ -150,7 +224,11 @@ class Someone:
         """Label and stay; again, as a person would, when the page says that the image is still being loaded."""
         marked = self.page.locator(f".class[data-class='{class_id}'][data-state=present]")
         for _ in range(50):
-            self.page.keyboard.press(f"Shift+{self.key_of[class_id]}")
+            if self.mouse:
+                self._class(class_id)
+            else:
+                looked(self.page)
+                self.page.keyboard.press(f"Shift+{self.key_of[class_id]}")
             until(lambda: marked.count() or "Nothing was answered" in self.page.locator(".words").inner_text())
             if marked.count():
                 return
@@ -158,14 +236,17 @@ class Someone:
         raise AssertionError(f"class {class_id} cannot be given")
 
     def _close(self, image: int) -> None:
-        self.page.keyboard.press("Enter")
+        self._all()
         self.book.close(image)
         self._another(image)
 
     def _wake(self) -> None:
         """A page that nobody has touched for half a minute lets go of what it holds. After the first key it asks which
         of it is still free; what somebody else has taken meanwhile gives way to the next image."""
-        self.page.keyboard.press("Escape")
+        if self.mouse:
+            self.page.mouse.wheel(0, 1)
+        else:
+            self.page.keyboard.press("Escape")
         self.page.wait_for_load_state("networkidle")
 
     def _image(self) -> int:
@@ -183,7 +264,7 @@ class Someone:
         for image, class_id in self.book.wrong():
             self.go(f"/?image={image}")
             self.page.locator(f".stage img[data-image='{image}']").wait_for(timeout=60_000)
-            self.page.wait_for_timeout(LOOK)
+            looked(self.page)
             self.page.keyboard.press(self.key_of[class_id])
             self.page.locator(f".class[data-class='{class_id}']:not([data-state])").wait_for()
             self.book.clear("fix", image, class_id)
@@ -248,13 +329,13 @@ class Someone:
         class_id = page.evaluate(GRID_CLASS)
         for place, (image, _) in enumerate(grid["tiles"]):
             wanted = self.book.state(image, class_id)
-            if wanted != STATES[page.evaluate(SHOWN)["tiles"][place][1]]:
-                page.keyboard.press(TILE_KEYS[place])
-                if wanted == STATES["unsure"]:
-                    page.keyboard.press("u")
+            for _ in range(2):
+                if STATES[page.evaluate(SHOWN)["tiles"][place][1]] == wanted:
+                    break
+                self._press(TILE_KEYS[place], f".tiles:not(.skeleton) .tile[data-index='{place}'] .mark", often=True)
         marked = page.evaluate(SHOWN)
         assert marked["id"] == grid["id"]
-        page.keyboard.press("Enter")
+        self._press("Enter", "button.decide")
         for image, state in marked["tiles"]:
             self.book.give(name, image, class_id, STATES[state])
         until(lambda: (page.evaluate(SHOWN) or {"id": ""})["id"] != grid["id"])
@@ -267,12 +348,13 @@ class Someone:
                 return
             pair = until(lambda: page.evaluate(SELECTED))
             state = self.book.state(*pair)
-            page.keyboard.press("y" if state == 1 else "n")
+            answer = ("y", ".answers.first button.yes") if state == 1 else ("n", ".answers.first button.no")
+            self._press(*answer)
             self.book.give("review", *pair, state)
             if self.chance.random() < SLIPS:  # changed by mistake, and put right
-                page.keyboard.press("Backspace")
+                self._undo()
                 assert page.evaluate(SELECTED) == pair
-                page.keyboard.press("y" if state == 1 else "n")
+                self._press(*answer)
 
     def autopilot(self, count: int) -> None:
         """Whatever comes next."""
@@ -289,17 +371,18 @@ class Someone:
             image = on_screen(page)
             if kind == "click":
                 wanted = self.book.missing(image)
-                page.keyboard.press(self.key_of[wanted[0]] if wanted else "Enter")
                 if wanted:
+                    self._class(wanted[0])
                     self.book.give("autopilot", image, wanted[0], 1)
                 else:
+                    self._all()
                     self.book.close(image, "autopilot")
             else:
                 for class_id, state in page.evaluate(MARKED):
                     if state != self.book.state(image, class_id):
-                        page.keyboard.press(self.key_of[class_id])
+                        self._class(class_id)
                 marked = page.evaluate(MARKED)
-                page.keyboard.press("Enter")
+                self._all()
                 for class_id, state in marked:
                     self.book.give("autopilot", image, class_id, state)
             self._another(image)
@@ -315,7 +398,7 @@ def work_through(browser: Contexts, served: Served, truth: dict[int, set[int]], 
     db = Database(served.project)
     book = Book(truth, [one.id for one in classes.all_classes(db)])
     chance = random.Random(seed)
-    ann, ben = (Someone(browser, served, name, book, chance) for name in ("Ann", "Ben"))
+    ann, ben = (Someone(browser, served, name, book, chance, mouse=name == "Ben") for name in ("Ann", "Ben"))
     share = len(truth) // 10
     for _ in range(2):
         ann.first_labels(share)
@@ -333,7 +416,7 @@ def work_through(browser: Contexts, served: Served, truth: dict[int, set[int]], 
         class_id for image in truth for class_id in book.class_ids if (image, class_id) not in book.given
     )
     for class_id, _ in unanswered.most_common(2):
-        ben.gallery(class_id)
+        ann.gallery(class_id)
     say(f"gallery: {dict(book.actions)}")
     ann.fix()
     ben.go("/")
@@ -345,6 +428,7 @@ def work_through(browser: Contexts, served: Served, truth: dict[int, set[int]], 
     for person in (ann, ben):
         wait_until_saved(person.page)
         assert person.page.troubles == []
+        book.actions["pressed twice"] += person.doubles
     return book
 
 

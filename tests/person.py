@@ -1,7 +1,7 @@
 """A person in front of a page, in a real Chromium: what they see, and what has come of what they did."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -93,6 +93,14 @@ def looked(page: Page) -> None:
     page.wait_for_function("performance.now() - window.since > 320")
 
 
+def twice(press: Callable[[], object], apart: float) -> None:
+    """Press twice, so many seconds apart, as a hand does that trembles or does not trust the first press."""
+    began = time.perf_counter()
+    press()
+    time.sleep(max(0.0, began + apart - time.perf_counter()))
+    press()
+
+
 def wait_until_saved(page: Page, count: int | None = None) -> None:
     """Until nothing waits to be saved, and this many decisions (undos count) have been since the page was opened."""
     foot = page.locator(".foot")
@@ -118,11 +126,14 @@ class Scribe:
     def __init__(self, page: Page):
         self.page = page
         self.labels: dict[int, dict[int, int]] = {}
-        self.pressed = 0
+        self.last = ""
 
     def press(self, *keys: str, leaves: bool = True) -> int:
         """These keys, about the image on screen, whose id is returned."""
         wait_for_picture(self.page)
+        if keys[0] in ("Enter", self.last):  # about what is seen, and no slip: a person looks first
+            looked(self.page)
+        self.last = keys[-1]
         image_id = on_screen(self.page)
         for key in keys:
             self.page.keyboard.press(key)

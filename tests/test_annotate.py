@@ -12,6 +12,7 @@ from person import (
     Scribe,
     decided,
     labels_of,
+    looked,
     on_screen,
     open_page,
     served_photos,
@@ -58,6 +59,7 @@ def press_sixty(page: Page) -> list[list[int]]:
             seen.push([Number(shown()), Number(key)]);
             const press = { key, code: `Digit${key}`, bubbles: true, composed: true };
             document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+            document.body.dispatchEvent(new KeyboardEvent("keyup", press));
             next += 20;
             await pause(Math.max(0, next - performance.now()));
           }
@@ -112,6 +114,7 @@ def test_skip_unsure_stay_undo_and_nothing_else_here_do_what_they_say(browser, m
     assert on_screen(page) == first
     expect(page.locator(".chips")).to_contain_text("fox")
     expect(page.locator(".chips")).to_contain_text("heron (unsure)")
+    looked(page)
     page.get_by_role("button", name="Nothing else here").click()
     expect(page.locator(f".stage img[data-image='{first}']")).to_have_count(0)
     wait_until_saved(page, 5)
@@ -376,8 +379,10 @@ def test_annotate_goes_on_with_incomplete_images_and_ends_with_links_to_other_pa
         assert set(again) == set(seen) - {first}, "what was passed by comes last"
         wait_for_image(page, first)
         page.keyboard.press("Backspace")
+        looked(page)
         page.keyboard.press("Enter")
         wait_for_image(page, first)
+        looked(page)
         page.keyboard.press("Enter")
         expect(page.locator(".stage .empty")).to_contain_text("Every image is complete")
         wait_until_saved(page)
@@ -419,6 +424,7 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         page.unroute("**/api/work")
         wait_for_image(page, left)
         until(lambda: left in held())
+        looked(page)
         page.keyboard.press("2")
         wait_until_saved(page, 2)
         assert [(row["image_id"], row["class_id"]) for row in decided(served, "Ann")] == [(first, 1), (left, 2)]

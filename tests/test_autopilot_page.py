@@ -78,6 +78,7 @@ def on(page: Page) -> tuple[str, str]:
 def go_on(page: Page, key: str = "Enter") -> tuple[str, str]:
     """What this key brings, once it has been drawn."""
     before = on(page)
+    looked(page)
     page.keyboard.press(key)
     now = until(lambda: (now := on(page)) != before and now)
     page.evaluate(DRAWN)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import CLASSES
-from person import decided, on_screen, open_page, served_photos, wait_for_picture, wait_until_saved
+from person import decided, looked, on_screen, open_page, served_photos, wait_for_picture, wait_until_saved
 from playwright.sync_api import expect
 from served import PAGES_ALONE, Served, until
 
@@ -89,6 +89,7 @@ def test_two_people_at_once_are_never_shown_the_same_image(browser, many):
     for _ in range(12):
         for page in people:
             wait_for_picture(page)
+            looked(page)
             shown[page].add(on_screen(page))
             page.keyboard.press("1")
     assert not shown[people[0]] & shown[people[1]]
@@ -151,6 +152,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     wait_for_picture(page)
     for _ in range(22):
         wait_for_picture(page)
+        looked(page)
         names = [name for bit, name in enumerate(CLASSES) if on_screen(page) >> bit & 1]
         page.keyboard.press(KEYS[names[0]] if names else "Enter")
     wait_until_saved(page)

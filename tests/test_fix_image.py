@@ -136,6 +136,7 @@ def test_the_same_key_again_takes_an_answer_back_and_the_pointer_sets_each_of_fo
         ("Alt+Digit2", {2: "absent"}),
         ("Alt+Digit2", {}),
     ):
+        looked(page)
         page.keyboard.press(key)
         assert (on_screen(page), states(page)) == (image_id, after), key
     for keys in ("-3", "-3"):
@@ -172,6 +173,7 @@ def test_the_same_key_again_takes_an_answer_back_and_the_pointer_sets_each_of_fo
     page.evaluate("""() => {
       for (const [key, code] of [["ArrowLeft", "ArrowLeft"], ["1", "Digit1"]]) {
         document.body.dispatchEvent(new KeyboardEvent("keydown", { key, code, bubbles: true, composed: true }));
+        document.body.dispatchEvent(new KeyboardEvent("keyup", { key, code, bubbles: true, composed: true }));
       }
     }""")
     wait_until_saved(page)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from grids import open_grid
 from grids import shown as grid_shown
-from person import on_screen, wait_for_another
+from person import looked, on_screen, wait_for_another
 from served import Served, until
 from test_review import NAMES, open_review, reviewed
 
@@ -80,6 +80,7 @@ def test_the_grid_on_screen_and_the_next_stay_and_those_behind_are_looked_up_ane
     answers, grids = asks(page), [grid_shown(page)]
     turn_over(falling)
     for _ in range(3):
+        looked(page)
         page.keyboard.press("Enter")
         grids.append(until(lambda: (now := grid_shown(page))["id"] != grids[-1]["id"] and now))
         if len(grids) == 2:

@@ -26,3 +26,4 @@ def test_after_an_hour_on_every_page_each_pair_is_what_was_given_last_and_the_tr
         book = work_through(browser, served, truth, seed=0, say=print)
         check(served, book)
     assert {"annotate", "grid", "review", "autopilot"} <= set(book.actions)
+    assert book.actions["pressed twice"] > 3

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
-from person import decided, on_screen, open_page, served_photos, wait_for_another, wait_for_picture, wait_until_saved
+from person import (
+    decided,
+    looked,
+    on_screen,
+    open_page,
+    served_photos,
+    wait_for_another,
+    wait_for_picture,
+    wait_until_saved,
+)
 from playwright.sync_api import Page, expect
 from served import Served, until
 
@@ -17,10 +26,11 @@ def many(tmp_path_factory) -> Iterator[Served]:
 
 
 def press(page: Page, *keys: str) -> list[tuple[int, int]]:
-    """Label with these keys: (image, class) of each."""
+    """Label with these keys: (image, class) of each, once it has been looked at."""
     given = []
     for key in keys:
         wait_for_picture(page)
+        looked(page)
         given.append((on_screen(page), int(key)))
         page.keyboard.press(key)
         wait_for_another(page, given[-1][0])

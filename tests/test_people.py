@@ -7,6 +7,7 @@ import pytest
 from person import (
     Scribe,
     decided,
+    looked,
     on_screen,
     open_page,
     served_photos,
@@ -41,6 +42,7 @@ def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_
         if not key.startswith("Shift"):
             wait_for_another(page, before)
     expect(figures).to_have_text("today 0 min · 2 images · 3 labels")
+    looked(page)
     page.keyboard.press("Enter")  # nothing else on the third image
     expect(figures).to_have_text("today 0 min · 3 images · 3 labels")
     page.keyboard.press("Backspace")

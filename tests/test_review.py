@@ -12,6 +12,7 @@ from contexts import Contexts
 from person import (
     decided,
     labels_of,
+    looked,
     on_screen,
     open_page,
     wait_for_another,
@@ -137,14 +138,15 @@ def test_sixty_answers_20_ms_apart_are_about_the_suggestion_selected_at_each_mom
           const seen = [];
           let next = performance.now();
           for (let number = 0; number < 60; number += 1) {{
-            const key = number % 3 ? "y" : "n";
+            const key = "nyu"[number % 3];
             while (!one(".suggestion.selected") || !one(".stage img[data-image]")) {{
               await new Promise((done) => setTimeout(done, 20));  // a slow machine's server is behind
             }}
             const image = Number(one(".stage img[data-image]")?.dataset.image);
-            seen.push([image, Number(one(".suggestion.selected")?.dataset.class), number % 3 ? 1 : -1]);
+            seen.push([image, Number(one(".suggestion.selected")?.dataset.class), [-1, 1, 0][number % 3]]);
             const press = {{ key, code: `Key${{key.toUpperCase()}}`, bubbles: true, composed: true }};
             document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+            document.body.dispatchEvent(new KeyboardEvent("keyup", press));
             next += 20;
             await new Promise((done) => setTimeout(done, Math.max(0, next - performance.now())));
           }}
@@ -190,6 +192,7 @@ def test_nothing_else_here_completes_the_image_and_space_leaves_it_open(browser,
     image_id, class_id = selected(page)
     known = labels_of(many, image_id)
     page.keyboard.press("y")
+    looked(page)
     page.keyboard.press("Enter")
     wait_for_another(page, image_id)
     page.keyboard.press("ArrowLeft")
@@ -209,6 +212,7 @@ def test_a_filter_by_class_holds_over_a_reload_and_can_be_cleared(browser, many)
     page.reload()
     wait_for_picture(page)
     for _ in range(3):
+        looked(page)
         image_id, class_id = selected(page)
         assert class_id == 2
         page.keyboard.press("y")
@@ -320,6 +324,7 @@ def test_suggestions_that_come_to_lie_under_a_resting_pointer_are_not_chosen_by_
     expect(page.locator(".suggestion").nth(2)).to_have_class("suggestion selected")
     image_id = on_screen(page)
     for _ in range(3):
+        looked(page)
         page.keyboard.press("y")
     wait_for_another(page, image_id)
     page.wait_for_load_state("networkidle")
@@ -333,6 +338,7 @@ def test_a_finger_drawn_to_the_right_accepts_and_to_the_left_rejects(browser, ma
     touch = page.context.new_cdp_session(page)
     expected = []
     for way, state, words in ((1, 1, "Accept"), (-1, -1, "Reject")):
+        looked(page)
         image_id, class_id = selected(page)
         box = page.locator(".stage").bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

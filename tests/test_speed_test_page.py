@@ -6,7 +6,7 @@ import pytest
 from conftest import CLASSES
 from contexts import Contexts
 from grids import DRAWN, KIND
-from person import open_page, served_photos
+from person import looked, open_page, served_photos
 from playwright.sync_api import Page, expect
 from served import Served, until
 
@@ -32,6 +32,7 @@ def on_screen(page: Page, number: int) -> str:
     """The kind of this task, once it is on screen and drawn."""
     expect(page.locator(".tally")).to_have_text(f"{number} of {len(PLAN)}", timeout=60_000)
     page.evaluate(DRAWN)
+    looked(page)
     return until(lambda: page.evaluate(KIND))
 
 
@@ -108,6 +109,7 @@ def test_a_page_that_was_hidden_asks_the_task_again(browser: Contexts, served):
     on_screen(page, 1)
     page.evaluate(HIDE)
     expect(page.get_by_text("The page was hidden: the task is asked again.")).to_be_visible()
+    looked(page)
     page.keyboard.press("Enter")
     do(page, 1)
     on_screen(page, 2)

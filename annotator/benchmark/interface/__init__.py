@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from annotator.benchmark.harness.browser import chromium
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.scratch import scratch_folder
-from annotator.benchmark.interface import annotate, gallery, others
+from annotator.benchmark.interface import annotate, gallery, others, repeats
 from annotator.benchmark.interface.ground import Ground
 from annotator.errors import AnnotatorError
 
@@ -22,6 +22,7 @@ ROWS: dict[str, Callable[[Ground], tuple[dict, dict]]] = {
     "people": annotate.people,
     "pace": annotate.pace,
     "burst": annotate.burst,
+    "repeats": repeats.repeats,
     "grid": others.grid,
     "review": others.review,
     "gallery": gallery.gallery,

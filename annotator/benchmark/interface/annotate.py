@@ -115,7 +115,8 @@ def burst(ground: Ground) -> tuple[dict, dict]:
         serve_page(db) as page,
         presses.opened(ground.browser, {"annotate": page.address}, "picture", db.paths.project) as pages,
     ):
-        return bursts.on_annotate(pages["annotate"], db, BURST).figures("burst"), {}
+        keys = [presses.KEYS[number % FEW] for number in range(BURST)]
+        return bursts.on_annotate(pages["annotate"], db, keys).figures("burst"), {}
 
 
 def _with_classes(ground: Ground, class_count: int, size: str) -> tuple[dict, dict]:

@@ -59,9 +59,9 @@ class Burst:
         }
 
 
-def on_annotate(page: "Page", db: Database, count: int) -> Burst:
-    """Keys of the first twenty classes, in turn."""
-    presses, rows = _burst(page, db, [KEYS[number % len(KEYS)] for number in range(count)])
+def on_annotate(page: "Page", db: Database, keys: Sequence[str], pauses: Sequence[float] = ()) -> Burst:
+    """Keys of the first twenty classes, so many seconds after each other."""
+    presses, rows = _burst(page, db, keys, pauses)
     key_of = {class_.id: key for class_, key in zip(classes.all_classes(db), KEYS, strict=False)}
     decided = [(row["image_id"], key_of[row["class_id"]]) for row in rows]
     return Burst([(_number(press["before"]), press["key"]) for press in presses], decided, _apart(presses))
@@ -86,16 +86,18 @@ def on_review(page: "Page", db: Database, count: int) -> Burst:
     return Burst(pressed, decided, _apart(presses))
 
 
-def _burst(page: "Page", db: Database, keys: Sequence[str]) -> tuple[list[dict], list[dict]]:
+def _burst(
+    page: "Page", db: Database, keys: Sequence[str], pauses: Sequence[float] = ()
+) -> tuple[list[dict], list[dict]]:
     """The presses as the page saw them, and the decisions stored for them."""
     page.bring_to_front()
     first = page.evaluate("benchmark.ready()")
     page.wait_for_timeout(2000)  # a person's pause, in which the page fetches ahead
     # Earlier presses must have been saved, or they would count as the burst's.
-    _wait_until_nothing_waits(page)
+    wait_until_nothing_waits(page)
     before = {row["uuid"] for row in decisions.recent(db, NAME, RECENT)}
-    _press_at_a_beat(page, keys)
-    _wait_until_nothing_waits(page)
+    _press_at_a_beat(page, keys, pauses or [PAUSE] * len(keys))
+    wait_until_nothing_waits(page)
     time.sleep(1.0)  # in which a doubled decision would arrive
     presses = page.evaluate("first => benchmark.presses.slice(first)", first)
     rows = [row for row in decisions.recent(db, NAME, RECENT) if row["uuid"] not in before]
@@ -103,7 +105,8 @@ def _burst(page: "Page", db: Database, keys: Sequence[str]) -> tuple[list[dict],
     return presses, rows
 
 
-def _wait_until_nothing_waits(page: "Page") -> None:
+def wait_until_nothing_waits(page: "Page") -> None:
+    """Until all decisions of the page are saved. Raises AnnotatorError after a minute."""
     waiting = page.locator(".foot[data-waiting]")
     try:
         wait_for(lambda: waiting.get_attribute("data-waiting") == "0", "the page to save its decisions", 60.0)
@@ -111,11 +114,12 @@ def _wait_until_nothing_waits(page: "Page") -> None:
         raise AnnotatorError("The page has not been able to save its decisions for a minute.") from error
 
 
-def _press_at_a_beat(page: "Page", keys: Sequence[str]) -> None:
-    started = time.perf_counter()
-    for number, key in enumerate(keys):
-        time.sleep(max(0.0, started + number * PAUSE - time.perf_counter()))
+def _press_at_a_beat(page: "Page", keys: Sequence[str], pauses: Sequence[float]) -> None:
+    due = time.perf_counter()
+    for key, pause in zip(keys, pauses, strict=True):
+        time.sleep(max(0.0, due - time.perf_counter()))
         page.keyboard.press(key)
+        due += pause
 
 
 def _apart(presses: Sequence[dict]) -> list[float]:

@@ -56,6 +56,19 @@ def opened(
         yield pages
 
 
+@contextmanager
+def let_in_page(browser: "Browser", address: str, project: Path) -> Iterator["Page"]:
+    """A page at this address, whatever it shows."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    try:
+        let_in(context, project, address, NAME)
+        page = context.new_page()
+        page.goto(address)
+        yield page
+    finally:
+        context.close()
+
+
 def in_turns(
     pages: dict[str, "Page"],
     press: Press,

@@ -18,6 +18,7 @@ import { Sequence } from "./sequence.js";
 import { onward, placeholder } from "../shared/placeholder.js";
 import { Stage } from "../shared/stage.js";
 import { States, summary } from "./states.js";
+import { Typed } from "../shared/typed.js";
 import { typing } from "../shared/keys.js";
 
 const PRESENT = 1;
@@ -66,6 +67,7 @@ export default class AnnotatePage extends Page {
       onPoint: (class_, row) => this.card.point(class_, WIDE.matches ? row : null),
       ...(session.data.adds_classes ? { onAdd: (/** @type {string} */ name, /** @type {boolean} */ sure) => this.addClass(name, sure) } : {}),
     });
+    this.typed = new Typed({ session, onWord: (typed) => this.finder.focus(typed) });
     this.finder.field.addEventListener("focus", () => session.hints.used("find"));
     const { project, orders, order: usual } = session.data;
     this.order = new Order({ project, orders, usual, onChange: () => this.sequence.restart() });
@@ -139,6 +141,11 @@ export default class AnnotatePage extends Page {
       if (key === "Escape") this.order.field.blur();
       return key === "Escape";
     }
+    return this.typed.press(key, event, () => this.act(key, event));
+  }
+
+  /** A key that is about the image. @param {string} key @param {KeyboardEvent} event */
+  act(key, event) {
     const alt = key.startsWith("Alt+");
     const class_ = this.list.byKey.get(alt ? key.slice(4) : key);
     if (class_) {
@@ -173,7 +180,7 @@ export default class AnnotatePage extends Page {
    */
   choose(class_, stay, state = this.unsure ? UNSURE : PRESENT) {
     const item = this.ready();
-    const again = item && stateOf(item, class_.id) === state && this.hand.settled;
+    const again = item && stateOf(item, class_.id) === state && this.session.repeats.settled;
     if (!again) return this.give(class_, stay, state);
     if (this.unsure) this.toggleUnsure();
     this.clear(item, class_.id);
@@ -215,7 +222,7 @@ export default class AnnotatePage extends Page {
     // without answers, is stored as skipped and comes last.
     const answered = item.opened || item.labels !== item.arrived || item.labels.length >= this.session.classes.length;
     if (item.passedOn || answered) this.goOn();
-    else this.answer(item, { action: "skip" }, item.labels, true);
+    else if (this.session.repeats.allows()) this.answer(item, { action: "skip" }, item.labels, true);
   }
 
   /** To the next image of the queue. */
@@ -229,7 +236,7 @@ export default class AnnotatePage extends Page {
   }
 
   done() {
-    const item = this.ready();
+    const item = this.ready("rest");
     if (!item) return;
     const answered = new Set(item.labels.map((label) => label.class));
     const rest = this.session.classes.filter((class_) => !answered.has(class_.id));
@@ -308,9 +315,10 @@ export default class AnnotatePage extends Page {
     else if (item) this.label(item, Number(button.dataset.class), ABSENT, false);
   }
 
-  ready() {
-    const item = super.ready();
-    if (!item) this.shown = null; // the picture's arrival takes the words away
+  /** @param {import("../shared/repeats.js").Kind} [kind] */
+  ready(kind) {
+    const item = super.ready(kind);
+    if (!this.hand.ready) this.shown = null; // the picture's arrival takes the words away
     return item;
   }
 

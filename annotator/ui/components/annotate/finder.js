@@ -81,9 +81,9 @@ export class Finder {
     return [this.matches[this.at]?.class_ ?? null, /** @type {HTMLElement} */ (this.list.children[this.at]) ?? null];
   }
 
-  /** Ready to type, with nothing typed. */
-  focus() {
-    this.field.value = "";
+  /** Ready to type. @param {string} [typed] what has been typed already */
+  focus(typed = "") {
+    this.field.value = typed;
     this.field.focus();
   }
 

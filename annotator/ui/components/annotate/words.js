@@ -21,6 +21,7 @@ export const KEYS = [
       ["-", "mark the next class unsure"],
       ["1", "again, where the class is labeled already: take the label back (the same for Alt and -)"],
       [["/", "Ctrl+K"], "find a class by name: Enter labels it, Shift+Enter labels it and stays; Enter with nothing typed closes the finder"],
+      ["Letters", "typed quickly, as a class name begins: open the finder with them, and label nothing"],
       [["/", "?"], "in the finder: what the selected class means, with examples"],
       ["Enter", "nothing else here: mark every unanswered class absent"],
       ["=", "also label it with the classes of the previous image in its folder; stay on this image"],

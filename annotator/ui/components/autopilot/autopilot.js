@@ -132,13 +132,13 @@ export default class AutopilotPage extends Page {
     if (!action) return;
     if (action.kind === "click") this.done(action);
     else if (action.grid) this.decideGrid(action);
-    else if (this.picture.ready()) this.batch(action, this.picture.cells());
+    else if (this.picture.ready("all")) this.batch(action, this.picture.cells());
   }
 
   /** @param {Action} action */
   decideGrid(action) {
     const { view } = this.board;
-    if (!this.board.ready()) return;
+    if (!this.board.ready("all")) return;
     const cells = view.cells();
     for (const tile of action.grid.tiles) if (tile.broken) this.hand.passed.add([tile.id, action.grid.class]);
     this.batch(action, cells);
@@ -178,7 +178,7 @@ export default class AutopilotPage extends Page {
 
   /** Every class of the image that has no answer yet is absent. @param {Action} action */
   done(action) {
-    if (!this.picture.ready()) return;
+    if (!this.picture.ready("rest")) return;
     this.answer(action, { action: "done", source: "done", image: action.item.id }, 0, true, () => {});
   }
 
@@ -210,7 +210,7 @@ export default class AutopilotPage extends Page {
   /** Skip the action, and with it those of its kind and class that are in hand. */
   skip() {
     const action = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
-    if (!action || (action.loaded && action !== this.shown)) return;
+    if (!action || (action.loaded && action !== this.shown) || !this.session.repeats.allows()) return;
     const cells = cellsOf(action);
     this.session.hints.used("skip");
     this.perform(null, {

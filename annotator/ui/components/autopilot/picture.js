@@ -8,6 +8,7 @@ import { ClassList, likelihoods } from "../annotate/classlist.js";
 import { Finder } from "../annotate/finder.js";
 import { STATE_WORDS, el, kbd, keyButton, modelsInWords, whenDrawn } from "../shared/dom.js";
 import { Stage } from "../shared/stage.js";
+import { Typed } from "../shared/typed.js";
 import { commentsInWords } from "../shared/history.js";
 import { decoded, pictureOf } from "../shared/pictures.js";
 import { notShown } from "../shared/placeholder.js";
@@ -48,6 +49,7 @@ export class Picture {
       onTake: (class_, stay) => this.give(class_, stay, this.unsure ? UNSURE : PRESENT),
       onPoint: () => {},
     });
+    this.typed = new Typed({ session, onWord: (typed) => this.finder.focus(typed) });
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
     this.fixButton = fixButton(() => this.fix());
     this.decideWords = el("span", {});
@@ -122,14 +124,20 @@ export class Picture {
     this.seen = false;
   }
 
-  ready() {
-    return Boolean(this.action && this.seen && !this.action.item.broken);
+  /** Whether a press decides about the image. @param {import("../shared/repeats.js").Kind} [kind] */
+  ready(kind) {
+    return Boolean(this.action && this.seen && !this.action.item.broken) && this.session.repeats.allows(kind);
   }
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
   key(key, event) {
     if (event.composedPath()[0] === this.finder.field && key !== "find") return this.finder.key(event);
     if (typing(event) && key !== "find") return false;
+    return this.typed.press(key, event, () => this.act(key, event), () => this.#keepMarks());
+  }
+
+  /** A key that is about the image. @param {string} key @param {KeyboardEvent} event @returns {boolean} */
+  act(key, event) {
     const alt = key.startsWith("Alt+");
     const class_ = this.list.byKey.get(alt ? key.slice(4) : key);
     const command = {
@@ -154,7 +162,7 @@ export class Picture {
    */
   choose(class_, stay, alt) {
     const state = alt ? ABSENT : this.unsure ? UNSURE : PRESENT;
-    const again = this.action?.kind === "click" && this.action.marks.get(class_.id) === state && this.session.hand?.settled;
+    const again = this.action?.kind === "click" && this.action.marks.get(class_.id) === state && this.session.repeats.settled;
     if (!again) return this.give(class_, stay, state);
     if (!this.ready()) return;
     if (this.unsure) this.toggleUnsure();
@@ -210,6 +218,16 @@ export class Picture {
     return this.session.classes
       .map(({ id }) => [item.id, id, marks.get(id) ?? ABSENT, scores.get(id) ?? null])
       .filter(([, id, state]) => known.get(id) !== state);
+  }
+
+  /** How to put the marks back as they are now. */
+  #keepMarks() {
+    const { action } = this;
+    const marks = action?.marks;
+    return () => {
+      if (action) action.marks = marks;
+      this.marked();
+    };
   }
 
   #mark() {

@@ -115,8 +115,15 @@ export class Board {
     if (key === "Shift") this.peek.hold(false);
   }
 
-  /** Whether keys apply to the tiles: they are on screen and have been drawn. */
-  ready() {
+  /**
+   * Whether a press applies to the tiles: they are on screen and have been drawn, and it is no repeat of one before.
+   * @param {import("../shared/repeats.js").Kind} kind
+   */
+  ready(kind) {
+    return this.drawn() && this.session.repeats.allows(kind);
+  }
+
+  drawn() {
     if (this.view && this.seen) return true;
     if (!this.view && this.host.querySelector(".skeleton")) this.session.say("Loading images...");
     return false;
@@ -131,7 +138,7 @@ export class Board {
 
   /** Turn a tile. @param {number} index @returns {number | null} what it is now */
   press(index) {
-    if (!this.ready() || index >= this.view.grid.tiles.length) return null;
+    if (!this.ready("mark") || index >= this.view.grid.tiles.length) return null;
     this.view.moveTo(index);
     this.view.press(index);
     this.#marked(index);
@@ -154,7 +161,7 @@ export class Board {
 
   /** @param {number} index @param {number} state */
   mark(index, state) {
-    if (!this.ready() || this.view.grid.tiles[index]?.mark === state) return;
+    if (!this.ready("mark") || this.view.grid.tiles[index]?.mark === state) return;
     this.view.mark(index, state);
     this.#marked(index);
   }
@@ -180,7 +187,7 @@ export class Board {
 
   /** @param {number} index */
   enlarge(index) {
-    if (!this.ready() || index < 0 || index >= this.view.grid.tiles.length) return;
+    if (!this.drawn() || index < 0 || index >= this.view.grid.tiles.length) return;
     this.view.moveTo(index);
     this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name, Boolean(this.view.grid.hidesPredictions), this.view.isGuess(index));
     this.peek.show();

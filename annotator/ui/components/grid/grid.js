@@ -116,7 +116,7 @@ export default class GridPage extends Page {
 
   /** Decide every tile that is on screen, as it is marked. */
   decide() {
-    if (!this.board.ready()) return;
+    if (!this.board.ready("all")) return;
     const { grid } = this.board.view;
     const cells = this.board.view.cells();
     for (const tile of grid.tiles) if (tile.broken) this.hand.passed.add([tile.id, grid.class]);

@@ -14,6 +14,7 @@ import { Page } from "../shared/page.js";
 import { withAnswers } from "./known.js";
 import { ReviewScreen, firstOpen, openAbove } from "./screen.js";
 import { typing } from "../shared/keys.js";
+import { Typed } from "../shared/typed.js";
 
 const NEWEST = "This is the newest image. Press Space to go on.";
 const SLIDER_KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
@@ -44,6 +45,7 @@ export default class ReviewPage extends Page {
       add: () => this.openAdder(),
       fix: () => this.fix(),
     });
+    this.typed = new Typed({ session: this.session, onWord: (typed) => this.hand.ready && this.adder.open(typed) });
     this.session.element.append(this.adder.dialog);
   }
 
@@ -78,6 +80,11 @@ export default class ReviewPage extends Page {
     if (this.adder.isOpen) return this.adder.key(key, event);
     if (typing(event)) return this.filter.key(key, event);
     if (onSlider(event) && SLIDER_KEYS.includes(key)) return false;
+    return this.typed.press(key, event, () => this.act(key, event));
+  }
+
+  /** A key that is about the image. @param {string} key @param {KeyboardEvent} event */
+  act(key, event) {
     if (this.screen.stage.key(key, event)) return true;
     const { heat } = this.screen;
     const moves = {
@@ -129,7 +136,7 @@ export default class ReviewPage extends Page {
   /** Everything open at or above the line is present: one decision. */
   acceptAll() {
     this.session.hints.used("above");
-    const item = this.ready();
+    const item = this.ready("all");
     if (!item) return;
     const places = openAbove(item, this.screen.line.at);
     if (!places.length) {
@@ -228,7 +235,7 @@ export default class ReviewPage extends Page {
 
   /** Nothing else here: what is not answered is absent. */
   done() {
-    const item = this.ready();
+    const item = this.ready("rest");
     if (!item) return;
     this.perform({ action: "done", source: "done", image: item.id, milliseconds: this.hand.looked }, {
       forward: () => {

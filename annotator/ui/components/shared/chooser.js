@@ -46,17 +46,18 @@ export class Chooser {
     return this.dialog.open;
   }
 
-  open() {
+  /** @param {string} [typed] what has been typed already */
+  open(typed = "") {
     if (!this.dialog.open) {
       this.shown = null;
       this.taking = false;
-      this.field.value = "";
+      this.field.value = typed;
       this.list.replaceChildren();
       this.dialog.showModal();
       this.#search();
     }
     this.field.focus();
-    this.field.select();
+    if (!typed) this.field.select();
   }
 
   close() {

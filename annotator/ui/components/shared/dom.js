@@ -21,7 +21,7 @@ export function el(tag, props = {}, ...children) {
 /** Of an image that somebody is still to answer blind. */
 export const HIDDEN_WORDS = "Answers are hidden while this image waits for a blind answer";
 
-const HIDDEN = 100; // milliseconds after which something counts as drawn in a window that draws nothing
+export const HIDDEN = 100; // milliseconds after which something counts as drawn in a window that draws nothing
 
 const KEY_SIGNS = {
   " ": "Space", Backspace: "⌫", "Shift+Backspace": "⇧⌫", Enter: "↵", ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→",

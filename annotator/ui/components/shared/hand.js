@@ -17,7 +17,6 @@ const RENEW = 8000; // milliseconds between two renewals of the leases, which al
 const LEARNED = 1200; // milliseconds after a decision until the model has probably learned from it
 const RETRY = 1500;
 const IDLE = 30_000; // milliseconds without a key or click: leases of what is not on screen are released
-const SEEN = 300; // milliseconds; a key that comes earlier after a picture was meant for the one before
 const ASK_AGAIN = 3000; // milliseconds, with nothing in hand
 
 /** @typedef {{id: any, loaded?: boolean, broken?: string, seen?: boolean, passedOn?: boolean, opened?: boolean, unheld?: boolean, picture?: HTMLImageElement, [more: string]: any}} Item */
@@ -72,7 +71,6 @@ export class Hand {
     this.trouble = "";
     /** An image is on its way that was asked for by its id; nothing is on screen meanwhile. @type {object | null} */
     this.opening = null;
-    this.shownAt = 0;
     this.answeredAt = 0;
     this.asking = false;
     this.again = false;
@@ -106,11 +104,6 @@ export class Hand {
     return Boolean(this.current?.loaded && !this.current.unheld);
   }
 
-  /** Whether the current item has been on screen for so long that a key is about it, and not a hurried one about the last. */
-  get settled() {
-    return performance.now() - this.shownAt >= SEEN;
-  }
-
   /** The person has pressed a key or clicked. */
   acted() {
     this.actedAt = performance.now();
@@ -121,7 +114,7 @@ export class Hand {
 
   /** Milliseconds for which the current item has been on screen, or since the last answer: so that no time counts twice. */
   get looked() {
-    return Math.round(performance.now() - Math.max(this.shownAt, this.answeredAt));
+    return Math.round(performance.now() - Math.max(this.session.repeats.since, this.answeredAt));
   }
 
   /**
@@ -383,8 +376,8 @@ export class Hand {
     if (this.current) {
       this.current.seen = true;
       this.pictures.load(this.current);
-      if (this.current.loaded) this.shownAt = performance.now();
     }
+    this.session.repeats.shown();
     this.onShow();
   }
 

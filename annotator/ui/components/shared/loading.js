@@ -45,7 +45,7 @@ export class Loading {
       })
       .finally(() => {
         if (hand.current === item && !hand.closed) {
-          hand.shownAt = performance.now();
+          hand.session.repeats.shown();
           hand.onShow();
         }
       });

@@ -175,9 +175,12 @@ export class Page {
     if (this.hand.current?.id !== item.id) this.hand.bringBack(item);
   }
 
-  /** The item that a key is about: the one whose picture is on screen. @returns {Item | null} */
-  ready() {
-    if (this.hand.ready) return this.hand.current;
+  /**
+   * The item that a press decides about: the one whose picture is on screen. Null, with a word, where it decides nothing.
+   * @param {import("./repeats.js").Kind} [kind] @returns {Item | null}
+   */
+  ready(kind) {
+    if (this.hand.ready) return this.session.repeats.allows(kind) ? this.hand.current : null;
     if (this.hand.current) this.session.say(`${placeholder(this.hand)} Nothing was answered.`);
     return null;
   }

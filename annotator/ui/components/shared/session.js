@@ -15,6 +15,7 @@ import { HISTORY_KEY, HistoryDialog } from "./history.js";
 import { ImageFinder } from "./imagefinder.js";
 import { listen, typing } from "./keys.js";
 import { Outbox } from "./outbox.js";
+import { Repeats } from "./repeats.js";
 
 const OPINION = "People disagree on that. Your answer is noted; a reviewer decides.";
 const REMEMBERED = 500; // decisions that can be taken back
@@ -94,6 +95,7 @@ export class Session {
       keyButton("Keys", "?", () => this.help.open()),
     );
     this.acted = () => this.hand?.acted();
+    this.repeats = new Repeats((text) => this.say(text));
     // Registered before the key listener, which stops the event.
     for (const event of ACTIONS) window.addEventListener(event, this.acted, { capture: true, passive: true });
     this.stopListening = listen(parentElement, (key, event) => this.#key(key, event), onKeyUp);
@@ -226,6 +228,7 @@ export class Session {
 
   close() {
     this.stopListening();
+    this.repeats.close();
     this.hints.close();
     for (const event of ACTIONS) window.removeEventListener(event, this.acted, { capture: true });
     clearInterval(this.adopting);

@@ -12,6 +12,7 @@ import { Deciding, write } from "../grid/deciding.js";
 import { Help } from "../shared/help.js";
 import { KEYS, lineOf, taskOf } from "./words.js";
 import { Picture } from "../autopilot/picture.js";
+import { Repeats } from "../shared/repeats.js";
 import { Sheet } from "./sheet.js";
 import { counted, el, kbd, keyButton } from "../shared/dom.js";
 import { listen, typing } from "../shared/keys.js";
@@ -44,6 +45,8 @@ export default class SpeedTestPage {
       say: (/** @type {string} */ text) => this.words.replaceChildren(text),
       unsay: () => this.words.replaceChildren(),
       showHistory: () => false,
+      history: [],
+      repeats: new Repeats((text) => this.words.replaceChildren(text)),
     };
     this.element = /** @type {HTMLElement} */ (parentElement.querySelector(".root"));
     /** @type {any} the test as the server gave it */
@@ -79,6 +82,7 @@ export default class SpeedTestPage {
   unmount() {
     this.closed = true;
     this.stopListening();
+    this.session.repeats.close();
     document.removeEventListener("visibilitychange", this.hidden);
     this.board.close();
   }
@@ -116,7 +120,7 @@ export default class SpeedTestPage {
 
   /** Begin, or go on with the task that was stopped. */
   start() {
-    if (this.shown || !this.left.length) return;
+    if (this.shown || !this.left.length || !this.session.repeats.allows()) return;
     this.session.say("");
     this.#next();
   }
@@ -134,11 +138,11 @@ export default class SpeedTestPage {
   /** What is on screen is done. */
   decide() {
     const task = this.shown;
-    if (task?.grid && this.board.ready()) {
+    if (task?.grid && this.board.ready("all")) {
       const tiles = task.grid.tiles.filter((/** @type {any} */ tile) => !tile.broken);
       const begun = task.grid.start === "yes" ? 1 : -1;
       if (tiles.length) this.#took(tiles.length, pressesFor(tiles.map((/** @type {any} */ tile) => tile.mark), begun));
-    } else if (task?.item && this.picture.ready()) {
+    } else if (task?.item && this.picture.ready("all")) {
       this.#took(task.classes.length, pressesFor([...(task.marks ?? new Map()).values()], -1));
     }
   }
@@ -190,6 +194,7 @@ export default class SpeedTestPage {
   #show(task) {
     this.picture.leave();
     this.shown = task;
+    this.session.repeats.shown();
     const single = Boolean(task?.item);
     this.element.dataset.kind = task?.kind ?? "";
     this.element.classList.toggle("grid-page", Boolean(task?.grid));
