@@ -153,7 +153,7 @@ export class Board {
 
   /** Mark a tile unsure, or take that back. @param {number} index */
   toggleUnsure(index) {
-    if (!this.ready() || index >= this.view.grid.tiles.length) return;
+    if (!this.ready("mark") || index >= this.view.grid.tiles.length) return;
     this.view.moveTo(index);
     this.view.toggleUnsure(index);
     this.#marked(index);
