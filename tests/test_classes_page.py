@@ -192,6 +192,7 @@ def test_what_is_typed_stays_while_one_is_on_another_page_and_one_class_has_its_
             cells.scroll_into_view_if_needed()
             area = cells.bounding_box()
             browser_page.mouse.dblclick(area["x"] + area["width"] * 0.28, area["y"] + 52)
+            browser_page.locator("#portal :is(input, textarea)").wait_for()  # its script is loaded when it is needed
             browser_page.keyboard.press("Control+a")
             browser_page.keyboard.type(text)
             browser_page.keyboard.press("Enter")

@@ -142,10 +142,9 @@ def chosen(key: str, labels: Mapping[Any, str], usual: Any = None) -> str:
     known, label = state.get(f"{key}_shown", (None, ""))
     value = state.get(key, known)  # Streamlit forgets a widget that a run of the page did not come to
     if value not in labels:
-        value = usual
-    if value is None:
         state.pop(key, None)
-    elif key not in state or state[key] != value or (value == known and labels[value] != label):
+        value = usual
+    elif key not in state or (value == known and labels[value] != label):
         state[key] = value
     state[f"{key}_shown"] = (value, labels.get(value, ""))
     return key
