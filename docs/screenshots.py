@@ -76,7 +76,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
             page.wait_for_timeout(300)
             shoot(page, f"annotate-{theme}")
         page.keyboard.press(KEYS[names.index(labels[-1])])
-        page.wait_for_timeout(80)
+        page.wait_for_timeout(350)  # a quicker press is about the picture before
     if theme == "dark":
         shoot(page, f"annotate-{theme}")
     wait_for_run(db)
