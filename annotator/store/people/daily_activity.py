@@ -1,7 +1,7 @@
-"""What a person has done today, for the line that says who is at work.
+"""A person's work of today, for the line that says who is at work.
 
-The day begins at midnight of the server's clock. The first request of a person and day reads their decisions of today,
-through an index; later ones read only decisions that are newer than the last request.
+The day begins at midnight of the server's clock. The first request of a person and day reads their decisions of today
+through an index; later requests read only decisions newer than the last request.
 """
 
 import threading
@@ -29,16 +29,15 @@ _TIME = f"""SELECT coalesce(sum(taken), 0) FROM (
 
 @dataclass(frozen=True)
 class Today:
-    """What a person has done today and not taken back.
+    """A person's work of today, without what was taken back.
 
     Attributes:
-        milliseconds: The measured times of their decisions together; a longer one than LONGEST, after which the person
-            was away, is left out.
-        images: Images that they answered.
-        labels: Image-class pairs that are labeled as present by an answer of theirs of today.
-        newest: The newest decision when it was counted: of two counts of a day, the one with the larger number is
-            newer.
-        midnight: When the day began, in unix seconds.
+        milliseconds: Sum of the measured times of their decisions; times longer than LONGEST, in which the person was
+            away, are left out.
+        images: Number of images that they answered.
+        labels: Number of image-class pairs labeled present by an answer they gave today.
+        newest: The newest decision counted: of two counts of the same day, the one with the larger number is newer.
+        midnight: Begin of the day, unix seconds.
     """
 
     milliseconds: int
@@ -49,7 +48,7 @@ class Today:
 
 
 def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
-    """What this person has done since midnight.
+    """Return what this person has done since midnight.
 
     Args:
         midnight: Unix seconds; None: the last midnight of the server's clock.
@@ -62,18 +61,18 @@ def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
 
 
 def seconds_left() -> float:
-    """Seconds until the next midnight of the server's clock."""
+    """Return the seconds until the next midnight of the server's clock."""
     return _midnight(1) - time.time()
 
 
 def _midnight(days: int) -> float:
-    """Unix seconds of the midnight with which today begins, or the day that comes so many days later."""
+    """Return the unix seconds of the midnight at which today began, or of the one `days` days later."""
     begins = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
     return begins.astimezone().timestamp()  # with the offset of that day, which may be another one
 
 
 class _Day:
-    """The day of one person as of a decision, brought up to date by `read`."""
+    """One person's day as of the newest decision read; `read` brings it up to date."""
 
     def __init__(self, annotator: str, midnight: float):
         self._annotator, self._midnight = annotator, midnight
