@@ -103,7 +103,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", righ
                 added.append(name)
             elif description:
                 sql.execute("UPDATE class SET description = ? WHERE id = ?", [description, known[name]])
-        # "Nothing else here" covered the classes of its time: complete images have an open class again.
+        # "Nothing else here" covered only the classes of its time, so complete images get an open class.
         if added:
             note_added(sql, by, [known[name] for name in added])
         note_described(sql, by, before, _descriptions(sql))

@@ -35,8 +35,8 @@ _COVERED = f"""SELECT d.image_id, :class, {ABSENT}, min(d.id) FROM decision d
         AND (u.id IS NULL OR u.id > d.id) ORDER BY o.id DESC LIMIT 1) IS NOT 'label'
     GROUP BY d.image_id"""
 
-# The images on which annotators may disagree about a class: somebody said present, and somebody else absent, of the
-# class or, before that, of all that was open.
+# The images on which annotators may disagree about a class: one person said present, and another said absent, either
+# of the class or, earlier, of all open classes ("nothing else here").
 _DISPUTED = f"""SELECT DISTINCT d.image_id FROM decision d
     WHERE d.class_id = :class AND d.action = 'label' AND d.state = {PRESENT} AND d.source != 'import' AND {_HOLDS}
     AND EXISTS (SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.annotator != d.annotator

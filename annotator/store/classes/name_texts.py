@@ -23,7 +23,7 @@ from models.zero_shot.prompts import NOTHING, SLOT, TEMPLATES, names_of, prompts
 
 TEXTS, TEMPLATES_OF, GUESSED = "name_texts", "name_templates", "guessed_from_names"
 LONGEST = 200  # letters of a text; networks read some 60 words at most
-MOST_TEXTS, MOST_TEMPLATES = 30, 100  # of a class; of a project
+MOST_TEXTS, MOST_TEMPLATES = 30, 100  # texts of a class, templates of a project
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from annotator.store.labels.archived import COUNT_ACTIVE
 
 ALL = "1"
 TOUCHED = "image_id IN (SELECT image_id FROM staged.touched)"
-# With the classes that the import adds or brings back.
+# The number of active classes, with those that the import adds or restores.
 _CLASSES = f"""({COUNT_ACTIVE}) + (SELECT count(*) FROM staged.target
     WHERE class_id IS NULL OR class_id IN (SELECT id FROM class WHERE archived = 1))"""
 
@@ -57,7 +57,7 @@ def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | 
     version = class_version(db) if version is None else version
     changes = Changes(over, version, newest_decision(sql), covers_all(sql))
     sql.execute("DELETE FROM staged.change")
-    if not changes.is_whole:  # some class is not the source's: absent is said of those that are
+    if not changes.is_whole:  # the source lacks a class, so only its own classes become absent
         sql.execute(
             f"""INSERT INTO staged.cell SELECT z.image_id, t.id, {ABSENT}, NULL, 0, 0, 0, 1
             FROM staged.closed z CROSS JOIN staged.target t WHERE true ON CONFLICT DO NOTHING"""
@@ -100,7 +100,7 @@ def _find(sql: sqlite_utils.Database, changes: Changes, only: str) -> None:
         f"""{add} SELECT z.image_id, t.id, {ABSENT}, l.state, NULL
         {IMPLIED_HELD} AND l.state != {ABSENT} AND ({over}) AND {of_closed} ORDER BY z.image_id, t.id"""
     )
-    # Cells that were filled in are nobody's answer: of such images each class is answered by itself.
+    # Filled cells are nobody's answer, so an image with such cells gets an answer for each class, no "done".
     sql.execute(
         f"""{add} SELECT z.image_id, t.id, {ABSENT}, NULL, NULL
         FROM (SELECT DISTINCT z.image_id FROM staged.closed z JOIN staged.cell f ON f.image_id = z.image_id

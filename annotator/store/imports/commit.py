@@ -35,7 +35,7 @@ from annotator.store.labels.archived import COUNT_ACTIVE
 from annotator.store.labels.derivation import COMPLETE, LABELED
 
 NUMBERS = 10_000_000_000
-# Of the connection while it imports: pages that do not fit are written several times. Sorting takes as much once more.
+# Page cache during an import: pages that do not fit are written several times. Sorting takes this much again.
 CACHE_KB = 64_000
 TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
@@ -121,7 +121,7 @@ def _store(
         if class_version(db) != changes.version:
             raise AnnotatorError("Classes were changed while the import was prepared. Nothing was stored; try again.")
         added, change, came = _add_classes(sql, db, source.annotator, staging)
-        if len(came) > len(added):  # a class that is brought back may bring labels
+        if len(came) > len(added):  # a restored class may have labels
             changes = import_changes.prepare(sql, db, changes.over)
         else:
             import_changes.renew(sql, changes)

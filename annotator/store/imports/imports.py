@@ -91,7 +91,7 @@ def taken_back_files(db: Database, folder: Path) -> set[str]:
 
 
 class _OnlyPreviewError(Exception):
-    """Raised to roll an undo back; holds the effects that the undo had."""
+    """An exception that rolls an undo back and holds the effects that it had."""
 
     def __init__(self, undone: Undone):
         super().__init__()
@@ -136,7 +136,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
         _refuse_merged(sql, import_id, low, high)
         first = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         with without_triggers(sql, high - low):
-            # Before the undos are there: those that were taken back one by one are out of the tallies already.
+            # Before the undos are appended: decisions undone one by one are no longer in the tallies.
             _uncount(sql, low, high)
             _append(sql, by, low, high, f"import-{import_id}-undo-{secrets.token_hex(3)}")
             one_by_one = _follow(sql, first, low, high)
@@ -258,7 +258,7 @@ def _take_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
             SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo' AND {_HOLDS})""",
         [f"{TAKEN_BACK} {import_id}", import_id],
     ).rowcount
-    # Others go with the next import that decided something about them, if that is taken back, too.
+    # Other images are passed to the imports that decided about them, and withdrawn if those are taken back.
     sql.execute(
         f"""INSERT OR IGNORE INTO import_image (import_id, image_id) SELECT DISTINCT i.id, d.image_id
         FROM import_image c JOIN decision d ON d.image_id = c.image_id AND d.source = 'import' AND {_HOLDS}
@@ -285,7 +285,7 @@ def _take_classes(
         ).fetchone()
     }
     unused = [class_id for class_id in added if class_id not in used | archived]
-    for class_id in used:  # it goes with the next import that uses it, if that is taken back, too
+    for class_id in used:  # passed to the imports that use it, and archived if those are taken back
         users = sql.execute(
             f"""SELECT DISTINCT i.id, i.counts FROM import i JOIN decision d ON d.class_id = ? AND {_HOLDS}
             AND d.id BETWEEN i.first_decision AND i.last_decision WHERE i.undone_at IS NULL""",

@@ -65,13 +65,13 @@ def making(project: Path, folder: Path | str) -> Generator[Database]:
             begun = db is not None and db.value("SELECT count(*) FROM file")
             if db:
                 _close(db)
-            # After Ctrl+C the next attempt goes on; so it does with an address, whose files take long to read.
+            # The next attempt resumes after Ctrl+C, and always with an address, whose files take long to read.
             if (isinstance(error, Exception) and not isinstance(folder, str)) or not begun:
                 _remove(place.project, FILES[:-1])
             raise
         _rename(db.paths.database, place.database)
     finally:
-        with contextlib.suppress(OSError):  # the folder is not empty: the project, or an attempt to resume
+        with contextlib.suppress(OSError):  # not empty: it holds the project, or an attempt to resume
             _remove(place.project, [LOCK])
             lock.release()
             if made_folder:

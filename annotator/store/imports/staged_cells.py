@@ -139,7 +139,7 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
             [staging.names_all],
         )
         changed = _overrule(sql)
-        for cell in _clashes(sql):  # the updates change no column that it selects by
+        for cell in _clashes(sql):  # safe: the updates change no column of its WHERE clause
             winner = _winner(cell)
             changed += winner is not None and any(not row["answered"] for row in cell)
             if winner is None:

@@ -23,8 +23,8 @@ from annotator.store.database.database import Database
 from annotator.store.imports.staging import Staging
 from annotator.store.pictures.files import escaped
 
-DEEPEST = 12  # folders of a name that are tried as a part of another one
-FORMS = ("NFC", "NFD")  # of Unicode, in which a name that is not ASCII may be written
+DEEPEST = 12  # largest number of folders with which the end of a name is tried as another name
+FORMS = ("NFC", "NFD")  # Unicode forms in which a name that is not ASCII may be written
 OTHER_CONTENT = "the image of this name has another content"
 NO_IMAGE = "no image of the project has this name"
 SEVERAL = "several images have this name"
@@ -34,7 +34,7 @@ OUTSIDE = "an absolute path outside the image folders"
 
 KNOWN, NEW, SYNONYM, ALIKE, MAPPED, LEFT_OUT = "known", "new", "synonym", "alike", "mapped", "left out"
 RESTORED = "restored"  # its import was taken back
-UNCLEAR = "unclear"  # it cannot be used as it is: left out until a class map says what it is
+UNCLEAR = "unclear"  # not usable as it is: left out until a class map maps it
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
         _files(sql, rules.folder)
         _written(sql)
     open_ = "image_id IS NULL AND file = ''"
-    # A file that is about to be registered may have this content; whether it has is known when it was read.
+    # A file about to be registered may have this content: that is known once it was read.
     coming = "SELECT number FROM staged.coming n WHERE n.path = item.name"
     sql.execute(f"UPDATE staged.item SET image_id = ({coming}) WHERE {open_} AND sha256 != ''")
     with_other = f"UPDATE staged.item SET reason = ? WHERE {open_} AND sha256 != ''"
@@ -109,7 +109,7 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
     sql.execute(with_other + " AND reason = ''", [NO_IMAGE])
     open_ += " AND sha256 = ''"
     folders: list[tuple[int, str]] = sql.execute("SELECT id, path FROM folder ORDER BY id").fetchall()
-    # As it stands; without blanks and "./"; with the apostrophe that a CSV has before formulas; with "\" for "/".
+    # Unchanged; without blanks and "./"; with the apostrophe that CSVs put before formulas; with "/" for "\".
     trimmed = "trim(item.name)"
     without_dot = f"iif(substr({trimmed}, 1, 2) = './', substr({trimmed}, 3), {trimmed})"
     for name in ("item.name", without_dot, "'''' || item.name", "replace(item.name, '\\', '/')"):
@@ -187,7 +187,7 @@ def _by_parts(sql: sqlite_utils.Database, open_: str, name: str) -> None:
     open_ += " AND reason = '' AND written = ''"
     if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
         return
-    # The item's name is longer: its longest end that is a name.
+    # The item's name is longer: find its longest end that is the name of an image.
     deepest = sql.execute(f"SELECT min(max(depth(name)), ?) FROM staged.item WHERE {open_}", [DEEPEST]).fetchone()[0]
     for folders in range(deepest - 1, -1, -1):
         sql.execute(
@@ -196,7 +196,7 @@ def _by_parts(sql: sqlite_utils.Database, open_: str, name: str) -> None:
                     (SELECT number FROM staged.coming n WHERE n.path = tail({name}, {folders})))
             WHERE {open_} AND depth(name) > {folders}"""
         )
-    # The item's name is shorter: the only name that ends with it.
+    # The item's name is shorter: find the only image whose name ends with it.
     wanted = sql.execute(f"SELECT DISTINCT depth(name) FROM staged.item WHERE {open_}").fetchall()
     for (folders,) in wanted:
         sql.execute("CREATE TEMP TABLE ends (name TEXT PRIMARY KEY, low INTEGER, high INTEGER) WITHOUT ROWID")

@@ -21,7 +21,7 @@ from annotator.store.runs import prediction_sources
 from annotator.store.runs.prediction_sources import PROBABILITY, Block, Source
 
 HASH = re.compile(r"[0-9A-Fa-f]{64}")
-NOTED = 50  # bad cells of one block that are put into words
+NOTED = 50  # largest number of invalid cells of a block that are described
 
 
 class IncomingScores(Protocol):
@@ -235,6 +235,6 @@ class StagedScores:
             if not columns or not known.any():
                 continue
             kept = scores[known]
-            # Of names that mean one class the highest.
+            # Where several names mean the same class, the highest score counts.
             joined = [np.fmax.reduce(kept[:, several], axis=1) for several in columns.values()]
             yield items[known], image_ids[known], np.array(list(columns), np.int64), np.stack(joined, 1)

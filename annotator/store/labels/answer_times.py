@@ -8,7 +8,7 @@ from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.sources import in_sql
 
 LOOKED_AT = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
-NEVER = 2.0  # no probability
+NEVER = 2.0  # above any probability
 LONGEST = 600_000  # milliseconds; after a longer time the person was away
 
 
@@ -41,9 +41,10 @@ class Answer:
     class_id: int | None = field(default=None, compare=False)
 
 
-# What a cell started as is known where the model's probability was logged: a grid starts as most of its tiles are
-# expected to be, guessed classes of an image (snapshot/guesses.py) as present, and a random sample and an audit as
-# absent. A grid without probabilities is taken to have started as most of its answers are. Unsure is one press more.
+# The number of presses. The initial state of a cell is known where the model's probability was logged: a grid starts
+# with the state expected for most of its tiles, guessed classes of an image (snapshot/guesses.py) start as present, a
+# random sample and an audit as absent. A grid without probabilities is assumed to have started with the state of most
+# of its answers. Unsure takes one more press.
 _CHANGES = f"""sum(state = 0) + CASE
     WHEN source IN {in_sql(timed="image", chosen_by="model")} OR source = 'exploration'
     THEN sum((state = 1) != (coalesce(score, 0) >= ?))
@@ -70,7 +71,7 @@ def newest_answers(
     if not annotator and not apart.sees_all(db):
         left_out += sources(is_vote=True)
     rows = db.tuples(
-        # Older versions stored any number; the largest of them are out of reach of a sum.
+        # Older versions stored any number; a sum of the largest would overflow.
         f"""SELECT source, count(*), {_CHANGES}, sum(milliseconds) AS taken, max(decided_at),
             CASE WHEN min(class_id) = max(class_id) THEN max(class_id) END FROM (
             SELECT id, source, batch, uuid, state, score, action, class_id, decided_at,

@@ -13,7 +13,7 @@ from annotator.roles import Right
 from annotator.store.database import authorization as acting
 from annotator.store.database.database import Database
 
-IMAGES = "SELECT image_id FROM kept_apart"  # those that are left out, in SQL
+IMAGES = "SELECT image_id FROM kept_apart"  # SQL: the images that are left out
 BESIDE = """NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = d.image_id AND r.due > 0)
     AND NOT EXISTS (SELECT 1 FROM known_answer k WHERE k.image_id = d.image_id)"""
 """Of a row d with an image_id, in SQL: it is about none of them."""

@@ -17,7 +17,7 @@ from annotator.store.labels.derivation import COMPLETE
 from annotator.store.pictures.files import FileState
 
 _WANTED = "json_each(?) w"
-# CROSS JOIN keeps the order: the images that are wanted first, then their rows by key.
+# CROSS JOIN fixes the join order: wanted images first, then their rows by key.
 _HOLDS = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
 
@@ -138,7 +138,7 @@ def notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, float
         {origin} WHERE {_HOLDS} ORDER BY d.id""",
         [_json(ids)],
     )
-    newest = {row[0]: row for row in flags}  # an empty one takes the flag away
+    newest = {row[0]: row for row in flags}  # an empty note removes the flag
     comments = db.tuples(
         f"""SELECT d.image_id, 'comment', d.note, {who}, d.id FROM {_WANTED}
         CROSS JOIN decision d INDEXED BY decision_comment ON d.image_id = w.value AND d.action = 'comment'

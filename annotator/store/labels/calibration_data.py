@@ -7,8 +7,8 @@ import numpy as np
 from annotator.store.database.database import Database
 from annotator.store.labels.sources import in_sql
 
-NEWEST = 20_000  # answers read at most
-LOOKED_AT = 200_000  # newest decisions searched for them
+NEWEST = 20_000  # largest number of answers read
+LOOKED_AT = 200_000  # newest decisions searched for answers
 NO_IMAGES = np.zeros(0, np.int64)
 
 

@@ -38,8 +38,8 @@ def decided_since(db: Database, decision_id: int, most: int) -> np.ndarray | Non
 
 
 def _values(db: Database, image_ids: np.ndarray, statement: str, *parameters: int, default: int) -> np.ndarray:
-    # Millions of images may have an answer, and thousands are asked for: each is looked up by its key (CROSS JOIN keeps
-    # SQLite from turning this round).
+    # Millions of images may have an answer, but only thousands are requested: CROSS JOIN makes SQLite look up each of
+    # these by its key.
     pairs = db.tuples(statement, [json.dumps(image_ids.tolist()), *parameters])
     result = np.full(len(image_ids), default, np.int64)
     if pairs:

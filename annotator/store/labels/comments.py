@@ -16,7 +16,7 @@ def comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     Args:
         limit: Largest number of comments; None for all.
     """
-    # With its index, which only comments are in: by id, SQLite would walk all decisions.
+    # INDEXED BY: the index holds only comments; without it, SQLite would walk all decisions by id.
     return db.rows(
         f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, d.note,
         coalesce(nullif(o.annotator, ''), d.annotator) AS annotator, coalesce(o.decided_at, d.decided_at) AS at

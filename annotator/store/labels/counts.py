@@ -11,14 +11,14 @@ from annotator.store.database.database import Database
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED
 
-SCORE_BINS = 20  # of scores, as in the schema's view `counted`
+SCORE_BINS = 20  # bins of scores, as in the schema's view `counted`
 NEWEST = 20_000  # decisions read one by one for a chart by the minute
 VOTES = sources(is_vote=True)
 BY_THE_MINUTE = 4 * 3600  # seconds; longer spans are shown by the hour
 
 _ACTIVE = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 _KIND = "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END"
-# With its index: otherwise SQLite would walk all decisions from the newest on, because of the order.
+# INDEXED BY: otherwise SQLite would walk all decisions from the newest on, because of the order.
 _FLAGGED = f"""FROM decision d INDEXED BY decision_flag
     WHERE action = 'flag' AND note != '' AND {_ACTIVE} AND NOT EXISTS (
     SELECT 1 FROM decision later WHERE later.action = 'flag' AND later.image_id = d.image_id AND later.id > d.id
@@ -136,7 +136,7 @@ def decisions_newer_than(db: Database, decision_id: int) -> int:
         marks = ",".join("?" * len(VOTES))
         statement = f"SELECT count(*) FROM decision WHERE id > ? AND source NOT IN ({marks})"
         return db.value(statement, [decision_id, *VOTES])
-    # Decisions are never deleted and a rolled back one leaves no gap: their ids count them.
+    # Ids have no gaps: decisions are never deleted, and a rolled back decision leaves none.
     return max(0, db.value("SELECT coalesce(max(id), 0) FROM decision") - decision_id)
 
 

@@ -42,7 +42,7 @@ _ACTIVE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d
     WHERE d.action != 'undo' AND d.source NOT IN ('import', 'merge')
       AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"""
 _ACTIVE_OF_ONE = f"{_ACTIVE} AND d.annotator = ? ORDER BY d.id DESC"
-# What a merging of classes has stored is taken back with the merging only (classes/history.py).
+# Decisions stored by a merge of classes are only undone together with the merge (classes/history.py).
 _UNDONE_ALONE = "AND action != 'undo' AND source != 'merge'"
 
 
@@ -198,7 +198,7 @@ def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
         )
         odd = sql.execute("SELECT count(*) FROM label").fetchone()[0] - len(cells)
         differ = db.numbers("SELECT image_id, class_id FROM contradiction")
-    if len(differ):  # looked up here: they are few, and a join would look up every label
+    if len(differ):  # matched here, because a join would look up every label for a few rows
         wide = 1 + max(int(cells[:, 1].max(initial=0)), int(differ[:, 1].max()))
         cells[np.isin(cells[:, 0] * wide + cells[:, 1], differ[:, 0] * wide + differ[:, 1]), 2] = UNSURE
     return cells, odd, newest
@@ -345,7 +345,7 @@ def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
     if row is None:
         # Decisions that only share a batch have uuids of their own: "<batch>:0" means any of them.
         named = decision.undoes.removesuffix(":0")
-        # Pages choose these names, so somebody else's may be the same.
+        # Pages choose batch names, so another person's may be equal.
         statement = f"SELECT id FROM decision WHERE batch = ? {_UNDONE_ALONE} ORDER BY annotator != ?, id LIMIT 1"
         row = sql.execute(statement, [named, decision.annotator]).fetchone()
     return row[0] if row else None

@@ -103,7 +103,7 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
     caused_by: dict[int, int] = {}
     (blind_since,) = sql.execute("SELECT decision_id FROM blind_since").fetchone()
     for answer in answers_of_people(sql, image_id):
-        if answer.source == "known":  # it tells about the person, not about the image
+        if answer.source == "known":  # known answers test the person, not the image
             continue
         class_id = answer.class_id
         is_blind = answer.decision_id > blind_since and answer.source in SOURCES and SOURCES[answer.source].blind
@@ -213,7 +213,7 @@ class _Replay:
 
     def covered(self, done: dict[str, Any]) -> list[int]:
         """Return the classes that a "nothing else here" answers."""
-        # Those that were open at the time, even if an answer of that time was taken back since.
+        # The classes that were open at the time, even if an answer of that time was taken back since.
         answered: dict[int, _Cell] = {}
         for other in self._history:
             if other["id"] >= done["id"]:

@@ -65,7 +65,7 @@ def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[V
     with db.reading() as sql:
         by_image = {image_id: disagreements(sql, image_id) for image_id in image_ids}
         ids = [id_ for of in by_image.values() for _, states in of.values() for _, id_ in states.values()]
-        # Several cells that were decided together ("nothing else here", too) were timed together.
+        # No time for cells decided together (in a batch, or by "nothing else here"): they share one time.
         statement = f"""SELECT id, decided_at, CASE WHEN batch IS NULL AND action = 'label' THEN milliseconds END
             FROM decision WHERE id IN ({",".join("?" * len(ids))})"""
         when = {id_: (at, milliseconds) for id_, at, milliseconds in sql.execute(statement, ids).fetchall()}
@@ -106,7 +106,7 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
     left out: whoever settles sees the other answers.
     """
     for image_id in image_ids:
-        # None: this person's first answer was given seeing another one.
+        # None: the person saw another answer before giving their first.
         said: dict[int, dict[str, FirstAnswer | None]] = {}
         imported: set[int] = set()
         with db.reading() as sql:

@@ -12,7 +12,7 @@ import sqlite_utils
 from annotator.store.database.database import Database
 from annotator.store.labels.derivation import LABELED, SKIPPED
 
-WINDOW = 256  # images whose answers are counted, of the worker's order and of those longest without a decision
+WINDOW = 256  # largest number of images counted, each of the worker's order and of those longest undecided
 AT_ONCE = 1000  # images of an order looked at in one SELECT
 
 # Without images whose last decision was a skip: they come last (skipped_again).

@@ -17,10 +17,10 @@ from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.labels import revealed
 
-SOURCE = "reading"  # of such decisions
+SOURCE = "reading"  # source of overlap decisions
 MOST_PEOPLE = 20
 _DIGITS = 16**8
-_IMAGES = 2000  # whose answers are read at once
+_IMAGES = 2000  # images whose answers are read at once
 _PEOPLE = f"""count(DISTINCT annotator) AS n, count(DISTINCT iif({revealed.SAID_BLIND}, annotator, NULL)) AS blind"""
 
 
@@ -82,7 +82,7 @@ def choose(db: Database, people: int, share: float) -> None:
         if people < 2 or share == 0:
             revealed.to_everybody(sql, [image_id for (image_id,) in begun])
             return
-        below = "g" if share == 1 else f"{round(share * _DIGITS):08x}"  # g is behind every digit
+        below = "g" if share == 1 else f"{round(share * _DIGITS):08x}"  # "g" sorts after every digit
         sql.execute("INSERT INTO overlap (one, people, below) VALUES (1, ?, ?)", [people, below])
         sql.execute(
             f"""INSERT INTO reading (image_id, had, due)
@@ -142,7 +142,7 @@ def waiting(db: Database) -> np.ndarray:
 
 
 def leaves_untouched(db: Database) -> bool:
-    """Return whether an image that can be shown and is unanswered is not waiting. Scans all images if none is found."""
+    """Return whether any showable image without an answer is not waiting. Scans all images where none is found."""
     statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
         AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
     return bool(db.value(statement))

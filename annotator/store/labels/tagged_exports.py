@@ -24,7 +24,7 @@ from annotator.store.disk.durable import sync_folder
 from annotator.store.disk.processes import part_of
 
 LONGEST_NAME = 100
-_LENGTH = 8  # bytes of a safetensors file that say how long its header is
+_LENGTH = 8  # bytes at the start of a safetensors file with the length of its header
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from annotator.store.people import members
 PREDICTIONS, METRICS = "predictions", "metrics"
 RIGHTS = (PREDICTIONS, METRICS)
 LONGEST_NAME = 60
-USED_SECONDS = 60.0  # between two notes of when a token was used
+USED_SECONDS = 60.0  # shortest time between two records of a token's use
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def holder(db: Database, secret: str, right_to: str) -> str | None:
         [right_to],
     )
     used = 0.0
-    for one, stored, at in rows:  # all of them, whichever it is: how long this takes says nothing about a secret
+    for one, stored, at in rows:  # always all tokens, so that the time taken reveals nothing about a secret
         if hmac.compare_digest(stored, digest):
             name, used = one, at
     if name is not None and time.time() - used > USED_SECONDS:

@@ -218,7 +218,7 @@ def _give(db: Database, annotator: str, kind: str, what: str, image_ids: Sequenc
     name = annotator.strip()
     if not name:
         raise AnnotatorError("A share needs the name of the person whose it is.")
-    # Images that belong to nobody who exists would be asked of nobody.
+    # Nobody would be asked about images assigned to a person who is no member.
     if any(member.role.right >= Right.OWN for member in members.members(db)):
         members.member_named(db, name)
     with db.writing() as sql:
@@ -258,7 +258,7 @@ def _aside(db: Database, annotator: str, has_shares: bool) -> Aside:
             mask = ~mine if own is not None else mask
         mask[readings.waiting(db)] = True
         overlap = readings.overlap(db)
-        # With a smaller share one would be found at once, and it does not pay to ask.
+        # With a smaller share, queues find an untouched image at once, so the check does not pay.
         holds_untouched = overlap is not None and overlap.share == 1 and not readings.leaves_untouched(db)
     return Aside(mask, own, holds_untouched=holds_untouched)
 

@@ -13,8 +13,8 @@ from annotator.store.images import lists as image_lists
 from annotator.store.labels import revealed
 from annotator.store.labels.derivation import COMPLETE
 
-SOURCE = "known"  # of such decisions
-_SHARE = "known_answer_share"  # setting: which part of a person's actions they are
+SOURCE = "known"  # source of decisions on images with known answers
+_SHARE = "known_answer_share"  # setting: fraction of a person's actions that ask for known answers
 MOST_SHARE = 0.5
 
 

@@ -28,7 +28,7 @@ from annotator.store.people import assignment
 from annotator.store.people.assignment import Taken
 
 WHOLE = 0  # the class of a lease of a whole image
-MOST_HELD = 400  # images or cells by one page: more than any is given (eight grids of 48 tiles)
+MOST_HELD = 400  # images or cells leased by one page; pages are given at most eight grids of 48 tiles
 
 Item = TypeVar("Item", bound=int | tuple[int, int])
 
@@ -71,7 +71,7 @@ def take_next(
         held = [
             image_id for image_id, other in rows if other == holder and image_id not in taken and image_id not in aside
         ]
-        # In a sequence they are the first ones behind `after`.
+        # In a sequence, the images leased before a reload are the first after `after` anyway.
         chosen = _in_order(sql, held)[:want] if resumed and not sequence else []
         unlabeled: list[Callable[[Taken, int], list[int]]] = [
             partial(_free_of, sql, first),
@@ -247,7 +247,7 @@ def _let_go(sql: sqlite_utils.Database, holder: str, but: Iterable[tuple[int, in
 
 
 def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]:
-    # The plus keeps SQLite from walking the index of all untouched images for the order's sake.
+    # The plus keeps SQLite from walking the index of all untouched images to get the order.
     rows = sql.execute(
         f"""SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({",".join("?" * len(image_ids))})
         ORDER BY stage_decision, sha256""",
@@ -259,7 +259,7 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
 def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: Taken, want: int) -> list[int]:
     """Return the first `want` of the `wanted` images that are untouched and not taken, in their order."""
     free_ids: list[int] = []
-    # Else all of a long order would be looked through. By its order, because SQLite may scan the table otherwise.
+    # Without untouched images, a long `wanted` would be searched in vain. ORDER BY makes SQLite use the index.
     any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"
     if not sql.execute(any_, [UNTOUCHED]).fetchone():
         return free_ids

@@ -24,7 +24,7 @@ from annotator.roles import KEPT_FROM_SIGHT, Right, Role, role_named
 from annotator.store.database.database import Database
 
 LONGEST_NAME = 60
-LATER = 0.001  # seconds from the end of all sessions to the next one, where the clock was set back meanwhile
+LATER = 0.001  # seconds between the end of all sessions and the next session, if the clock was set back meanwhile
 NEWCOMERS = "role_of_newcomers"  # a setting: the role given to a first-time sign-in at the login provider
 HIDDEN = "hidden_from_annotators"  # a setting
 LONGEST_SUBJECT = 1000
@@ -203,7 +203,7 @@ def by_link(db: Database, secret: str) -> Member | None:
 
     None for a wrong or revoked secret, and for a member without access.
     """
-    # An index lookup of a sha256 tells nothing about a secret of 256 random bits by how long it takes.
+    # The time of an index lookup of a sha256 reveals nothing about a secret of 256 random bits.
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(
             f"SELECT {_COLUMNS} FROM member WHERE secret_sha256 = ? AND role != 'none'", [_digest(secret)]
@@ -386,7 +386,7 @@ def _free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
 
 
 def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:
-    # Not before the last session began: else a clock that was set back would let it go on.
+    # Not earlier than the last session's begin: if the clock was set back, that session would go on.
     statement = "UPDATE member SET sessions_since = max(?, sessions_since, coalesce(signed_in_at, 0)) WHERE id = ?"
     sql.execute(statement, [time.time(), id_])
     if unlink:

@@ -171,7 +171,7 @@ def _rankings(folder: Path, newest: Path, classes: int, count: int | None, thoro
             "Pages work them out again in a small project; in a large one Review and Grid have nothing to show",
             TRAIN,
             from_training=True,
-            files=[part.file for part in ranked],  # one without the others is of no use
+            files=[part.file for part in ranked],  # a ranking without the others is of no use
         )
 
 

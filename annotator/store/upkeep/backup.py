@@ -149,7 +149,7 @@ def _backed_up(paths: Paths, target: Path, show: Progress) -> BackedUp:
     make_folder(store, 0o700)
     make_folder(target / MANIFESTS, 0o700)
     for folder in (store, target / MANIFESTS):
-        sweep(folder, ".*", alone=True)  # of a killed process: this one holds the lock
+        sweep(folder, ".*", alone=True)  # left by a killed process: this process holds the lock
     database_copy.check_room(target, paths.database.stat().st_size, "The copy of project.db")
     database = store / f".{uuid.uuid4().hex}.part"
     try:
@@ -205,7 +205,7 @@ def _stored(store: Path, path: Path, name: str) -> tuple[Part | None, bool]:
     """Return the file as a part, and whether it is new; (None, False) for a file that was deleted meanwhile."""
     temporary = store / f".{uuid.uuid4().hex}.part"
     try:
-        if path.suffix == ".db":  # of an import at work (manifest.py): a whole copy of one moment
+        if path.suffix == ".db":  # of a running import (disk/fetched_manifest.py): copied at one moment
             temporary.touch(0o600)
             database_copy.copy(path, temporary)
             with temporary.open("rb+") as file:
@@ -215,7 +215,7 @@ def _stored(store: Path, path: Path, name: str) -> tuple[Part | None, bool]:
         digest, size = digest_of(path)
         if not (store / digest[:2] / digest).exists():
             temporary.touch(0o600)
-            digest, size = digest_of(path, temporary)  # of what was written: the file may have changed since
+            digest, size = digest_of(path, temporary)  # digest of the copy: the file may have changed since
             return Part(name, digest, size), _put(store, temporary, digest)
         return Part(name, digest, size), False
     except FileNotFoundError:

@@ -17,8 +17,8 @@ from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import derivation as history
 
 Progress = Callable[[int, int], None]
-CACHE_KB = 200_000  # of the copy in memory
-TOLD = 1000  # differences of one kind that are listed
+CACHE_KB = 200_000  # cache of the temporary copy
+TOLD = 1000  # largest number of differences listed of one kind
 IMAGES_AT_ONCE = 500  # between two calls of the progress
 
 _FOLLOW = {  # derived tables, and the columns that are compared

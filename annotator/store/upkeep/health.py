@@ -39,8 +39,8 @@ from annotator.store.upkeep.array_health import Damage
 Progress = Callable[[str, int, int], None]
 EXAMPLES = 5
 LEAST_FREE = 500_000_000  # bytes
-PARTS_OLD = 86_400.0  # seconds after which a temporary file belongs to nobody any more
-OTHERS_REMOVE = (IMPORTED, "uploads", "fetched")  # folders in which an import, or a page, goes on with what is left
+PARTS_OLD = 86_400.0  # seconds after which a temporary file counts as abandoned
+OTHERS_REMOVE = (IMPORTED, "uploads", "fetched")  # folders whose leftovers an import or a page resumes
 FILES_AT_ONCE = 1000
 PACKAGES = ("multilabel-annotator", "numpy", "streamlit", "torch", "timm")
 
@@ -93,7 +93,7 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
     show = progress or _silent
     paths = Paths(project.resolve())
     health = Health(_versions())
-    health.findings += _secret(paths)  # before the project is opened, which corrects it
+    health.findings += _secret(paths)  # before the project is opened, because opening corrects the permissions
     try:
         db = Database(project)
         health.versions["schema"] = STEPS[-1].__name__
@@ -222,7 +222,7 @@ def _shards(paths: Paths, show: Progress) -> Iterator[Finding]:
             read_shard(path)
         except FileNotFoundError:  # taken away by the worker meanwhile
             continue
-        except (OSError, ValueError) as error:  # DamagedShard is one
+        except (OSError, ValueError) as error:  # DamagedShard is a ValueError
             damaged.append(f"{path.name[:16]}... ({error})")
     if damaged:
         yield Finding(

@@ -28,7 +28,7 @@ from annotator.store.upkeep.backup import KEPT, MANIFESTS, PARTS, VERSION, Part,
 LONGEST_MANIFEST = 2 << 30  # bytes
 LONGEST_NAME = 255  # bytes of a file's or folder's name
 _HEX = frozenset("0123456789abcdef")
-_NEVER = frozenset("\0\\:" if os.name == "nt" else "\0")  # in the name of a file or folder
+_NEVER = frozenset("\0\\:" if os.name == "nt" else "\0")  # characters refused in the name of a file or folder
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def restore(source: Path, project: Path, name: str = "", progress: Progress | No
             _fill(source, folder, parts, show)
             _check_database(folder / DATABASE, show)
             if project.is_dir():
-                project.rmdir()  # empty, as checked: it fails where it is not any more
+                project.rmdir()  # checked to be empty; raises if it is no longer
             folder.rename(project)
         sync_folder(project.parent)
     except OSError as error:
