@@ -241,9 +241,8 @@ class Staging:
     def attached(self, db: Database) -> Generator[sqlite_utils.Database]:
         """Yield this thread's connection to the project, with this file attached as `staged`."""
         sql = db.sql
-        self._file.execute(
-            "PRAGMA shrink_memory"
-        )  # frees the pages cached while reading; the other connection caches its own
+        # Free the pages cached while reading: the project's connection caches the file once more.
+        self._file.execute("PRAGMA shrink_memory")
         sql.conn.execute("ATTACH ? AS staged", [str(self.path)])
         try:
             for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
