@@ -1,7 +1,7 @@
-"""Changes of classes by people: edited, merged, split off, archived, restored.
+"""Changes of classes by people: edit, merge, split off, archive, restore.
 
-Each is one transaction with one row of history (class_history.py), by which it is undone as one. Decisions keep the
-class they were made about: archiving takes labels out of sight and restoring works them out again from the decisions.
+Each change is one transaction with one row of history (history.py), and is undone as a whole. Decisions keep the class
+they were made about: archiving removes labels, and restoring derives them again from the decisions.
 """
 
 import json
@@ -29,11 +29,11 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class MergePreview:
-    """What a merge would do.
+    """The effects of a merge before it is made.
 
     Attributes:
-        present, absent, unsure: How many images get this answer for the class that stays.
-        conflicts: How many of those that become present are labeled absent for it now.
+        present, absent, unsure: Number of images that get this label for the remaining class.
+        conflicts: Number of images that become present but are labeled absent for the remaining class now.
     """
 
     present: int
@@ -45,12 +45,12 @@ class MergePreview:
 def edit(
     db: Database, by: str, changes: Mapping[int, Mapping[str, Any]], uuid: str | None = None
 ) -> ClassChange | None:
-    """Change names, keys, descriptions and the like of classes, all at once: class id -> EDITED field -> its new value.
+    """Change fields of classes in one transaction: class id -> EDITED field -> its new value.
 
     A key is taken from the class that had it. Returns None where nothing changes.
 
     Raises:
-        AnnotatorError: For everything that cannot be used, all at once.
+        AnnotatorError: Values cannot be used; names all of them.
     """
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
@@ -75,10 +75,10 @@ def edit(
 def reorder(
     db: Database, by: str, class_ids: Sequence[int], heading: str | None = None, uuid: str | None = None
 ) -> ClassChange | None:
-    """Put classes first in lists, in this order; the others follow in the order that they have.
+    """Move these classes to the front of lists, in this order; the other classes follow in their present order.
 
     Args:
-        heading: Put them under this heading; "": under none; None: leave them under theirs.
+        heading: The new heading of these classes; "" for none; None leaves their headings unchanged.
     """
     rows = db.tuples("SELECT id FROM class WHERE archived = 0 ORDER BY position, id")
     order = list(dict.fromkeys([*class_ids, *(row[0] for row in rows)]))
@@ -90,7 +90,11 @@ def reorder(
 
 
 def preview(db: Database, from_ids: Sequence[int], into_id: int, same: bool) -> MergePreview:
-    """What `merge` would do now. Raises AnnotatorError for classes that cannot be merged."""
+    """Return the effects that `merge` would have now.
+
+    Raises:
+        AnnotatorError: The classes cannot be merged.
+    """
     with db.reading() as sql:
         rows = sql.execute("SELECT id, name, archived FROM class").fetchall()
         _refuse_merge({class_id: {"name": name, "archived": gone} for class_id, name, gone in rows}, from_ids, into_id)
@@ -101,17 +105,17 @@ def preview(db: Database, from_ids: Sequence[int], into_id: int, same: bool) -> 
 def merge(
     db: Database, by: str, from_ids: Sequence[int], into_id: int, *, same: bool, uuid: str | None = None
 ) -> ClassChange:
-    """Merge classes into another one; their names become its synonyms, and they are archived.
+    """Merge classes into another class; their names become its synonyms, and they are archived.
+
+    Present answers of the merged classes always count, also where the remaining class was absent; unsure ones count
+    where it has no answer. Answers that open pages still send for a merged class count in the same way.
 
     Args:
-        same: They are other names of it: where it has no answer yet, it gets their absent. Otherwise they are kinds of
-            it, and that one kind is absent says nothing about it.
-
-    Present always counts, also where the class that stays was absent; unsure counts where it has no answer. Answers
-    that pages still send for a merged class count in the same way.
+        same: The merged names mean the same as the remaining class: where it has no answer, it gets their absent.
+            Otherwise they are kinds of it, and the absence of one kind says nothing about it.
 
     Raises:
-        AnnotatorError: For classes that cannot be merged.
+        AnnotatorError: The classes cannot be merged.
     """
     name = uuid or str(uuids.uuid4())
 
@@ -130,12 +134,15 @@ def merge(
 
 
 def split(db: Database, by: str, class_id: int, name: str, uuid: str | None = None) -> tuple[int, str]:
-    """Add a class that is split off another one, without answers.
+    """Add a class that is split off another class, without answers.
 
     Returns:
-        Its id, and the selection of the images with the other class, for /grid?class=ID&selection=SELECTION.
+        The id of the new class, and the selection of the images labeled present for the other class, for
+        /grid?class=ID&selection=SELECTION.
 
-    Raises AnnotatorError for a name that cannot be used; DiskFull.
+    Raises:
+        AnnotatorError: The other class is unknown or archived, or the name cannot be used.
+        DiskFull: The selection cannot be stored.
     """
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
@@ -165,10 +172,10 @@ def split(db: Database, by: str, class_id: int, name: str, uuid: str | None = No
 
 
 def archive(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = None) -> ClassChange | None:
-    """Ask nobody about classes any more, and take them out of exports, trainings and counts; nothing is lost.
+    """Archive classes: nobody is asked about them, and exports, trainings and counts leave them out; nothing is lost.
 
     Raises:
-        AnnotatorError: For unknown classes.
+        AnnotatorError: Classes are unknown or archived already.
     """
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
@@ -182,12 +189,13 @@ def archive(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
 
 
 def restore(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = None) -> ClassChange | None:
-    """Bring archived classes back with their answers, those that came meanwhile included.
+    """Restore archived classes with their answers, including those given while they were archived.
 
-    A class that was merged takes back its name and its later answers; what merging it answered stays answered.
+    A merged class gets back its name and the answers given to it since; answers that the merge gave to the other class
+    remain.
 
     Raises:
-        AnnotatorError: For classes that are not archived.
+        AnnotatorError: Classes are unknown or not archived.
     """
 
     def plan(sql: sqlite_utils.Database, states: dict[int, State]) -> Plan:
@@ -214,7 +222,7 @@ def restore(db: Database, by: str, class_ids: Sequence[int], uuid: str | None = 
 
 
 def _own_names(states: dict[int, State], class_id: int, before: State) -> set[str]:
-    """The synonyms that a class had before it was merged, and the names of the classes that were merged into it."""
+    """Return the synonyms that a class had before it was merged, and the names of the classes merged into it."""
     names = {state["name"] for state in states.values()}
     merged = {state["name"] for other, state in states.items() if class_id in merged_chain(states, other)}
     return merged | (set(before.get("synonyms", ())) - names)
@@ -225,7 +233,7 @@ def _archived(newest: int) -> State:
 
 
 def _before_archiving(sql: sqlite_utils.Database, class_id: int) -> State:
-    """What archiving or merging the class has changed of it."""
+    """Return the fields that the newest archiving or merging of the class changed, as they were before; {} if none."""
     for (text,) in sql.execute(
         "SELECT before FROM class_change WHERE kind IN ('archive', 'merge') ORDER BY id DESC"
     ).fetchall():
@@ -251,7 +259,7 @@ def _refuse_merge(states: dict[int, State], from_ids: Sequence[int], into_id: in
 
 
 def _cleaned(fields: Mapping[str, Any]) -> State:
-    """The fields as they are stored: without spaces around texts, keys and colours in small letters."""
+    """Return the fields as they are stored: texts without spaces around them, keys and colours in lower case."""
     cleaned: State = {name: value.strip() if isinstance(value, str) else value for name, value in fields.items()}
     for name in ("key", "colour"):
         if isinstance(cleaned.get(name), str):
@@ -266,7 +274,7 @@ def _cleaned(fields: Mapping[str, Any]) -> State:
 
 
 def _problems(sql: sqlite_utils.Database, states: dict[int, State], class_id: int, fields: State) -> list[str]:
-    """Why a class cannot be changed to this; [] when it can. Keys are looked at all together."""
+    """Return why a class cannot be given these fields; [] when it can. Keys are checked elsewhere (`key_problems`)."""
     if problem := _unknown(states, class_id):
         return [problem]
     name = fields.get("name", states[class_id]["name"])

@@ -1,7 +1,7 @@
-"""The classes of a project: added at the end, never removed, so that a decision always keeps its meaning.
+"""The classes of a project: added at the end and never removed, so that a decision always keeps its meaning.
 
-A class that nobody is asked about any more is archived: nothing below names it, but `archived` and `names_in_use`.
-class_changes.py renames, merges, splits, archives and restores classes.
+A class that nobody is asked about any more is archived: the functions here leave it out, except `archived`,
+`archived_ids`, `names` and the checks of new names. changes.py renames, merges, splits, archives and restores classes.
 """
 
 import unicodedata
@@ -24,28 +24,31 @@ KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 
 
 def all_classes(db: Database) -> list[Class]:
-    """Every class that is not archived, in the order in which it was added: the column order of arrays and exports."""
+    """Return the classes that are not archived, in the order they were added: the columns of arrays and exports."""
     return _classes(db, archived=0)
 
 
 def count_classes(db: Database) -> int:
-    """How many classes are not archived, for readers that ask at every request."""
+    """Count the classes that are not archived; fast enough for every request."""
     return db.value("SELECT count(*) FROM class WHERE archived = 0")
 
 
 def archived(db: Database) -> list[Class]:
-    """The archived classes, in the order in which they were added."""
+    """Return the archived classes, in the order in which they were added."""
     return _classes(db, archived=1)
 
 
 def archived_ids(db: Database) -> list[int]:
-    """The ids of the archived classes, for readers that ask at every request."""
+    """Return the ids of the archived classes; fast enough for every request."""
     return [row[0] for row in db.tuples("SELECT id FROM class WHERE archived = 1")]
 
 
 def in_order(db: Database) -> list[Class]:
-    """Every class that is not archived as lists show them: those without a heading first, then heading by heading,
-    in the order of the first class of each; by position below it."""
+    """Return the classes that are not archived in the order of lists.
+
+    Classes without a heading come first, then heading by heading, ordered by the first class of each; within a heading
+    by position.
+    """
     known = all_classes(db)
     first: dict[str, int] = {"": -1}
     for class_ in known:
@@ -69,17 +72,17 @@ def _classes(db: Database, archived: int) -> list[Class]:
 
 
 def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", right: Right = Right.OWN) -> list[str]:
-    """Add classes that do not exist yet, and replace the descriptions of those that do. Returns the added names.
+    """Add new classes, and replace the descriptions of known ones where a new one is given; return the added names.
+
+    Each new class gets the first free key of KEYS, or no key when all are taken.
 
     Args:
         new: (name, description) pairs; a synonym stands for its class.
-        by: Who adds them, for their history.
-        right: What a person who adds them needs.
-
-    Each gets the first key of KEYS that is free, none when all are taken.
+        by: The person who adds them, for the history.
+        right: The right that the person needs.
 
     Raises:
-        AnnotatorError: For names and descriptions that cannot be used, and for names of archived classes, all at once.
+        AnnotatorError: Names or descriptions cannot be used, or are names of archived classes; names all of them.
     """
     refuse_unusable(new)
     with db.writing(right=right) as sql:
@@ -100,7 +103,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", righ
                 added.append(name)
             elif description:
                 sql.execute("UPDATE class SET description = ? WHERE id = ?", [description, known[name]])
-        # "Nothing else here" covered the classes of its time: complete images have an open class again.
+        # "Nothing else here" covered only the classes of its time, so complete images get an open class.
         if added:
             note_added(sql, by, [known[name] for name in added])
         note_described(sql, by, before, _descriptions(sql))
@@ -112,7 +115,11 @@ def _descriptions(sql: sqlite_utils.Database) -> dict[int, str]:
 
 
 def refuse_unusable(new: Sequence[tuple[str, str]]) -> None:
-    """Raises AnnotatorError for names and descriptions that cannot be used, all at once."""
+    """Refuse names and descriptions that cannot be used.
+
+    Raises:
+        AnnotatorError: Names all unusable ones.
+    """
     problems = [problem for name, _ in new if (problem := name_problem(name))]
     problems += [problem for name, text in new if (problem := description_problem(name, text))]
     if problems:
@@ -120,7 +127,11 @@ def refuse_unusable(new: Sequence[tuple[str, str]]) -> None:
 
 
 def refuse_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
-    """Raises AnnotatorError for names of archived classes, all at once; not for what is a synonym by now."""
+    """Refuse names of archived classes, except names that are synonyms by now.
+
+    Raises:
+        AnnotatorError: Names all that belong to archived classes.
+    """
     rows = sql.execute(
         "SELECT name FROM class WHERE archived = 1 AND name NOT IN (SELECT name FROM synonym) ORDER BY id"
     ).fetchall()
@@ -131,7 +142,11 @@ def refuse_archived(sql: sqlite_utils.Database, names: Iterable[str]) -> None:
 
 
 def find_class(db: Database, name: str) -> Class:
-    """The class of this name, or with this synonym. Raises AnnotatorError naming near ones."""
+    """Return the class with this name or synonym.
+
+    Raises:
+        AnnotatorError: No class has the name; the message suggests similar names.
+    """
     named = by_name(db)
     if name in named:
         return named[name]
@@ -142,12 +157,12 @@ def find_class(db: Database, name: str) -> Class:
 
 
 def names(db: Database) -> dict[int, str]:
-    """The name of every class by its id, archived ones included: for what is told of the past."""
+    """Return the name of every class by id, including archived classes, for texts about the past."""
     return dict(db.tuples("SELECT id, name FROM class ORDER BY id"))
 
 
 def by_name(db: Database) -> dict[str, Class]:
-    """The classes that are not archived, by their names and then by their synonyms."""
+    """Return the classes that are not archived, by name and by synonym; names have precedence."""
     known = all_classes(db)
     named = {class_.name: class_ for class_ in known}
     for class_ in known:
@@ -157,7 +172,7 @@ def by_name(db: Database) -> dict[str, Class]:
 
 
 def name_problem(name: str) -> str | None:
-    """Why a name cannot be a class, None when it can."""
+    """Return why a text cannot be the name of a class; None when it can."""
     if not name.strip():
         return "a blank name"
     if name != name.strip():
@@ -174,7 +189,7 @@ def name_problem(name: str) -> str | None:
 
 
 def description_problem(name: str, description: str) -> str | None:
-    """Why a text cannot be the description of the class `name`, None when it can."""
+    """Return why a text cannot be the description of the class `name`; None when it can."""
     if len(description) > LONGEST_DESCRIPTION:
         return (
             f"the description of {name[:40]!r} has {len(description):,} letters; "
@@ -186,11 +201,11 @@ def description_problem(name: str, description: str) -> str | None:
 
 
 def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Warnings about added classes: names that look like another one, and names with invisible characters.
+    """Return warnings about names to add: look-alikes of other names, and names with invisible characters.
 
     Args:
         new: Names about to be added, or just added.
-        known: The names of the existing classes; a name among them adds no class and gets no warning.
+        known: Names of the existing classes; a name among them adds no class and gets no warning.
     """
     existing = set(known)
     first = {looks(name): name for name in sorted(existing, reverse=True)}
@@ -211,14 +226,19 @@ _SEPARATORS = ("Cc", "Zl", "Zp")  # control characters, and the separators at wh
 
 
 def looks(name: str) -> str:
-    """A key that is equal for look-alike names: NFKC, case-folded, without invisible characters."""
+    """Return a key that is equal for look-alike names: NFKC, case-folded, without invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     visible = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
     return " ".join(unicodedata.normalize("NFKC", visible).split())
 
 
 def key_problems(wanted: Mapping[int, str], names: Mapping[int, str]) -> list[str]:
-    """Why these keys (class id -> letter or digit, "" for none) cannot be given; names are of all classes."""
+    """Return why keys cannot be given to classes; [] when they can.
+
+    Args:
+        wanted: Class id -> letter or digit, "" for no key.
+        names: Class id -> name, of all classes.
+    """
     problems = [f"there is no class {class_id} in this project" for class_id in wanted if class_id not in names]
     for class_id, key in wanted.items():
         if key and not (len(key) == 1 and key.isalnum()):

@@ -1,7 +1,7 @@
-"""What is known of a class besides its name and description, when a data set of another project brings it along.
+"""Facts of a class besides its name and description, as a data set of another project brings them.
 
-It is given to classes that an import adds, never to those that are there: what this project has of a key, a name or a
-place in lists stays, and what does not fit beside it is left out.
+Facts are given only to classes that an import adds, never to existing ones: keys, names and places in lists of this
+project stay, and facts that conflict with them are left out.
 """
 
 import json
@@ -20,9 +20,12 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """As of records.Class, in another project. position: orders the classes of the source; examples: sha256 of images.
+    """Unchecked facts of a class in another project; fields as in records.Class.
 
-    Nothing of it has been checked."""
+    Attributes:
+        position: Orders the classes of the source.
+        examples: sha256 of the example images.
+    """
 
     name: str
     description: str = ""
@@ -35,8 +38,7 @@ class ClassFacts:
 
 
 def give(db: Database, by: str, facts: Mapping[int, ClassFacts]) -> None:
-    """Give classes that were just added what the source says of them: class id -> facts. All is one change of their
-    history."""
+    """Give just added classes the facts of their source (class id -> facts), as one change in the history."""
     with db.writing() as sql:
         held: dict[int, tuple[str, int]] = {
             class_id: (key, position)
@@ -65,7 +67,7 @@ def give(db: Database, by: str, facts: Mapping[int, ClassFacts]) -> None:
 
 
 def _keys(facts: Mapping[int, ClassFacts], taken: set[str]) -> dict[int, str]:
-    """The key of each class: its own one, "" where it has none, a free one where its own is taken."""
+    """Return the key of each class: its own, "" where it has none, a free key where its own is invalid or taken."""
     keys: dict[int, str] = {}
     for class_id, fact in facts.items():
         if not fact.key or (len(fact.key) == 1 and fact.key.isalnum() and fact.key.lower() not in taken):

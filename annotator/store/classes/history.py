@@ -1,9 +1,8 @@
-"""The history of classes: every change is one transaction and one row with what was before and after, and is undone as
-one.
+"""The history of classes: each change is one transaction and one row with the states before and after it.
 
-A row names only what the change has changed, class by class. An undo sets that back and undoes the decisions that were
-stored with the change. It is refused while a later change of the same class rests on it. The change that added the
-project's first classes is never undone: a project without classes has nothing to ask.
+A row holds only the fields that the change has changed, class by class. An undo restores them and undoes the decisions
+that were stored with the change. An undo is refused while a later change of the same class depends on the change. The
+change that added the project's first classes is never undone: a project without classes has nothing to ask.
 """
 
 import json
@@ -37,13 +36,13 @@ _SELECT = """SELECT c.*,
 
 @dataclass(frozen=True)
 class ClassChange:
-    """One change of classes.
+    """A change of classes.
 
     Attributes:
-        kind: Add, edit, merge, split, archive, restore or undo.
-        before, after: Class id -> what was changed of it, by the names of `State`.
-        decisions: How many cells it has answered (merge).
-        undoes: The change that it undoes; None for any other kind.
+        kind: "add", "edit", "merge", "split", "archive", "restore" or "undo".
+        before, after: Class id -> the changed fields, named as in `State`.
+        decisions: Number of cells that the change answered (merge).
+        undoes: The change that it undoes; None for other kinds.
         undone_by: The change that undid it; None while it holds.
         is_first: It added the project's first classes.
     """
@@ -62,19 +61,19 @@ class ClassChange:
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether it holds and is of a kind that can be undone; later changes may still rest on it."""
+        """Return whether the change holds and can be undone; later changes may still have to be undone first."""
         return self.kind != "undo" and self.undone_by is None and not self.is_first
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a change is to do.
+    """The planned result of a change.
 
     Attributes:
-        states: Every class as it is to be.
-        finish: Called with the connection when the classes are written, before labels follow.
-        batch: Of the decisions that `finish` stores; "": none.
-        undoes: The change that it undoes.
+        states: Every class as it will be.
+        finish: Called with the connection after the classes are written and before labels are updated.
+        batch: The batch of the decisions that `finish` stores; "" for none.
+        undoes: The change that it undoes; None for other kinds.
     """
 
     states: dict[int, State]
@@ -84,24 +83,24 @@ class Plan:
 
 
 def history(db: Database, limit: int | None = None) -> list[ClassChange]:
-    """The changes of classes, newest first; at most `limit`."""
+    """Return the changes of classes, newest first, at most `limit` (None: all)."""
     return [_change(row) for row in db.rows(f"{_SELECT} ORDER BY c.id DESC LIMIT ?", [-1 if limit is None else limit])]
 
 
 def make_change(
     db: Database, kind: str, by: str, uuid: str | None, plan: Callable[[sqlite_utils.Database, dict[int, State]], Plan]
 ) -> ClassChange | None:
-    """Carry out a change in one transaction; labels, stages and disagreements follow.
+    """Make a change in one transaction, and update labels, stages and disagreements.
 
     Args:
-        uuid: Made where the person acted: the same one again changes nothing.
-        plan: Is given the connection and every class as it is; the states are its own to change.
+        uuid: Made where the person acted; a uuid that is stored already changes nothing.
+        plan: Receives the connection and the state of every class, which it may modify.
 
     Returns:
-        The change; None where nothing was to change, unless it is an undo, which is noted all the same.
+        The change; None where nothing changes. An undo is stored even where nothing changes.
 
     Raises:
-        AnnotatorError: For names that two classes would have, and whatever `plan` raises; then nothing is changed.
+        AnnotatorError: Two classes would have the same name, or `plan` raised; then nothing is changed.
     """
     name = uuid or str(uuids.uuid4())
     with db.writing() as sql:
@@ -125,14 +124,14 @@ def make_change(
 
 
 def note_added(sql: sqlite_utils.Database, by: str, class_ids: Sequence[int]) -> None:
-    """Note that classes were just added."""
+    """Store that classes were just added, and reopen complete images."""
     old, new = (dict.fromkeys(class_ids, state) for state in ADDED)
     _insert(sql, str(uuids.uuid4()), "add", by, old, new)
     reopen(sql)
 
 
 def note_described(sql: sqlite_utils.Database, by: str, before: Mapping[int, str], after: Mapping[int, str]) -> None:
-    """Note which classes (id -> description) were just given another one."""
+    """Store a change of the descriptions that differ between `before` and `after` (class id -> description)."""
     changed = [class_id for class_id, text in before.items() if after[class_id] != text]
     if changed:
         old, new = ({class_id: {"description": texts[class_id]} for class_id in changed} for texts in (before, after))
@@ -140,20 +139,20 @@ def note_described(sql: sqlite_utils.Database, by: str, before: Mapping[int, str
 
 
 def reopen(sql: sqlite_utils.Database) -> None:
-    """Images that were complete have an open class again: a class was added."""
+    """Set complete images back to LABELED, because an added class is open on them."""
     sql.execute("UPDATE image SET stage = ? WHERE stage = ?", [LABELED, COMPLETE])
 
 
 def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str | None = None) -> ClassChange:
-    """Undo a change of classes as a whole; returns the undo.
+    """Undo a change of classes as a whole, and return the undo.
 
     Args:
-        by: Who undoes it.
-        change_id: None: the newest that can be undone, whoever made it.
+        by: The person who undoes it.
+        change_id: None: the newest change that can be undone, whoever made it.
 
     Raises:
-        AnnotatorError: There is none, where it was undone already, where a later change rests on it, and for the change
-            that added the project's first classes.
+        AnnotatorError: The change is unknown, undone already or an undo, a later change depends on it, it added the
+            project's first classes, or no change is left to undo.
     """
     name = uuid or str(uuids.uuid4())
 
@@ -177,7 +176,7 @@ def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str |
 
 
 def _target(sql: sqlite_utils.Database, change_id: int | None) -> ClassChange:
-    """The change to undo. Raises AnnotatorError where it cannot be."""
+    """Return the change to undo. Raises AnnotatorError where it cannot be undone."""
     if change_id is None:
         newest = _rows(
             sql, "WHERE c.kind != 'undo' AND undone_by IS NULL AND NOT is_first ORDER BY c.id DESC LIMIT ?", 1
@@ -216,7 +215,10 @@ def _target(sql: sqlite_utils.Database, change_id: int | None) -> ClassChange:
 
 
 def _rests_on(later: ClassChange, earlier: ClassChange) -> bool:
-    """Whether both changed the same of a class, or the later one archived, restored or merged it."""
+    """Return whether both changed the same field of a class, or the later change archived, restored or merged it.
+
+    Positions alone do not count.
+    """
     return any(
         later.after[class_id].keys() & (state.keys() - {"position"} | {"archived"})
         for class_id, state in earlier.after.items()
@@ -261,7 +263,7 @@ def _write_states(sql: sqlite_utils.Database, before: dict[int, State], after: d
 
 
 def _note_return(sql: sqlite_utils.Database, before: dict[int, State], after: dict[int, State]) -> None:
-    """Note for how long the classes that come back were archived."""
+    """Store the decisions between which each restored class was archived."""
     newest = newest_decision(sql)
     sql.conn.executemany(
         "INSERT OR IGNORE INTO class_away (class_id, since_decision, until_decision) VALUES (?, ?, ?)",
@@ -274,7 +276,7 @@ def _note_return(sql: sqlite_utils.Database, before: dict[int, State], after: di
 
 
 def _follow(sql: sqlite_utils.Database, archive: Archive, before: dict[int, State], after: dict[int, State]) -> None:
-    """Take out the labels of classes that were archived, and put back those of classes that were restored."""
+    """Remove the labels of classes that were archived, and derive those of classes that were restored."""
     moved = {
         class_id
         for class_id, state in after.items()
@@ -308,7 +310,7 @@ def _differences(before: dict[int, State], after: dict[int, State]) -> tuple[dic
 
 
 def _name_problems(states: dict[int, State]) -> list[str]:
-    """Names that two classes have; a class may have the names of those that were merged into it."""
+    """Return names used by two classes; a class may have the names of classes that were merged into it."""
     holders: dict[str, int] = {}
     problems: list[str] = []
     for class_id, state in states.items():
@@ -329,7 +331,7 @@ def _name_problems(states: dict[int, State]) -> list[str]:
 
 
 def merged_chain(states: dict[int, State], class_id: int) -> list[int]:
-    """The classes that a class was merged into, one after the other."""
+    """Return the classes that a class was merged into, one after the other."""
     chain: list[int] = []
     while (into := states[class_id]["merged_into"]) and into not in chain:
         chain.append(into)
@@ -338,7 +340,7 @@ def merged_chain(states: dict[int, State], class_id: int) -> list[int]:
 
 
 def _free_keys(states: dict[int, State], given: dict[int, State]) -> None:
-    """Take from all other classes the keys that these are given."""
+    """Remove the keys of the `given` classes from all other classes."""
     keys = {state["key"] for state in given.values() if state.get("key")}
     for class_id, state in states.items():
         if class_id not in given and state["key"] in keys:

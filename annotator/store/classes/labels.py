@@ -1,8 +1,8 @@
-"""Labels of whole classes: taken out when a class is archived, worked out again when it is restored, merged.
+"""Labels of whole classes: removed when a class is archived, derived again when it is restored or merged.
 
-They are the same that history.py derives image by image, in a few statements for all images, so that a million images
-keep others waiting for seconds, not minutes. Images where answers to a merged class count for another one, and images
-on which annotators may disagree, are few: history.py rebuilds those.
+The results equal those that derivation.py derives image by image, but take a few statements for all images, so that a
+million images keep others waiting for seconds, not minutes. Two kinds of images are few, and derivation.py rebuilds
+them: those where answers to a merged class count for another class, and those on which annotators may disagree.
 """
 
 import json
@@ -35,8 +35,8 @@ _COVERED = f"""SELECT d.image_id, :class, {ABSENT}, min(d.id) FROM decision d
         AND (u.id IS NULL OR u.id > d.id) ORDER BY o.id DESC LIMIT 1) IS NOT 'label'
     GROUP BY d.image_id"""
 
-# The images on which annotators may disagree about a class: somebody said present, and somebody else absent, of the
-# class or, before that, of all that was open.
+# The images on which annotators may disagree about a class: one person said present, and another said absent, either
+# of the class or, earlier, of all open classes ("nothing else here").
 _DISPUTED = f"""SELECT DISTINCT d.image_id FROM decision d
     WHERE d.class_id = :class AND d.action = 'label' AND d.state = {PRESENT} AND d.source != 'import' AND {_HOLDS}
     AND EXISTS (SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.annotator != d.annotator
@@ -70,7 +70,7 @@ _GIVE = _GIVEN.format(
 
 
 def take_out(sql: sqlite_utils.Database, class_id: int) -> None:
-    """Take out what a class that was just archived has: labels, disagreements, auto-accepted cells, leases."""
+    """Remove everything that a just archived class has: labels, disagreements, auto-accepted cells, leases."""
     moment = time.time()
     for state in (PRESENT, ABSENT):
         auto_accepted.withdraw(sql, class_id, state, "the class was archived", moment)
@@ -79,8 +79,7 @@ def take_out(sql: sqlite_utils.Database, class_id: int) -> None:
 
 
 def put_back(sql: sqlite_utils.Database, class_id: int) -> None:
-    """Work out the labels and disagreements of a class from the decisions about it; images that were rebuilt already
-    keep theirs."""
+    """Derive the labels and disagreements of a class from the decisions about it; existing labels stay."""
     sql.execute("DROP TABLE IF EXISTS temp.explicit")
     sql.execute(f"CREATE TEMP TABLE explicit AS {_EXPLICIT}", {"class": class_id})
     sql.execute("CREATE UNIQUE INDEX temp.explicit_image ON explicit (image_id)")
@@ -101,7 +100,7 @@ def put_back(sql: sqlite_utils.Database, class_id: int) -> None:
 def give_merged(
     sql: sqlite_utils.Database, from_ids: Sequence[int], into_id: int, same: bool, batch: str, by: str
 ) -> None:
-    """Answer a class by the labels of classes that are about to be merged into it, as one batch of decisions."""
+    """Answer a class from the labels of classes about to be merged into it, as one batch of decisions."""
     values = {"from": json.dumps(list(from_ids)), "into": into_id, "same": same, "batch": batch, "by": by}
     sql.execute(_GIVE, values | {"at": time.time()})
     answered = sql.execute(
@@ -120,7 +119,7 @@ def give_merged(
 
 
 def take_back_merged(sql: sqlite_utils.Database, into_id: int, batch: str, name: str, by: str) -> None:
-    """Take back what `give_merged` has stored, as decisions named "<name>:0", "<name>:1", ..."""
+    """Undo the decisions that `give_merged` has stored, by decisions named "<name>:0", "<name>:1", ..."""
     sql.execute(
         f"""INSERT INTO decision (uuid, action, image_id, undoes, source, annotator, decided_at)
         SELECT :name || ':' || (row_number() OVER (ORDER BY id) - 1), 'undo', image_id, id, 'merge', :by, :at
@@ -137,14 +136,14 @@ def take_back_merged(sql: sqlite_utils.Database, into_id: int, batch: str, name:
 
 
 def rebuild_images(sql: sqlite_utils.Database, image_ids: Iterable[int]) -> None:
-    """Work out anew everything that follows from the decisions about some images."""
+    """Rebuild everything that follows from the decisions about these images."""
     newest = newest_decision(sql)
     for image_id in image_ids:
         rebuild(sql, image_id, newest)
 
 
 def set_stages(sql: sqlite_utils.Database) -> None:
-    """Set the stages of all images that have another one now that classes were archived or restored."""
+    """Update the stages of all images whose stage changed because classes were archived or restored."""
     classes = sql.execute(COUNT_ACTIVE).fetchone()[0]
     reached = f"CASE WHEN n >= :classes THEN {COMPLETE} ELSE {LABELED} END"
     sql.execute(
@@ -165,7 +164,7 @@ def set_stages(sql: sqlite_utils.Database) -> None:
 
 
 def images_merged(sql: sqlite_utils.Database, archive: Archive, class_ids: Collection[int]) -> set[int]:
-    """The images on which decisions about merged classes count for another one because of one of these classes."""
+    """Return the images on which decisions about a merged class count for another class because of these classes."""
     image_ids = set[int]()
     for source, after in archive.sources(class_ids):
         rows = sql.execute(

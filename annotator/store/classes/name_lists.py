@@ -1,7 +1,7 @@
-"""Names of classes that may be lists: "fox, deer" is two classes to most who type it, "Fox, red" one of a taxonomy.
+"""Class names that may be lists: "fox, deer" is usually two classes, "Fox, red" one class of a taxonomy.
 
-Nobody but the person knows which, so whoever takes names that were typed asks. It is settled where the project has a
-class of that name already, and where the name has a description.
+Only the person knows which, so code that takes typed names must ask. No question is needed where the project has a
+class of that name already, or where the name has a description.
 """
 
 import re
@@ -17,18 +17,22 @@ _SEPARATOR = re.compile(r"(?<!\d)[,;]|[,;](?!\d)|[，、；]")
 
 
 def parts_of(name: str) -> list[str]:
-    """The names in a list, each once; the name itself where it is no list."""
+    """Return the names in a list, each once; [name] where the name is no list."""
     parts = list(dict.fromkeys(part.strip() for part in _SEPARATOR.split(name) if part.strip()))
     return parts if len(parts) > 1 else [name]
 
 
 def lists_among(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list[str]:
-    """Those of the (name, description) pairs that may be lists; known: names that the project has."""
+    """Return the names of the (name, description) pairs that may be lists.
+
+    Args:
+        known: Names that the project has; these are no lists.
+    """
     return [name for name, text in pairs if not text and name not in known and len(parts_of(name)) > 1]
 
 
 def split(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list[tuple[str, str]]:
-    """The pairs with every name of `lists` taken apart, each name of it once."""
+    """Return the pairs with every name of `lists` split into its parts, each resulting name once."""
     texts: dict[str, str] = {}
     for name, text in pairs:
         for part in parts_of(name) if name in lists else [name]:
@@ -39,7 +43,16 @@ def split(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list[tuple
 def settled(
     pairs: Sequence[tuple[str, str]], known: Container[str], where: str, commas: str | None
 ) -> list[tuple[str, str]]:
-    """The pairs as SPLIT or KEEP says; where: what they were read from. Raises AnnotatorError where neither is said."""
+    """Return the pairs with possible lists split or kept, as `commas` (SPLIT or KEEP) says.
+
+    Args:
+        known: Names that the project has.
+        where: The place the pairs were read from, for the message.
+        commas: None: not said.
+
+    Raises:
+        AnnotatorError: Names may be lists and `commas` does not say what they are.
+    """
     lists = lists_among(pairs, known)
     if not lists or commas == KEEP:
         return list(pairs)

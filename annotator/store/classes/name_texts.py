@@ -1,8 +1,8 @@
-"""The texts by which a text-image network guesses classes from their names, and how far that is.
+"""The texts by which a text-image network guesses classes from their names, and the progress of the guess.
 
-Settings: `name_texts`, texts of a class in place of its name, synonyms and description; `name_templates`, what they are
-put into; `names_off`; `guessed_from_names`, what the newest guess was made of. The guess itself is a source of
-predictions called NAMES (prediction_sources.py), so that it is weighed, logged and shown as any other one.
+Settings: `name_texts`, texts of a class in place of its name, synonyms and description; `name_templates`, the sentences
+that texts are inserted in; `names_off`; `guessed_from_names`, the inputs of the newest guess. The guess itself is a
+prediction source called NAMES (prediction_sources.py), so that it is weighted, logged and shown like any other source.
 """
 
 import hashlib
@@ -23,16 +23,16 @@ from models.zero_shot.prompts import NOTHING, SLOT, TEMPLATES, names_of, prompts
 
 TEXTS, TEMPLATES_OF, GUESSED = "name_texts", "name_templates", "guessed_from_names"
 LONGEST = 200  # letters of a text; networks read some 60 words at most
-MOST_TEXTS, MOST_TEMPLATES = 30, 100  # of a class; of a project
+MOST_TEXTS, MOST_TEMPLATES = 30, 100  # texts of a class, templates of a project
 
 
 @dataclass(frozen=True)
 class Wording:
-    """What a guess is made of, beside the images.
+    """The inputs of a guess, besides the images.
 
     Attributes:
         network: The text-image network.
-        prompts: Of each of the classes.
+        prompts: The prompts of each class, in the order of `class_ids`.
     """
 
     network: str
@@ -41,7 +41,7 @@ class Wording:
 
     @cached_property
     def key(self) -> str:
-        """A name of it: the same for the same network, classes and prompts."""
+        """Return a hash that is equal for equal network, classes and prompts."""
         everything = json.dumps([self.network, self.class_ids, self.prompts, NOTHING])
         return hashlib.sha256(everything.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -51,10 +51,11 @@ class Guessed:
     """The newest guess.
 
     Attributes:
-        wording: Its key.
-        images: How many images it is of; patches: of how many the patches were compared, too.
+        wording: Key of its Wording.
+        images: Number of images guessed.
+        patches: Number of images whose patches were compared, too.
         at: Unix seconds.
-        error: Why there is none; "" when there is one.
+        error: Why no guess could be made; "" when one was made.
     """
 
     wording: str = ""
@@ -65,12 +66,12 @@ class Guessed:
 
 
 def is_on(db: Database) -> bool:
-    """Whether classes are guessed from their names where the network can."""
+    """Return whether guessing from names is switched on; it also needs a network that reads texts."""
     return not db.setting(NAMES_OFF, False)
 
 
 def switch(db: Database, on: bool) -> None:
-    """Guess from names from now on, which the worker does, or no longer, and forget what was guessed."""
+    """Switch guessing from names on or off, and forget the newest guess; the worker makes the next one."""
     if not on and has_source(db):
         remove(db, NAMES)
     with db.writing():
@@ -79,7 +80,7 @@ def switch(db: Database, on: bool) -> None:
 
 
 def texts(db: Database) -> dict[int, tuple[str, ...]]:
-    """Class -> the texts that people chose for it; without those that have the usual ones."""
+    """Return the texts that people chose for classes: class id -> texts; classes with the usual texts are left out."""
     stored = db.setting(TEXTS, {})
     if not isinstance(stored, dict):
         return {}
@@ -88,20 +89,20 @@ def texts(db: Database) -> dict[int, tuple[str, ...]]:
 
 
 def usual_texts(class_: Class) -> tuple[str, ...]:
-    """The texts of a class for which nobody has chosen others."""
+    """Return the texts of a class for which nobody has chosen any."""
     return names_of(class_.name, class_.synonyms, class_.description)
 
 
 def templates(db: Database) -> tuple[str, ...]:
-    """What texts are put into."""
+    """Return the sentences that the texts of classes are inserted in."""
     return tuple(text for text in _strings(db.setting(TEMPLATES_OF, [])) if SLOT in text) or TEMPLATES
 
 
 def choose_texts(db: Database, changes: Mapping[int, Sequence[str]]) -> None:
-    """Use these texts for classes, by id; no texts, or the usual ones: the usual ones.
+    """Set the texts of classes (class id -> texts); no texts restore the usual ones.
 
     Raises:
-        AnnotatorError: For all that is wrong, and changes nothing then.
+        AnnotatorError: Texts cannot be used; names all of them, and nothing is changed.
     """
     known = {class_.id: class_ for class_ in classes.all_classes(db)}
     wrong = [f"there is no class {class_id}" for class_id in changes if class_id not in known]
@@ -120,7 +121,11 @@ def choose_texts(db: Database, changes: Mapping[int, Sequence[str]]) -> None:
 
 
 def choose_templates(db: Database, some: Sequence[str]) -> None:
-    """Put texts into these from now on; none: the usual ones. Raises AnnotatorError for all that is wrong."""
+    """Set the sentences that texts are inserted in; an empty list restores the usual ones.
+
+    Raises:
+        AnnotatorError: Templates cannot be used; names all of them, and nothing is changed.
+    """
     cleaned = _cleaned(some)
     wrong = [f"{text[:60]!r} has no {SLOT}, where the name of a class goes" for text in cleaned if SLOT not in text]
     wrong += [reason for text in cleaned if (reason := _unusable(text))]
@@ -132,14 +137,16 @@ def choose_templates(db: Database, some: Sequence[str]) -> None:
 
 
 def network(db: Database) -> str:
-    """The network in use, if it knows texts; else ""."""
+    """Return the network in use if it reads texts, else ""."""
     name = configuration.backbone(db)
     return name if reads_text(name) else ""
 
 
 def wording(db: Database) -> Wording | None:
-    """What a guess that began now would be made of; None where there is none: switched off, a network that knows no
-    texts, no classes."""
+    """Return the inputs of a guess that would begin now.
+
+    None where no guess is possible: switched off, a network that reads no texts, or no classes.
+    """
     name = network(db)
     if not name or not is_on(db):
         return None
@@ -151,7 +158,7 @@ def wording(db: Database) -> Wording | None:
 
 
 def guessed(db: Database) -> Guessed:
-    """The newest guess; an empty one where there is none."""
+    """Return the newest guess; an empty Guessed without one."""
     stored = cast(dict[str, Any], db.setting(GUESSED, {}))
     try:
         return Guessed(**{field.name: stored[field.name] for field in fields(Guessed)})
@@ -160,17 +167,17 @@ def guessed(db: Database) -> Guessed:
 
 
 def note(db: Database, one: Guessed) -> None:
-    """Keep what the newest guess was made of."""
+    """Store the newest guess."""
     db.set_setting(GUESSED, asdict(one))
 
 
 def has_source(db: Database) -> bool:
-    """Whether there is a guess that trainings use."""
+    """Return whether trainings have a guess from names as a prediction source."""
     return any(source.name == NAMES for source in sources(db))
 
 
 def state_in_words(db: Database) -> str:
-    """Whether and how classes are guessed from their names, in a sentence or two."""
+    """Return a sentence or two on whether and how classes are guessed from their names."""
     name, newest = network(db), guessed(db)
     if not is_on(db):
         return "Switched off: nothing is guessed from names."

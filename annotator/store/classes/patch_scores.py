@@ -1,9 +1,9 @@
-"""What patches of images say of the names of classes: one file for each few hundred images, in a folder of the wording.
+"""Scores of image patches for class names: a file for every few hundred images, in a folder for each wording.
 
     predictions/names/<wording>/<first image>-<random>.npz    image_ids (n,), contents (n, 8), scores (n, C) float16
 
-Each row says of which content it was made, as features do (features/contents.py). A file that cannot be read is
-deleted; its images are looked at again.
+`contents` identifies the image content that a row was computed from, as in features/contents.py. A file that cannot be
+read is deleted; the scores of its images are computed again.
 """
 
 import shutil
@@ -21,14 +21,19 @@ from annotator.store.features.contents import BYTES, ProjectContents
 
 
 class PatchScores:
-    """Those of one wording.
+    """The patch scores of one wording.
 
     Attributes:
-        image_ids: (n,) int64, in the order in which they came.
+        image_ids: (n,) int64, in the order in which they were added.
     """
 
     def __init__(self, db: Database, wording: str, classes: int):
-        """Read what is there. classes: how many columns there are."""
+        """Read the stored scores of images whose content has not changed, and delete unreadable files.
+
+        Args:
+            wording: Key of the Wording.
+            classes: Number of columns.
+        """
         self.wording = wording
         self._db, self._folder, self._contents = db, db.paths.patch_scores(wording), ProjectContents(db)
         self._ids: list[np.ndarray] = [np.zeros(0, np.int64)]
@@ -50,7 +55,7 @@ class PatchScores:
         return self._ids[0]
 
     def add(self, image_ids: Sequence[int], scores: np.ndarray) -> None:
-        """Keep the scores (n, C) of more images. Raises DiskFull."""
+        """Store the scores (n, C) of more images. Raises DiskFull."""
         ids, half = np.array(image_ids, np.int64), scores.astype(np.float16)
         path = self._folder / f"{ids[0]}-{uuid.uuid4().hex[:8]}.npz"
         with replacing(path, sync=False) as part, part.open("wb") as file:
@@ -59,7 +64,7 @@ class PatchScores:
         self._scores.append(half)
 
     def aligned(self, image_ids: np.ndarray) -> np.ndarray:
-        """(N, C) float16 in the order of other images, nan where there is none."""
+        """Return the scores in the order of `image_ids`, (N, C) float16; nan for images without scores."""
         own, scores = self.image_ids, np.concatenate(self._scores)
         self._scores = [scores]
         rows, known = positions(image_ids, own, np.argsort(own, kind="stable"))
@@ -69,7 +74,7 @@ class PatchScores:
 
 
 def _read(path: Path, classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Image ids, contents and scores of a file; None where it cannot be read."""
+    """Return image ids, contents and scores of a file; None where it cannot be read or has other shapes."""
     try:
         with np.load(path, allow_pickle=False) as file:
             ids, contents, scores = (np.asarray(file[name]) for name in ("image_ids", "contents", "scores"))
@@ -80,7 +85,7 @@ def _read(path: Path, classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def forget_others(db: Database, wording: str) -> None:
-    """Delete what was kept of other wordings."""
+    """Delete the scores of all other wordings."""
     folder = db.paths.patch_scores(wording)
     for other in folder.parent.iterdir() if folder.parent.exists() else ():
         if other != folder:

@@ -11,7 +11,7 @@ _FIELDS = {"colour": "color"}  # as pages spell it
 
 
 def history_in_words(db: Database, limit: int | None = None) -> Iterator[tuple[ClassChange, str]]:
-    """The changes of classes, newest first, at most `limit`; each names the classes as they were called then."""
+    """Yield each change of classes with a text that uses the names of its time, newest first, at most `limit`."""
     with db.reading():
         changes, names = history(db, limit), dict(db.tuples("SELECT id, name FROM class"))
     for change in changes:
@@ -20,10 +20,10 @@ def history_in_words(db: Database, limit: int | None = None) -> Iterator[tuple[C
 
 
 def in_words(change: ClassChange, names: dict[int, str]) -> str:
-    """What a change did.
+    """Return a text of what a change did.
 
     Args:
-        names: Class id -> name right after the change, of archived classes too.
+        names: Class id -> name right after the change, including archived classes.
     """
     if change.kind == "undo":
         return f"undid change {change.undoes}"

@@ -1,5 +1,5 @@
-"""What comes from outside: staged in a temporary SQLite file, previewed, stored in one transaction.
+"""Imports: sources are staged in a temporary SQLite file, previewed, and stored in one transaction.
 
-Set-based statements store what deciding row by row would (commit.py); an import is undone as one (imports.py). Begin
-with staging.py.
+Set-based statements store the same as deciding row by row would (commit.py); an import is undone as a whole
+(imports.py). Begin with staging.py.
 """

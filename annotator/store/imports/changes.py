@@ -1,8 +1,8 @@
-"""What an import will store, worked out before the project is locked: a row for each decision to come, in their order.
+"""The rows that an import will store, computed before the project is locked: one for each decision, in their order.
 
 Counting and comparing millions of cells takes longer than storing them, and nobody can decide while the project is
-locked. So it is done before, from the labels as they are then; once the project is locked, only images that were
-decided on meanwhile are looked at again.
+locked. So the rows are computed before, from the labels of that time. Once the project is locked, only images that were
+decided on meanwhile are computed again.
 """
 
 from collections import Counter
@@ -18,23 +18,23 @@ from annotator.store.labels.archived import COUNT_ACTIVE
 
 ALL = "1"
 TOUCHED = "image_id IN (SELECT image_id FROM staged.touched)"
-# With the classes that the import adds or brings back.
+# The number of active classes, with those that the import adds or restores.
 _CLASSES = f"""({COUNT_ACTIVE}) + (SELECT count(*) FROM staged.target
     WHERE class_id IS NULL OR class_id IN (SELECT id FROM class WHERE archived = 1))"""
 
 
 @dataclass
 class Changes:
-    """The rows of staged.change, in sums.
+    """Totals of the rows in staged.change.
 
     Attributes:
-        over: Which labels d are replaced, as SQL.
-        version: class_version that they belong to.
-        newest: The newest decision that they know.
-        is_whole: The source names every class: "nothing else here" says what it says of an image.
-        answers, replaced, completed: How many decide a cell, how many of these replace an answer, how many are "nothing
-            else here".
-        labels: (target, state) -> labels more, but for what "nothing else here" gives.
+        over: SQL condition on the decisions `d` whose labels are replaced.
+        version: The class_version that the rows belong to.
+        newest: The newest decision that the rows take into account.
+        is_whole: The source names every class of the project, so "nothing else here" holds for all of them.
+        answers, replaced, completed: Number of rows that decide a cell, of those that replace an answer, and of
+            "nothing else here" rows.
+        labels: (target, state) -> number of labels added, without the effects of "nothing else here".
     """
 
     over: str
@@ -48,16 +48,16 @@ class Changes:
 
 
 def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | None = None) -> Changes:
-    """Work out all rows; names are resolved and cells built before.
+    """Compute all rows; names must be resolved and cells built before.
 
     Args:
-        over: Which labels d are replaced, as SQL.
-        version: class_version when names were resolved; None: as it is.
+        over: SQL condition on the decisions `d` whose labels are replaced.
+        version: The class_version for which names were resolved; None: the present one.
     """
     version = class_version(db) if version is None else version
     changes = Changes(over, version, newest_decision(sql), covers_all(sql))
     sql.execute("DELETE FROM staged.change")
-    if not changes.is_whole:  # some class is not the source's: absent is said of those that are
+    if not changes.is_whole:  # the source lacks a class, so only its own classes become absent
         sql.execute(
             f"""INSERT INTO staged.cell SELECT z.image_id, t.id, {ABSENT}, NULL, 0, 0, 0, 1
             FROM staged.closed z CROSS JOIN staged.target t WHERE true ON CONFLICT DO NOTHING"""
@@ -68,7 +68,7 @@ def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | 
 
 
 def renew(sql: sqlite_utils.Database, changes: Changes) -> None:
-    """Work out anew the rows of images that were decided on since; to be called while nobody else can write."""
+    """Recompute the rows of images that were decided on since `changes.newest`; call it while nobody else can write."""
     sql.execute("DELETE FROM staged.touched")
     touched = sql.execute(
         "INSERT INTO staged.touched SELECT DISTINCT image_id FROM decision WHERE id > ? AND image_id NOT NULL",
@@ -83,7 +83,7 @@ def renew(sql: sqlite_utils.Database, changes: Changes) -> None:
 
 
 def _find(sql: sqlite_utils.Database, changes: Changes, only: str) -> None:
-    """Append the rows of some images: explicit answers, then what "nothing else here" replaces, then itself."""
+    """Append the rows of images that meet `only`: explicit answers, implied absent ones, and "nothing else here"."""
     over = changes.over
     add = "INSERT INTO staged.change (image_id, target, state, held, given)"
     sql.execute(
@@ -100,7 +100,7 @@ def _find(sql: sqlite_utils.Database, changes: Changes, only: str) -> None:
         f"""{add} SELECT z.image_id, t.id, {ABSENT}, l.state, NULL
         {IMPLIED_HELD} AND l.state != {ABSENT} AND ({over}) AND {of_closed} ORDER BY z.image_id, t.id"""
     )
-    # Cells that were filled in are nobody's answer: of such images each class is answered by itself.
+    # Filled cells are nobody's answer, so an image with such cells gets an answer for each class, no "done".
     sql.execute(
         f"""{add} SELECT z.image_id, t.id, {ABSENT}, NULL, NULL
         FROM (SELECT DISTINCT z.image_id FROM staged.closed z JOIN staged.cell f ON f.image_id = z.image_id

@@ -1,10 +1,10 @@
-"""Storing what was staged: one transaction of set-based statements, so that nothing is ever half imported.
+"""Storing a staged source: one transaction of set-based statements, so that nothing is ever half imported.
 
-It gives what decisions.decide gives row by row: explicit answers image by image and class by class, then one "nothing
-else here" for each image of which the source names all that is present. The triggers that keep tallies are dropped for
-the transaction, and the tallies are changed by counts: a trigger a row takes three times as long as the row. Nobody
-else can write meanwhile, and readers see what was before; so what is stored is worked out first (import_changes.py),
-and the transaction copies rows in the order of their keys.
+The result equals that of decisions.decide row by row: explicit answers image by image and class by class, then one
+"nothing else here" for each image of which the source names all present classes. The triggers that maintain tallies are
+dropped for the transaction, and the tallies are changed by counts: a trigger takes three times as long as its row.
+During the transaction nobody else can write, and readers see the state before it; so the rows are computed first
+(changes.py), and the transaction copies them in the order of their keys.
 """
 
 import json
@@ -35,7 +35,7 @@ from annotator.store.labels.archived import COUNT_ACTIVE
 from annotator.store.labels.derivation import COMPLETE, LABELED
 
 NUMBERS = 10_000_000_000
-# Of the connection while it imports: pages that do not fit are written several times. Sorting takes as much once more.
+# Page cache during an import: pages that do not fit are written several times. Sorting takes this much again.
 CACHE_KB = 64_000
 TRIGGERS = (
     *("decision_added", "decision_undone", "label_added", "label_changed", "label_removed", "image_moved"),
@@ -46,7 +46,7 @@ TRIGGERS = (
 
 @dataclass(frozen=True)
 class Source:
-    """Where an import comes from, and who asked for it: the columns of `import`. uuid: a name for this import."""
+    """The source of an import and the person who asked for it: columns of `import`; `uuid` identifies this import."""
 
     path: str
     format: str
@@ -57,7 +57,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import stored. images: that it added to the project; completed: "nothing else here" that it stored."""
+    """Counts of what an import stored.
+
+    Attributes:
+        images: Number of images added to the project.
+        classes: Names of the added classes.
+        answers: Number of cells decided.
+        replaced: Number of these that replaced an answer.
+        completed: Number of images with "nothing else here".
+        attributes, remarks: Number of facts of images, and of flags and comments.
+    """
 
     id: int
     images: int
@@ -79,16 +88,16 @@ def commit(
     new_images: Sequence[int] = (),
     version: int | None = None,
 ) -> Imported:
-    """Store everything that is staged, in one transaction; names are resolved and cells built before.
+    """Store everything that is staged, in one transaction; names must be resolved and cells built before.
 
     Args:
-        replace: Answers of people that differ are replaced; otherwise they stay.
-        replace_imports: The same of answers that an earlier import gave; None: as `replace`.
+        replace: Replace answers of people that differ; otherwise they stay.
+        replace_imports: Replace differing answers of earlier imports; None: as `replace`.
         new_images: Ids of the images that were registered for this import.
-        version: class_version when names were resolved; None: as it is.
+        version: The class_version for which names were resolved; None: the present one.
 
     Raises:
-        AnnotatorError: Classes were changed since: the import is to be prepared again.
+        AnnotatorError: Classes were changed since then: prepare the import again.
     """
     conditions = [OTHERS] if replace else []
     conditions += [f"NOT {OTHERS}"] if (replace if replace_imports is None else replace_imports) else []
@@ -107,12 +116,12 @@ def _store(
     replace: bool,
     new_images: Sequence[int],
 ) -> Imported:
-    """The one transaction."""
+    """Store the changes in one transaction."""
     with db.writing():
         if class_version(db) != changes.version:
             raise AnnotatorError("Classes were changed while the import was prepared. Nothing was stored; try again.")
         added, change, came = _add_classes(sql, db, source.annotator, staging)
-        if len(came) > len(added):  # a class that is brought back may bring labels
+        if len(came) > len(added):  # a restored class may have labels
             changes = import_changes.prepare(sql, db, changes.over)
         else:
             import_changes.renew(sql, changes)
@@ -155,7 +164,7 @@ def _prepared(staging: Staging, db: Database) -> Generator[sqlite_utils.Database
 
 @contextmanager
 def large_transaction(sql: sqlite_utils.Database) -> Generator[None]:
-    """A larger cache, and no check of foreign keys, which the joins below cannot break."""
+    """Use a larger cache and no foreign key checks, which the statements of an import cannot violate."""
     (cache,) = sql.execute("PRAGMA cache_size").fetchone()
     sql.conn.execute(f"PRAGMA cache_size = -{CACHE_KB}")
     sql.conn.execute("PRAGMA foreign_keys = OFF")
@@ -168,12 +177,13 @@ def large_transaction(sql: sqlite_utils.Database) -> Generator[None]:
 
 @contextmanager
 def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
-    """Inside a transaction: no trigger runs for a row of decisions and labels. If it fails, they are there again
-    because the transaction is rolled back.
+    """Drop the triggers on decisions and labels for a block inside a transaction, and then create them again.
+
+    Tallies of blind answers are counted again at the end. If the block fails, the rollback restores the triggers.
 
     Args:
-        cells: How many labels change, about: when they are most of all labels, their index is made anew at the end,
-            which takes half as long as keeping it up to date.
+        cells: Approximate number of labels that change. If they are most of all labels, their index is dropped and
+            created again at the end, which takes half as long as keeping it up to date.
     """
     labels = sql.execute("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'label'").fetchone()[0]
     names = [*TRIGGERS, *(["label_class"] if cells > max(labels / 2, 10_000) else [])]
@@ -199,11 +209,13 @@ def _newest(sql: sqlite_utils.Database) -> int:
 def _add_classes(
     sql: sqlite_utils.Database, db: Database, by: str, staging: Staging
 ) -> tuple[list[str], int | None, list[int]]:
-    """Add the classes that the project does not have, in the order of the source's list, others by name; bring back
-    those that were archived when an import was taken back.
+    """Add the classes that the project lacks, and restore those archived when an import was taken back.
+
+    New classes are in the order of the source's list; those not listed follow by name.
 
     Returns:
-        The names that were added, the change in the history of classes, and the ids of both kinds.
+        The added names, the id of the change in the history of classes (None without new classes), and the ids of
+        restored and added classes.
     """
     back = "SELECT class_id FROM staged.target WHERE class_id IN (SELECT id FROM class WHERE archived = 1)"
     ids: list[int] = [row[0] for row in sql.execute(back).fetchall()]
@@ -230,10 +242,10 @@ def _add_classes(
 
 
 def _append(sql: sqlite_utils.Database, first: int, name: str) -> None:
-    """Append the decisions of staged.change, after `first`, with their origins.
+    """Append the decisions of staged.change, with ids after `first`, and their origins.
 
     Args:
-        name: Of each of them, before its number: numbers of one length, so that the index of names only grows at its
+        name: Prefix of their uuids. Numbers of equal length follow it, so that the index of uuids only grows at its
             end.
     """
     sql.execute(
@@ -253,7 +265,7 @@ def _append(sql: sqlite_utils.Database, first: int, name: str) -> None:
 
 
 def _follow(sql: sqlite_utils.Database, first: int, changes: Changes) -> None:
-    """Labels, stages, auto-accepted cells and tallies after the decisions since `first`, as history.py has them."""
+    """Update labels, stages, auto-accepted cells and tallies for decisions after `first`, as derivation.py would."""
     class_of: dict[int, int] = dict(sql.execute("SELECT id, class_id FROM staged.target").fetchall())
     labels: Counter[tuple[int, int]] = Counter()
     for (target, state), cells in changes.labels.items():
@@ -279,7 +291,7 @@ def _follow(sql: sqlite_utils.Database, first: int, changes: Changes) -> None:
 
 
 def _complete(sql: sqlite_utils.Database, first: int, changes: Changes, labels: Counter[tuple[int, int]]) -> None:
-    """The labels of "nothing else here", which are counted in `labels`."""
+    """Insert the labels of "nothing else here", and add them to the counts in `labels`."""
     done = "staged.change x WHERE x.target IS NULL"
     for (class_id,) in sql.execute("SELECT id FROM class WHERE archived = 0").fetchall():
         labels[class_id, ABSENT] += changes.completed
@@ -306,7 +318,7 @@ def _set_stages(sql: sqlite_utils.Database, first: int) -> None:
 
 
 def write_stages(sql: sqlite_utils.Database) -> None:
-    """Write the stages of temp.staged_stage (image_id, newest, before, stage) and count them; drops the table."""
+    """Write the stages of temp.staged_stage (image_id, newest, before, stage), update tallies, and drop the table."""
     sql.execute(
         """UPDATE image SET stage = s.stage, stage_decision = s.newest FROM temp.staged_stage s
         WHERE s.image_id = image.id"""
@@ -318,8 +330,11 @@ def write_stages(sql: sqlite_utils.Database) -> None:
 
 
 def count_decisions(sql: sqlite_utils.Database, low: int, high: int, sign: int) -> None:
-    """Count decisions low .. high of imports in the tallies, or take them out of them, as the triggers do: the view
-    `counted`, a row at a time, takes half as long as storing them."""
+    """Add decisions low .. high of imports to the tallies (sign 1), or subtract them (sign -1).
+
+    The result equals that of the triggers: the view `counted`, row by row, would take half as long as storing the
+    decisions.
+    """
     query = "SELECT action, source, annotator, count(*) FROM decision WHERE id BETWEEN ? AND ? GROUP BY 1, 2, 3"
     for action, source, annotator, many in sql.execute(query, [low, high]).fetchall():
         is_answer = action in ("label", "done")
@@ -328,7 +343,7 @@ def count_decisions(sql: sqlite_utils.Database, low: int, high: int, sign: int) 
 
 
 def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, object, object, int]]) -> None:
-    """Change tallies: kind, one, two and by how much."""
+    """Add amounts to tallies, given as (kind, one, two, amount)."""
     sql.conn.executemany(
         "INSERT INTO tally VALUES (?, ?, ?, ?) ON CONFLICT (kind, one, two) DO UPDATE SET n = n + excluded.n",
         [change for change in changes if change[3]],
@@ -336,7 +351,10 @@ def add_to_tallies(sql: sqlite_utils.Database, changes: Iterable[tuple[object, o
 
 
 def _remark(sql: sqlite_utils.Database, name: str, replace: bool) -> int:
-    """Append flags and comments that the images do not have yet, with who wrote them; an image has one flag."""
+    """Append flags and comments that the images lack, with their origins; return the number of decisions added.
+
+    An image has one flag: without `replace` a flagged image keeps its flag.
+    """
     first = _newest(sql)
     flagged = """r.kind = 'flag' AND '' != coalesce((SELECT d.note FROM decision d WHERE d.image_id = i.image_id
         AND d.action = 'flag' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)

@@ -1,7 +1,8 @@
-"""What was imported, and taking an import back as one.
+"""The imports of a project, and taking an import back as a whole.
 
-An undo appends a decision for each that it takes back, like every undo, and works out the labels of their images anew:
-most in a few statements, those with a "nothing else here" or a cleared cell of others one by one (history.py).
+An undo appends a decision for each decision that it takes back, like every undo, and derives the labels of their images
+again: for most images in a few statements, for those with a "nothing else here" or a cleared cell of others one by one
+(derivation.py).
 """
 
 import json
@@ -36,7 +37,7 @@ _HOLDS = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
 @dataclass(frozen=True)
 class Import:
-    """One import. counts: images, classes, answers, replaced, completed, attributes, remarks that it brought."""
+    """An import; `counts` has the numbers of images, classes, answers, replaced, completed, attributes and remarks."""
 
     id: int
     source: str
@@ -50,8 +51,16 @@ class Import:
 
 @dataclass(frozen=True)
 class Undone:
-    """What taking an import back did. kept: classes that it added and that others use; images: nobody is asked about
-    them any more."""
+    """The effects of taking an import back.
+
+    Attributes:
+        decisions: Number of decisions appended.
+        images: Number of its images that nobody is asked about any more.
+        images_kept: Number of its images that stay.
+        archived: Names of its classes that were archived.
+        kept: Names of its classes that others use, which stay.
+        attributes: Number of facts removed or set back.
+    """
 
     id: int
     decisions: int
@@ -63,7 +72,7 @@ class Undone:
 
 
 def imports(db: Database) -> list[Import]:
-    """All imports, the newest first."""
+    """Return all imports, newest first."""
     rows = db.rows(
         """SELECT id, source, format, annotator, imported_at, counts, undone_at, undone_by FROM import
         ORDER BY id DESC"""
@@ -72,7 +81,7 @@ def imports(db: Database) -> list[Import]:
 
 
 def taken_back_files(db: Database, folder: Path) -> set[str]:
-    """The files of a folder whose image was taken back with an import: registering them again brings it back."""
+    """Return the files of a folder whose image was taken back with an import; registering them restores the images."""
     rows = db.tuples(
         """SELECT f.path FROM image i JOIN file f ON f.image_id = i.id JOIN folder d ON d.id = f.folder_id
         WHERE d.path = ? AND i.problem LIKE ? || '%'""",
@@ -82,7 +91,7 @@ def taken_back_files(db: Database, folder: Path) -> set[str]:
 
 
 class _OnlyPreviewError(Exception):
-    """Rolls an undo back; holds what it would have done."""
+    """An exception that rolls an undo back and holds the effects that it had."""
 
     def __init__(self, undone: Undone):
         super().__init__()
@@ -90,7 +99,10 @@ class _OnlyPreviewError(Exception):
 
 
 def preview_undo(db: Database, import_id: int) -> Undone:
-    """What `undo` would do: it does it, and rolls it back. People's answers wait meanwhile. Raises as `undo` does."""
+    """Return the effects that `undo` would have: carry it out and roll it back.
+
+    Other people's answers have to wait meanwhile. Raises as `undo` does.
+    """
     try:
         return undo(db, import_id, "", only_preview=True)
     except _OnlyPreviewError as preview:
@@ -98,14 +110,17 @@ def preview_undo(db: Database, import_id: int) -> Undone:
 
 
 def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -> Undone:
-    """Take an import back as a whole: its answers, facts, flags and comments, the classes that it added and nobody else
-    uses, and the images that it added and nobody else answered. Importing the same again brings them back.
+    """Take an import back as a whole.
+
+    This removes its answers, facts, flags and comments, the classes that it added and nobody else uses, and the images
+    that it added and nobody else answered. Importing the same source again restores them.
 
     Args:
-        by: Who takes it back.
+        by: The person who takes it back.
+        only_preview: Roll the undo back and raise _OnlyPreviewError with its effects.
 
     Raises:
-        AnnotatorError: There is no such import, where it was taken back, and where classes were merged since.
+        AnnotatorError: The import is unknown or taken back already, or its classes were merged since.
     """
     with large_transaction(db.sql), db.writing() as sql:
         row = sql.execute(
@@ -121,7 +136,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
         _refuse_merged(sql, import_id, low, high)
         first = sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
         with without_triggers(sql, high - low):
-            # Before the undos are there: those that were taken back one by one are out of the tallies already.
+            # Before the undos are appended: decisions undone one by one are no longer in the tallies.
             _uncount(sql, low, high)
             _append(sql, by, low, high, f"import-{import_id}-undo-{secrets.token_hex(3)}")
             one_by_one = _follow(sql, first, low, high)
@@ -174,8 +189,11 @@ def _append(sql: sqlite_utils.Database, by: str, low: int, high: int, name: str)
 
 
 def _follow(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list[tuple[int, int]]:
-    """Labels, stages and tallies after undos newer than `first` of decisions low .. high; returns the images that are
-    to be rebuilt one by one, with the newest undo of each."""
+    """Update labels, stages and tallies after undos newer than `first` of the decisions low .. high.
+
+    Returns:
+        (image id, its newest undo) of the images that must be rebuilt one by one.
+    """
     sql.execute(
         """CREATE TEMP TABLE touched AS SELECT d.image_id, max(u.id) AS newest, EXISTS (
             SELECT 1 FROM decision o WHERE o.image_id = d.image_id AND o.id NOT BETWEEN :low AND :high
@@ -212,7 +230,7 @@ def _follow(sql: sqlite_utils.Database, first: int, low: int, high: int) -> list
 
 
 def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
-    """Of images on which only answers to single cells remain: the newest of each cell."""
+    """Derive the labels of touched images without "nothing else here" and cleared cells: the newest answer per cell."""
     sql.execute(
         """DELETE FROM label WHERE decision_id BETWEEN ? AND ?
         AND image_id IN (SELECT image_id FROM temp.touched WHERE NOT is_alone)""",
@@ -229,7 +247,10 @@ def _derive_labels(sql: sqlite_utils.Database, low: int, high: int) -> None:
 
 
 def _take_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
-    """Ask nobody about the images that came with an import and that nobody has decided anything about."""
+    """Withdraw the images that came with an import and that have no decision; return their number, and that of others.
+
+    Nobody is asked about withdrawn images.
+    """
     came = "id IN (SELECT image_id FROM import_image WHERE import_id = ?)"
     count = sql.execute(f"SELECT count(*) FROM image WHERE {came}", [import_id]).fetchone()[0]
     taken = sql.execute(
@@ -237,7 +258,7 @@ def _take_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
             SELECT 1 FROM decision d WHERE d.image_id = image.id AND d.action != 'undo' AND {_HOLDS})""",
         [f"{TAKEN_BACK} {import_id}", import_id],
     ).rowcount
-    # Others go with the next import that decided something about them, if that is taken back, too.
+    # Other images are passed to the imports that decided about them, and withdrawn if those are taken back.
     sql.execute(
         f"""INSERT OR IGNORE INTO import_image (import_id, image_id) SELECT DISTINCT i.id, d.image_id
         FROM import_image c JOIN decision d ON d.image_id = c.image_id AND d.source = 'import' AND {_HOLDS}
@@ -252,7 +273,7 @@ def _take_images(sql: sqlite_utils.Database, import_id: int) -> tuple[int, int]:
 def _take_classes(
     sql: sqlite_utils.Database, db: Database, by: str, added: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Archive the classes that an import has added and nobody else uses; returns them, and the others."""
+    """Archive the classes that an import added and nobody else uses; return their ids, and those of the others."""
     archived = {row[0] for row in sql.execute("SELECT id FROM class WHERE archived = 1")}
     used = {
         class_id
@@ -264,7 +285,7 @@ def _take_classes(
         ).fetchone()
     }
     unused = [class_id for class_id in added if class_id not in used | archived]
-    for class_id in used:  # it goes with the next import that uses it, if that is taken back, too
+    for class_id in used:  # passed to the imports that use it, and archived if those are taken back
         users = sql.execute(
             f"""SELECT DISTINCT i.id, i.counts FROM import i JOIN decision d ON d.class_id = ? AND {_HOLDS}
             AND d.id BETWEEN i.first_decision AND i.last_decision WHERE i.undone_at IS NULL""",

@@ -1,7 +1,7 @@
-"""Imports into an existing project that have not ended: what they leave behind when they are stopped or killed.
+"""Imports into an existing project that did not end: what they leave behind when they are stopped or killed.
 
-Images are registered batch by batch before the labels are stored as one. When an import does not end, nobody is asked
-about the images that came with it, as if it had been taken back; their files are not read again when it is repeated.
+Images are registered in batches before the labels are stored at once. When an import does not end, nobody is asked
+about the images that came with it, as if it had been taken back; when it is repeated, their files are not read again.
 """
 
 import json
@@ -23,7 +23,7 @@ _NEW = f"""problem = '' AND {_OURS} AND (id > :last OR id IN (SELECT CAST(key AS
 
 
 def begin(db: Database, folders: Sequence[Path]) -> None:
-    """The images of these folders are registered from now on."""
+    """Record that images of these folders are being registered from now on."""
     places = json.dumps([escaped(str(folder.resolve())) for folder in folders])
     last = db.value("SELECT coalesce(max(id), 0) FROM image")
     query = f"SELECT id, problem FROM image WHERE problem LIKE '{TAKEN_BACK}%' AND {_OURS}"
@@ -32,17 +32,17 @@ def begin(db: Database, folders: Sequence[Path]) -> None:
 
 
 def end(db: Database) -> None:
-    """The import is stored."""
+    """Record that the import is stored."""
     db.set_setting(_BEGUN, None)
 
 
 def new_images(db: Database) -> list[int]:
-    """The images that were registered since `begin`, and those of an earlier import that are asked about again."""
+    """Return the images registered since `begin`, including those of an import taken back that are in use again."""
     return [row[0] for row in db.tuples(f"SELECT id FROM image WHERE {_NEW} ORDER BY id", db.setting(_BEGUN))]
 
 
 def withdraw(db: Database) -> None:
-    """Ask nobody about the images of an import that did not end."""
+    """Withdraw the images of an import that did not end: nobody is asked about them."""
     begun = db.setting(_BEGUN)
     if begun is None:
         return
@@ -56,6 +56,6 @@ def withdraw(db: Database) -> None:
 
 
 def recover(db: Database) -> None:
-    """Remove what imports that were killed have left; nothing while one is running."""
+    """Remove what killed imports have left; does nothing while an import is running."""
     if not sweep(db.paths.project):
         withdraw(db)

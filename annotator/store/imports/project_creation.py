@@ -1,8 +1,8 @@
-"""Making a project completely or not at all.
+"""Creating a project completely or not at all.
 
-The database is called project.db.unfinished until it is complete, and is then renamed. Until then there is no project,
-and making it can be tried again. Files that were registered before a kill are not read again; nothing else of an
-earlier attempt is kept, since it may have had other classes or labels.
+The database is called project.db.unfinished until it is complete, and is then renamed. Until then the project does not
+exist, and creating it can be tried again. Files that were registered before a kill are not read again; nothing else of
+an earlier attempt is kept, since it may have had other classes or labels.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ FILES = (UNFINISHED, f"{UNFINISHED}-wal", f"{UNFINISHED}-shm", f"{UNFINISHED}-jo
 
 
 def holds_other_things(project: Path) -> bool:
-    """Whether a folder without a project holds anything but an attempt to make one."""
+    """Return whether a folder without a project holds anything except an attempt to create one."""
     ours = (*FILES, IMPORTED)
     names = [entry.name for entry in project.iterdir()]
     return any(name not in ours and not is_staging(name) and not is_listing(name) for name in names)
@@ -34,13 +34,14 @@ def holds_other_things(project: Path) -> bool:
 
 @contextmanager
 def making(project: Path, folder: Path | str) -> Generator[Database]:
-    """The database of a new project; it is project.db when the block has ended without an exception.
+    """Yield the database of a new project, which becomes project.db when the block ends without an exception.
 
     Args:
-        folder: Of the images, or their address: an earlier attempt is resumed if it had the same one.
+        folder: The folder of the images, or their address; an earlier attempt with the same one is resumed.
 
     Raises:
-        AlreadyRunning: While another process makes this project, AnnotatorError when its folder cannot be written.
+        AlreadyRunning: Another process is creating this project.
+        AnnotatorError: The project exists by now, or its folder cannot be written.
     """
     place = Paths(project.resolve())
     made_folder = not place.project.exists()
@@ -64,13 +65,13 @@ def making(project: Path, folder: Path | str) -> Generator[Database]:
             begun = db is not None and db.value("SELECT count(*) FROM file")
             if db:
                 _close(db)
-            # After Ctrl+C the next attempt goes on; so it does with an address, whose files take long to read.
+            # The next attempt resumes after Ctrl+C, and always with an address, whose files take long to read.
             if (isinstance(error, Exception) and not isinstance(folder, str)) or not begun:
                 _remove(place.project, FILES[:-1])
             raise
         _rename(db.paths.database, place.database)
     finally:
-        with contextlib.suppress(OSError):  # the folder is not empty: the project, or an attempt to resume
+        with contextlib.suppress(OSError):  # not empty: it holds the project, or an attempt to resume
             _remove(place.project, [LOCK])
             lock.release()
             if made_folder:
@@ -78,7 +79,7 @@ def making(project: Path, folder: Path | str) -> Generator[Database]:
 
 
 def _opened(project: Path, folder: Path | str) -> Database:
-    """The database of an earlier attempt if it holds nothing but files of this folder, else a new one."""
+    """Return the database of an earlier attempt if it holds nothing but files of this folder, else a new one."""
     try:
         db = Database(project, create=True, file=UNFINISHED)
         named = folder if isinstance(folder, str) else escaped(str(folder.resolve()))
@@ -95,7 +96,7 @@ def _opened(project: Path, folder: Path | str) -> Database:
 
 
 def _close(db: Database) -> None:
-    """Close the last connection, so that SQLite moves everything into the one file."""
+    """Close the last connection, so that SQLite moves everything into the database file."""
     db.sql.conn.close()
 
 

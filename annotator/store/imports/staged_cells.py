@@ -1,6 +1,6 @@
-"""What a staged source would change: its answers against those of the project, cell by cell, counted beforehand.
+"""Comparison of a staged source with the project, cell by cell, before the import.
 
-Nothing of the project is changed here. staged_names.py has resolved the names before.
+The project is not changed here. Names must be resolved before (staged_names.py).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ OTHERS = "d.source NOT IN ('import')"
 
 @dataclass(frozen=True)
 class Tally:
-    """How many, and the first five in words with their places."""
+    """A count, and the first few cases as texts with their places."""
 
     count: int = 0
     examples: Sequence[str] = ()
@@ -42,8 +42,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class StagedClass:
-    """A class of the source. target: the class of the project, "" where it is left out; how: as in staged_names.py;
-    answers: how many cells of the project the source states; of one that is left out, of its own images."""
+    """A class of the source.
+
+    Attributes:
+        target: Name of the project's class, "" where the class is left out.
+        how: How the target was found, as in staged_names.py.
+        answers: Number of cells of the project that the source answers; for a class that is left out, number of the
+            source's images with an answer.
+    """
 
     name: str
     target: str
@@ -53,18 +59,27 @@ class StagedClass:
 
 @dataclass(frozen=True)
 class Preview:
-    """What an import would do.
+    """The effects of an import before it is made.
 
-    images_*            images that the project has, that come with the source, and that the source names but nobody has
-    copies              files that come with the source and have the content of an image of the project: not added
-    answers_*           new; already so in the project; otherwise answered in the project by people or by an import
-    completed           images on which the source names all that is present
-    left_out            answers on images or of classes that are left out
-    filled              cells that a model or an assumption filled in: no answers, and left out
-    attributes_*, remarks_*    facts of images, flags and comments: new, known, and facts with another value
-    warnings            about names of new classes and the class map
-    unclear             names of classes that have to be mapped first, as they could be several classes, or as no class
-                        can have them; name -> why. Until then their answers are left out
+    Attributes:
+        items: Number of items in the source.
+        images_known: Number of images that the project has.
+        images_new: Images that come with the source.
+        images_unknown: Images that the source names but that neither the source nor the project contains.
+        images_skipped: Images whose file was skipped at its registration.
+        copies: Number of files of the source with the content of an image of the project, which are not added.
+        answers_new, answers_known: Number of answers that are new, and of those that the project has already.
+        conflicts_with_people, conflicts_with_imports: Answers that differ from the project's label by a person or an
+            import.
+        completed: Number of images of which the source names all present classes.
+        left_out: Number of answers on images or of classes that are left out.
+        filled: Number of cells that a model or an assumption filled in: no answers, and left out.
+        scores: Number of scores in the source.
+        attributes_new, attributes_known, attributes_other: Facts of images: new, known, and with another value here.
+        remarks_new, remarks_known: Number of flags and comments that are new or known.
+        warnings: Sentences about names of new classes and the class map.
+        unclear: Name -> reason, of classes that have to be mapped first: they could be several classes, or no class can
+            have that name. Until then their answers are left out.
     """
 
     items: int
@@ -92,7 +107,7 @@ class Preview:
 
     @property
     def changes(self) -> bool:
-        """Whether anything would change, or may, once it is said what unclear names are."""
+        """Return whether the import would change anything, or might once unclear names are mapped."""
         new = (len(self.unclear), self.images_new.count, self.answers_new, self.attributes_new, self.remarks_new)
         conflicts = (self.conflicts_with_people, self.conflicts_with_imports, self.attributes_other)
         added = any(class_.how in (NEW, RESTORED) for class_ in self.classes)
@@ -100,10 +115,10 @@ class Preview:
 
 
 def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
-    """Work out what the source says of each cell of the project.
+    """Compute what the source says of each cell of the project.
 
     Args:
-        note: Is given a sentence for every cell of which the source says two things.
+        note: Receives a sentence for every cell of which the source says two different things.
     """
     with staging.attached(db) as sql:
         sql.execute("DELETE FROM staged.cell")
@@ -124,7 +139,7 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
             [staging.names_all],
         )
         changed = _overrule(sql)
-        for cell in _clashes(sql):  # the updates change no column that it selects by
+        for cell in _clashes(sql):  # safe: the updates change no column of its WHERE clause
             winner = _winner(cell)
             changed += winner is not None and any(not row["answered"] for row in cell)
             if winner is None:
@@ -140,8 +155,10 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
 
 
 def _overrule(sql: sqlite_utils.Database) -> int:
-    """A file beside the source says present of a cell, but the source names all that is present, and not this one:
-    somebody has changed it since. Returns how many."""
+    """Set cells to absent where only a file beside the source says present, but the source names all present classes.
+
+    Somebody has changed the source since the file was written. Returns the number of these cells.
+    """
     return sql.execute(
         f"""UPDATE staged.cell SET state = {ABSENT}, given = NULL, who = 0 WHERE state = {PRESENT} AND NOT is_said
         AND NOT is_filled AND image_id IN (SELECT image_id FROM staged.item WHERE exhaustive AND answered)"""
@@ -149,7 +166,7 @@ def _overrule(sql: sqlite_utils.Database) -> int:
 
 
 def _clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
-    """Cells of which the source says two things: all that it says of each."""
+    """Yield the rows of each cell of which the source says different things."""
     rows = sql.query(
         """SELECT g.id, g.state, g.who, g.at, g.class, k.name AS class_name, i.place, i.name, i.answered, x.image_id,
             x.target
@@ -162,8 +179,11 @@ def _clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
 
 
 def _winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The answer that holds: that of the source itself, where a file beside it says another; the newest, where all
-    have a time; of different classes mapped to one, present, then unsure. None: nothing says which."""
+    """Return the answer that holds of a cell with different answers; None where nothing decides it.
+
+    The source itself has precedence over files beside it; otherwise the newest answer holds, where all have different
+    times; otherwise, for classes mapped to the same class, present, then unsure.
+    """
     said = [row for row in cell if row["answered"]]
     if 0 < len(said) < len(cell) and len({row["state"] for row in said}) == 1:
         return said[0]
@@ -188,7 +208,7 @@ def _clash_in_words(staging: Staging, cell: list[dict[str, Any]]) -> str:
 
 
 def preview(staging: Staging, db: Database) -> Preview:
-    """What the import would do now; `build` comes first."""
+    """Return the effects that the import would have now; call `build` before."""
     with staging.attached(db) as sql, db.reading():
         values = sql.execute(
             f"""SELECT coalesce(sum(l.state IS NULL), 0), coalesce(sum(l.state = x.state), 0),
@@ -304,7 +324,7 @@ def _conflicts(staging: Staging, sql: sqlite_utils.Database, whose: str) -> list
 
 
 def _attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[int, int, Tally]:
-    """Facts that are new, known, and other than those of the project."""
+    """Return the number of facts that are new and known, and a tally of those that differ from the project's."""
     joined = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item
         LEFT JOIN attribute h ON h.image_id = i.image_id AND h.name = a.name WHERE i.image_id NOT NULL"""
     new, known, other = sql.execute(
@@ -322,7 +342,7 @@ def _attributes(staging: Staging, sql: sqlite_utils.Database) -> tuple[int, int,
 
 
 def covers_all(sql: sqlite_utils.Database) -> bool:
-    """Whether the source knows every class of the project, so that "nothing else here" says what it says."""
+    """Return whether the source has every class of the project: its "nothing else here" then holds for all."""
     query = (
         f"SELECT 1 FROM class WHERE {ACTIVE} AND id NOT IN (SELECT class_id FROM staged.target WHERE class_id NOT NULL)"
     )

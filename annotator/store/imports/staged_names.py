@@ -1,10 +1,10 @@
-"""Which images and classes of the project the items of a staged source name.
+"""Resolution of image and class names in a staged source.
 
-An image is found by its sha256 where the source states it: the content is what an image is. Otherwise by its name, the
-path of a file, a former name, an absolute path in one of the project's folders, or by a part of a path that names one
-image only ("a/1.jpg" for "train/a/1.jpg", and the other way round). Accents may be written in either of Unicode's
-forms: macOS lists files with "e" and an accent where other systems have one letter. A class is found by its name or
-synonym, by what the user maps it to, and then by its name without regard to case and blanks.
+An image is found by its sha256 where the source states it, because its content identifies an image. Otherwise it is
+found by its name, the path of a file, a former name, an absolute path in one of the project's folders, or by a part of
+a path that names one image only ("a/1.jpg" for "train/a/1.jpg", and the other way round). Accents may be written in
+either Unicode form: macOS lists files with "e" and an accent where other systems have one letter. A class is found by
+its name or synonym, by the user's class map, and then by its name without regard to case and blanks.
 """
 
 import json
@@ -23,8 +23,8 @@ from annotator.store.database.database import Database
 from annotator.store.imports.staging import Staging
 from annotator.store.pictures.files import escaped
 
-DEEPEST = 12  # folders of a name that are tried as a part of another one
-FORMS = ("NFC", "NFD")  # of Unicode, in which a name that is not ASCII may be written
+DEEPEST = 12  # largest number of folders with which the end of a name is tried as another name
+FORMS = ("NFC", "NFD")  # Unicode forms in which a name that is not ASCII may be written
 OTHER_CONTENT = "the image of this name has another content"
 NO_IMAGE = "no image of the project has this name"
 SEVERAL = "several images have this name"
@@ -34,18 +34,18 @@ OUTSIDE = "an absolute path outside the image folders"
 
 KNOWN, NEW, SYNONYM, ALIKE, MAPPED, LEFT_OUT = "known", "new", "synonym", "alike", "mapped", "left out"
 RESTORED = "restored"  # its import was taken back
-UNCLEAR = "unclear"  # it cannot be used as it is: left out until a class map says what it is
+UNCLEAR = "unclear"  # not usable as it is: left out until a class map maps it
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How names are resolved.
+    """The rules by which names are resolved.
 
     Attributes:
-        class_map: Name in the source -> class of the project, which may be new; "": left out.
-        strict: Names that the project does not know are mistakes: images, and classes where it has any.
+        class_map: Name in the source -> class of the project, which may be new; "" leaves the class out.
+        strict: Unknown names are mistakes: of images, and of classes where the project or `listed` has any.
         listed: Classes that are about to be added.
-        folder: What the files of items are relative to; None: the source brings no images.
+        folder: The folder that the files of items are relative to; None: the source brings no images.
     """
 
     class_map: Mapping[str, str]
@@ -55,10 +55,10 @@ class Rules:
 
 
 def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], None]) -> None:
-    """Fill in the images and classes of all items, also a second time.
+    """Resolve the images and classes of all items; a second call resolves all of them again.
 
     Args:
-        note: Is given a sentence for every name that cannot be used.
+        note: Receives a sentence for every name that cannot be used.
     """
     with staging.attached(db) as sql:
         sql.conn.create_function("tail", 2, _tail, deterministic=True)
@@ -76,7 +76,7 @@ def _depth(name: str) -> int:
 
 
 def _tail(name: str, folders: int) -> str | None:
-    """The last part of a path with so many folders; None where it has fewer."""
+    """Return the end of a path with `folders` folders; None where the path has fewer."""
     parts = name.rsplit("/", folders + 1)
     return name if len(parts) == folders + 1 else "/".join(parts[1:]) if len(parts) > folders + 1 else None
 
@@ -86,7 +86,7 @@ def _normalized(name: str, form: Literal["NFC", "NFD"]) -> str:
 
 
 def _forms(name: str) -> list[tuple[str, str]]:
-    """(SQL of a name in another form, the condition under which it may be another text)."""
+    """Return (SQL of the name in a Unicode form, condition under which it may differ from the name) for each form."""
     return [(f"normalized({name}, '{form}')", f"{name} GLOB '*[^ -~]*'") for form in FORMS]
 
 
@@ -101,7 +101,7 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
         _files(sql, rules.folder)
         _written(sql)
     open_ = "image_id IS NULL AND file = ''"
-    # A file that is about to be registered may have this content; whether it has is known when it was read.
+    # A file about to be registered may have this content: that is known once it was read.
     coming = "SELECT number FROM staged.coming n WHERE n.path = item.name"
     sql.execute(f"UPDATE staged.item SET image_id = ({coming}) WHERE {open_} AND sha256 != ''")
     with_other = f"UPDATE staged.item SET reason = ? WHERE {open_} AND sha256 != ''"
@@ -109,7 +109,7 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
     sql.execute(with_other + " AND reason = ''", [NO_IMAGE])
     open_ += " AND sha256 = ''"
     folders: list[tuple[int, str]] = sql.execute("SELECT id, path FROM folder ORDER BY id").fetchall()
-    # As it stands; without blanks and "./"; with the apostrophe that a CSV has before formulas; with "\" for "/".
+    # Unchanged; without blanks and "./"; with the apostrophe that CSVs put before formulas; with "/" for "\".
     trimmed = "trim(item.name)"
     without_dot = f"iif(substr({trimmed}, 1, 2) = './', substr({trimmed}, 3), {trimmed})"
     for name in ("item.name", without_dot, "'''' || item.name", "replace(item.name, '\\', '/')"):
@@ -131,7 +131,7 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
 
 
 def _exactly(sql: sqlite_utils.Database, open_: str, name: str, folders: list[tuple[int, str]]) -> None:
-    """Names in the order that images.names_to_ids has: of images, of their files, and former ones."""
+    """Find images by exact name, in the order of images.names_to_ids: image names, file paths, then former names."""
     lookups: list[tuple[str, list[int]]] = [("SELECT id FROM image i WHERE i.name = {name}", [])]
     by_file = "SELECT image_id FROM file f WHERE f.folder_id = ? AND f.path = {name} AND image_id NOT NULL"
     lookups += [(by_file, [folder_id]) for folder_id, _ in folders]
@@ -149,7 +149,7 @@ def _exactly(sql: sqlite_utils.Database, open_: str, name: str, folders: list[tu
 
 
 def _files(sql: sqlite_utils.Database, folder: Path) -> None:
-    """Items that bring a file: the image that it was registered as, or a new one, which has a negative number."""
+    """Find the images of items that bring a file: the registered image, or a negative number for a new one."""
     row = sql.execute("SELECT id FROM folder WHERE path = ?", [escaped(str(folder.resolve()))]).fetchone()
     for file, may_differ in [("item.file", "1"), *_forms("item.file")]:
         open_ = f"image_id IS NULL AND file != '' AND {may_differ}"
@@ -167,7 +167,7 @@ def _files(sql: sqlite_utils.Database, folder: Path) -> None:
 
 
 def _written(sql: sqlite_utils.Database) -> None:
-    """Items of files beside an export that wrote the images: by the stem of the file, which one image has."""
+    """Find the images of items from files beside an export by the stem of the file, if it is that of one image only."""
     open_ = "image_id IS NULL AND written != ''"
     if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
         return
@@ -183,11 +183,11 @@ def _written(sql: sqlite_utils.Database) -> None:
 
 
 def _by_parts(sql: sqlite_utils.Database, open_: str, name: str) -> None:
-    """Names (SQL) of which one is the end of the other."""
+    """Find images whose name is the end of the item's name, or the other way round."""
     open_ += " AND reason = '' AND written = ''"
     if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
         return
-    # The item's name is longer: its longest end that is a name.
+    # The item's name is longer: find its longest end that is the name of an image.
     deepest = sql.execute(f"SELECT min(max(depth(name)), ?) FROM staged.item WHERE {open_}", [DEEPEST]).fetchone()[0]
     for folders in range(deepest - 1, -1, -1):
         sql.execute(
@@ -196,7 +196,7 @@ def _by_parts(sql: sqlite_utils.Database, open_: str, name: str) -> None:
                     (SELECT number FROM staged.coming n WHERE n.path = tail({name}, {folders})))
             WHERE {open_} AND depth(name) > {folders}"""
         )
-    # The item's name is shorter: the only name that ends with it.
+    # The item's name is shorter: find the only image whose name ends with it.
     wanted = sql.execute(f"SELECT DISTINCT depth(name) FROM staged.item WHERE {open_}").fetchall()
     for (folders,) in wanted:
         sql.execute("CREATE TEMP TABLE ends (name TEXT PRIMARY KEY, low INTEGER, high INTEGER) WITHOUT ROWID")
@@ -216,7 +216,7 @@ def _by_parts(sql: sqlite_utils.Database, open_: str, name: str) -> None:
 
 
 def _note_images(staging: Staging, sql: sqlite_utils.Database, rules: Rules, note: Callable[[str], None]) -> None:
-    """What makes an image's name a mistake."""
+    """Note image names that are mistakes: ambiguous ones, and in strict mode unknown ones."""
     bad = f"reason = '{SEVERAL}'"
     if rules.strict:
         bad += f" OR reason IN ('{NO_IMAGE}', '{OUTSIDE}', '{OTHER_CONTENT}')"
@@ -287,7 +287,7 @@ def _classes(
 
 
 def _of_the_map(rules: Rules, names: Collection[str], named: Collection[str]) -> list[str]:
-    """What may be a slip in the class map."""
+    """Return warnings about possible slips in the class map: unused names, and classes that are new."""
     unused = [
         f"The class map names {name!r}, which is not in the source." for name in rules.class_map if name not in names
     ]
@@ -296,7 +296,7 @@ def _of_the_map(rules: Rules, names: Collection[str], named: Collection[str]) ->
 
 
 def _unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
-    """Why a name that looks like a class is not taken for it."""
+    """Return why a name that looks like an existing class is not taken for that class."""
     if len(near) > 1:
         could = " or ".join(map(repr, sorted(near)))
     else:
@@ -306,7 +306,7 @@ def _unclear(name: str, near: Collection[str], rivals: Collection[str]) -> str:
 
 
 def taken_back_classes(sql: sqlite_utils.Database) -> set[int]:
-    """Archived classes that were archived because the import that added them was taken back (imports.py)."""
+    """Return the classes that are archived because the import that added them was taken back (imports.py)."""
     rows = sql.execute("SELECT counts FROM import WHERE undone_at NOT NULL").fetchall()
     ids = {class_id for (counts,) in rows for class_id in json.loads(counts).get("archived", ())}
     archived = sql.execute("SELECT id FROM class WHERE archived = 1 AND merged_into IS NULL").fetchall()
@@ -314,7 +314,7 @@ def taken_back_classes(sql: sqlite_utils.Database) -> set[int]:
 
 
 def _target(name: str, named: Mapping[str, Class], alike: Mapping[str, set[str]], rules: Rules) -> tuple[str, str]:
-    """The class of the project that a name of the source stands for, and how it was found."""
+    """Return the project's class that a name of the source stands for, and how it was found."""
     if name in rules.class_map:
         wanted = rules.class_map[name]
         return (named[wanted].name if wanted in named else wanted), MAPPED if wanted else LEFT_OUT

@@ -1,7 +1,7 @@
-"""Scores of a model from elsewhere while they are read: names in a staging file, scores in a file without a name.
+"""Staging of scores from an external model: names in a staging file, scores in an unnamed temporary file.
 
-Nothing of the project is changed before `store`, and memory does not grow with the source. Images and classes are found
-as for imports (staged_names.py); an image may be named by the sha256 of its file instead.
+The project is not changed before `store`, and memory does not grow with the source. Images and classes are found as for
+imports (staged_names.py); an image may be named by the sha256 of its file instead.
 """
 
 import re
@@ -21,11 +21,11 @@ from annotator.store.runs import prediction_sources
 from annotator.store.runs.prediction_sources import PROBABILITY, Block, Source
 
 HASH = re.compile(r"[0-9A-Fa-f]{64}")
-NOTED = 50  # bad cells of one block that are put into words
+NOTED = 50  # largest number of invalid cells of a block that are described
 
 
 class IncomingScores(Protocol):
-    """Scores of some images: exchange.predictions.score_tables.ScoreBlock."""
+    """A block of scores of some images: exchange.predictions.score_tables.ScoreBlock."""
 
     @property
     def images(self) -> Sequence[str]: ...
@@ -39,7 +39,7 @@ class IncomingScores(Protocol):
 
 @dataclass(slots=True)
 class _Named:
-    """An image as Staging takes it."""
+    """An image in the form that Staging takes."""
 
     image: str
     place: int | str
@@ -56,7 +56,7 @@ class _Named:
 
 @dataclass(frozen=True)
 class _Stored:
-    """Where the scores of some items lie: items first .. first + rows - 1, classes by name."""
+    """The position of a block of scores in the file: items first .. first + rows - 1, classes by name."""
 
     first: int
     rows: int
@@ -66,15 +66,15 @@ class _Stored:
 
 @dataclass(frozen=True)
 class Found:
-    """What the names of a source stand for.
+    """The result of resolving the names of a source.
 
     Attributes:
-        images: Images of the project that it names.
-        unknown_images: Images that nobody has: left out.
-        classes: Name in the source -> class of the project, where they differ in writing.
+        images: Number of images of the project that the source names.
+        unknown_images: Images that the project lacks, which are left out.
+        classes: Name in the source -> class of the project, where the two differ.
         unknown_classes: Names that no class has, or that could be several classes.
-        unclear: Of these, why a name cannot be used as it is.
-        scored_again: Scores of cells that the source has scored before; the highest counts.
+        unclear: Name -> why it cannot be used as it is, of the unknown classes where there is a reason.
+        scored_again: Repeated scores of the same cell; the highest one counts.
     """
 
     images: int
@@ -89,7 +89,13 @@ class StagedScores:
     """The staged scores of one source; a context manager."""
 
     def __init__(self, db: Database, scale: str, note: Callable[[str], None], place_word: str):
-        """scale: as of prediction_sources.Source; note: is given a sentence for everything that is wrong."""
+        """Create the temporary files.
+
+        Args:
+            scale: The scale of the scores, as in prediction_sources.Source.
+            note: Receives a sentence for everything that is wrong.
+            place_word: What a place is called: "line".
+        """
         self._db, self._scale, self._note = db, scale, note
         self._staging = Staging(db.paths.project, note, place_word)
         self._file = tempfile.TemporaryFile(dir=db.paths.project)  # noqa: SIM115  (closed by close)
@@ -106,7 +112,7 @@ class StagedScores:
         self._staging.close()
 
     def add(self, block: IncomingScores) -> None:
-        """Keep a block; what is wrong with it is noted."""
+        """Store a block temporarily; invalid scores are noted."""
         scores = np.asarray(block.scores)
         self._check(block, scores)
         new = [name for name in block.classes if name not in self._names]
@@ -121,7 +127,7 @@ class StagedScores:
         self._file.write(np.ascontiguousarray(scores, np.float32).tobytes())
 
     def _check(self, block: IncomingScores, scores: np.ndarray) -> None:
-        """Note what is no number, and what is no probability."""
+        """Note scores that are not finite or, for probabilities, not in [0, 1]."""
         if self._scale == PROBABILITY:
             with np.errstate(invalid="ignore"):
                 bad, why = (
@@ -139,7 +145,7 @@ class StagedScores:
             self._note("")
 
     def resolve(self, class_map: Mapping[str, str]) -> Found:
-        """Find out which images and classes the names stand for."""
+        """Find the images and classes that the names stand for."""
         resolve(self._staging, self._db, Rules(class_map), self._note)
         with self._staging.attached(self._db) as sql:
             rows: list[tuple[int, int]] = sql.execute(
@@ -169,7 +175,10 @@ class StagedScores:
         )
 
     def _scored_again(self) -> Tally:
-        """Scores of cells that were scored before, of images that several items name. Memory: a byte a cell of them."""
+        """Count scores of cells that were scored before, on images that several items name.
+
+        Memory: a byte for each cell of these images.
+        """
         image_ids, items = np.unique(self._image_ids[self._image_ids > 0], return_counts=True)
         several = image_ids[items > 1]
         if not len(several):
@@ -199,7 +208,7 @@ class StagedScores:
     def store(
         self, name: str, by: str, *, replace: bool = False, progress: Callable[[int], None] = lambda done: None
     ) -> Source:
-        """Add the scores of known images and classes to the source of this name. Raises as prediction_sources.add."""
+        """Add the scores of known images and classes to the source `name`. Raises as prediction_sources.add."""
         ids = np.unique(self._image_ids[self._image_ids > 0])
         class_ids = sorted(set(self._class_ids.values()))
         return prediction_sources.add(
@@ -211,7 +220,7 @@ class StagedScores:
             yield image_ids, class_ids, scores
 
     def _read(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-        """The blocks of known images and classes, with the numbers of their items."""
+        """Yield (items, image ids, class ids, scores) of the known images and classes of each block."""
         for stored in self._stored:
             self._file.seek(stored.start)
             size = 4 * stored.rows * len(stored.classes)
@@ -226,6 +235,6 @@ class StagedScores:
             if not columns or not known.any():
                 continue
             kept = scores[known]
-            # Of names that mean one class the highest.
+            # Where several names mean the same class, the highest score counts.
             joined = [np.fmax.reduce(kept[:, several], axis=1) for several in columns.values()]
             yield items[known], image_ids[known], np.array(list(columns), np.int64), np.stack(joined, 1)

@@ -1,8 +1,8 @@
-"""A source while it is read: its items in a temporary SQLite file, so that memory does not grow with the source.
+"""Staging of a source while it is read: its items in a temporary SQLite file, so that memory does not grow.
 
-The file lies in the project's folder, only its owner may read it, and it is removed after use; one that a killed import
-has left is removed by the next import. staged_names.py finds out which images and classes the items name,
-staged_cells.py what they would change, import_commit.py stores it.
+The file is in the project's folder, readable by its owner only, and is removed after use; a file left by a killed
+import is removed by the next one. staged_names.py resolves the names of images and classes, staged_cells.py compares
+the items with the project, commit.py stores them.
 """
 
 import math
@@ -36,7 +36,7 @@ _STATES = (PRESENT, ABSENT, UNSURE)
 
 
 class Incoming(Protocol):
-    """What a source says of one image: exchange.formats.contents.Item."""
+    """The statements of a source about one image: exchange.formats.contents.Item."""
 
     @property
     def image(self) -> str: ...
@@ -104,19 +104,17 @@ CREATE TABLE touched (image_id INTEGER PRIMARY KEY);
 
 
 class Staging:
-    """The staged items of one source.
+    """The staged items of one source; a context manager that removes its file at the end.
 
     Attributes:
-        place_word: What a place is: "line", "annotation".
-        note: Is given a sentence for everything that is wrong with an item.
-        names_all: The items name all that is present wherever somebody has answered, whatever the source says of that.
-        beat: Called again and again while statements about the staged items run; what it raises ends them.
-        class_facts: What the source says of its classes besides names and descriptions, by name.
-        unclear: Names of classes that need a choice: they could be several, are archived, or no class can have them;
-            name -> why.
-        warnings: About the class map, in sentences; both as resolved.
-
-    Use it as a context manager: the file is removed at the end.
+        place_word: What a place is called: "line", "annotation".
+        note: Receives a sentence for everything that is wrong with an item.
+        names_all: Answered items name all present classes, even where the source does not say so.
+        beat: Called repeatedly while statements about the staged items run; an exception that it raises ends them.
+        class_facts: Class name -> facts besides name and description, as the source states them.
+        unclear: Name -> reason, of class names that need a choice: they could be several classes, are archived, or no
+            class can have them. Set by `resolve`.
+        warnings: Sentences about the class map. Set by `resolve`.
     """
 
     def __init__(self, folder: Path, note: Callable[[str], None], place_word: str = "line"):
@@ -149,7 +147,7 @@ class Staging:
         self.close()
 
     def close(self) -> None:
-        """Remove the file."""
+        """Close and remove the file."""
         self._file.close()
         self.path.unlink(missing_ok=True)
         self._lock.release()
@@ -157,20 +155,20 @@ class Staging:
             Path(self._lock.lock_file).unlink(missing_ok=True)
 
     def place(self, place: object) -> str:
-        """A place in words: "line 3"."""
+        """Return a place as text: "line 3"."""
         return f"{self.place_word} {place}" if isinstance(place, int) else str(place)
 
     def add_classes(self, listed: Iterable[tuple[str, str]]) -> None:
-        """The classes (name, description) that the source lists."""
+        """Add the classes (name, description) that the source lists."""
         for name, description in listed:
             class_id = self._class(name)
             self._file.execute("UPDATE class SET description = ?, is_listed = 1 WHERE id = ?", [description, class_id])
 
     def expect(self, paths: Iterable[str], held: Mapping[str, int] = MappingProxyType({})) -> None:
-        """The files that will be registered, in place of those that were expected before.
+        """Set the files that will be registered, in place of those set before.
 
         Args:
-            held: Files that will not, because they have the content of an image: path -> its id.
+            held: Files that will not be registered because an image has their content: path -> its id.
         """
         self._file.execute("BEGIN")
         self._file.execute("DELETE FROM coming")
@@ -181,10 +179,10 @@ class Staging:
         self._file.execute("COMMIT")
 
     def add(self, items: Iterable[Incoming], progress: Callable[[int], None] | None = None) -> None:
-        """Read all items into the file; what cannot be stored of them is noted.
+        """Read all items into the file; items that cannot be stored are noted and left out.
 
         Args:
-            progress: Called with how many were read; what it raises ends the reading.
+            progress: Called with the number of items read; an exception that it raises ends the reading.
         """
         rest = iter(items)
         while batch := list(islice(rest, AT_ONCE)):
@@ -241,9 +239,10 @@ class Staging:
 
     @contextmanager
     def attached(self, db: Database) -> Generator[sqlite_utils.Database]:
-        """The project's connection of this thread, with this file attached to it as `staged`."""
+        """Yield this thread's connection to the project, with this file attached as `staged`."""
         sql = db.sql
-        self._file.execute("PRAGMA shrink_memory")  # the pages of the reading: those of the file are cached once more
+        # Free the pages cached while reading: the project's connection caches the file once more.
+        self._file.execute("PRAGMA shrink_memory")
         sql.conn.execute("ATTACH ? AS staged", [str(self.path)])
         try:
             for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
@@ -255,12 +254,12 @@ class Staging:
 
 
 def is_staging(name: str) -> bool:
-    """Whether a file of a project's folder belongs to an import that runs or was killed."""
+    """Return whether a file in a project's folder belongs to a running or killed import."""
     return name.startswith(PREFIX) and name.endswith((SUFFIX, LOCK, f"{SUFFIX}-journal"))
 
 
 def sweep(folder: Path) -> bool:
-    """Remove what killed imports have left in a project's folder; returns whether one is running."""
+    """Remove the files of killed imports from a project's folder; return whether an import is running."""
     is_running = False
     for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
         lock = FileLock(path.with_suffix(LOCK))
@@ -279,7 +278,7 @@ def sweep(folder: Path) -> bool:
 
 
 def _problem(item: Incoming) -> str | None:
-    """Why an item cannot be stored, None when it can."""
+    """Return why an item cannot be stored; None when it can."""
     if not item.image.isascii() and not is_text(item.image):
         return f"the image name {item.image!a} cannot be stored as text"
     if not 0 < len(item.image) <= LONGEST_NAME:

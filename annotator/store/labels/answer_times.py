@@ -1,4 +1,4 @@
-"""Times of answers and how answers turned out: the measurements behind the time model."""
+"""Answer times and answer outcomes: the measurements behind the time model."""
 
 from dataclasses import dataclass, field
 
@@ -8,13 +8,21 @@ from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.sources import in_sql
 
 LOOKED_AT = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
-NEVER = 2.0  # no probability
+NEVER = 2.0  # above any probability
 LONGEST = 600_000  # milliseconds; after a longer time the person was away
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One timed answer, of one cell or of many at once.
+    """A timed answer to one cell, or to several cells that were answered together.
+
+    Attributes:
+        kind: What the time measures: "grid", "image" (several classes of an image at once) or "click".
+        cells: Number of cells that the answer decided.
+        changes: Number of presses besides the saving one, estimated from what was decided.
+        seconds: Time from when the cells appeared on screen to the answer.
+        at: Time of the answer, unix seconds.
+        class_id: The class of all its cells; None where they belong to several classes.
 
     Attributes:
         kind: Grid, image (several classes at once), click: what its time measures.
@@ -33,9 +41,10 @@ class Answer:
     class_id: int | None = field(default=None, compare=False)
 
 
-# What a cell started as is known where the model's probability was logged: a grid starts as most of its tiles are
-# expected to be, guessed classes of an image (snapshot/guesses.py) as present, and a random sample and an audit as
-# absent. A grid without probabilities is taken to have started as most of its answers are. Unsure is one press more.
+# The number of presses. The initial state of a cell is known where the model's probability was logged: a grid starts
+# with the state expected for most of its tiles, guessed classes of an image (snapshot/guesses.py) start as present, a
+# random sample and an audit as absent. A grid without probabilities is assumed to have started with the state of most
+# of its answers. Unsure takes one more press.
 _CHANGES = f"""sum(state = 0) + CASE
     WHEN source IN {in_sql(timed="image", chosen_by="model")} OR source = 'exploration'
     THEN sum((state = 1) != (coalesce(score, 0) >= ?))
@@ -48,18 +57,21 @@ _CHANGES = f"""sum(state = 0) + CASE
 def newest_answers(
     db: Database, annotator: str, decisions: int, answers: int = -1, guessed_from: float | None = None
 ) -> list[Answer]:
-    """The timed answers among the newest `decisions` decisions of a person, the newest first; without the speed test.
+    """Return the timed answers among the newest `decisions` decisions, newest first, without the speed test.
 
     Args:
-        annotator: "" for everybody, without blind answers for whoever may not see them (blind_tallies.py).
-        answers: How many at most; -1: all of them.
-        guessed_from: From this probability on classes of an image are taken to have started as present; None: none was.
+        annotator: The person whose decisions are read; "" for everybody's, without blind answers where the current
+            member may not see them (blind_tallies.py).
+        decisions: Number of decisions searched.
+        answers: Largest number of answers returned; -1 for no limit.
+        guessed_from: Classes of an image are taken to have started as present from this probability on; None: no class
+            started as present.
     """
     left_out = sources(timed="")
     if not annotator and not apart.sees_all(db):
         left_out += sources(is_vote=True)
     rows = db.tuples(
-        # Older versions stored any number; the largest of them are out of reach of a sum.
+        # Older versions stored any number; a sum of the largest would overflow.
         f"""SELECT source, count(*), {_CHANGES}, sum(milliseconds) AS taken, max(decided_at),
             CASE WHEN min(class_id) = max(class_id) THEN max(class_id) END FROM (
             SELECT id, source, batch, uuid, state, score, action, class_id, decided_at,
@@ -81,17 +93,18 @@ def newest_answers(
 
 
 def newest_of(db: Database, annotator: str) -> int:
-    """The id of this person's newest decision, 0 for none; annotator "": of everybody's."""
+    """Return the id of this person's newest decision (of everybody's for annotator ""), or 0 without decisions."""
     newest = "SELECT coalesce(max(id), 0) FROM decision"
     return db.value(f"{newest} WHERE annotator = ?", [annotator]) if annotator else db.value(newest)
 
 
 def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
-    """The newest images whose open classes were answered in one batch: (classes answered, any of them present); without
-    blind answers for whoever may not see them (blind_tallies.py).
+    """Return (classes answered, whether any is present) of images whose open classes were answered in one batch.
+
+    Newest first. Blind answers are left out where the current member may not see them (blind_tallies.py).
 
     Args:
-        decisions: How many of the newest such answers are read.
+        decisions: Number of newest answers of this kind that are read.
     """
     counted = in_sql(timed="image") if apart.sees_all(db) else in_sql(timed="image", is_vote=False)
     rows = db.tuples(
@@ -106,7 +119,7 @@ def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
 
 
 def relabel_counts(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
-    """How often answered cells were answered again, and how often the answer changed.
+    """Count how often answered cells were answered again, and how often the answer changed.
 
     Args:
         decisions: How many of the newest answers in grids are read.
@@ -128,7 +141,7 @@ def relabel_counts(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
 
 
 def answered_twice(db: Database, cells: list[tuple[int, int]]) -> set[tuple[int, int]]:
-    """The cells (image id, class id) of `cells` that people have answered more than once."""
+    """Return those `cells` (image id, class id) that people have answered more than once."""
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
         f"""SELECT image_id, class_id FROM decision

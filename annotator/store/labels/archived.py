@@ -1,4 +1,4 @@
-"""What a decision about an archived class counts for: nothing, or the class that it was merged into since.
+"""The class that a decision about an archived class counts for: none, or the class it was merged into since.
 
 Decisions keep the class that they were made about. Pages that were open while classes were merged still send answers
 to the former class; those newer than the merging count for the class that it became.
@@ -21,8 +21,8 @@ class Target:
     """The class that a decision counts for.
 
     Attributes:
-        is_other: It is not the class that the decision was made about.
-        same: Both are names of one thing, so absent means absent.
+        is_other: The decision was made about another class, which was merged into this one.
+        same: Both class names mean the same thing, so absent of the one means absent of the other.
     """
 
     class_id: int
@@ -30,12 +30,12 @@ class Target:
     same: bool = True
 
     def effect(self, state: int | None, is_open: bool, is_merged: bool) -> tuple[bool, int | None]:
-        """Whether the decision changes the cell of this class, and its state then (None: cleared).
+        """Return whether the decision changes the cell of this class, and the cell's new state (None: cleared).
 
         Args:
-            state: Of the decision; None: it clears.
+            state: The state that the decision gives; None where it clears the cell.
             is_open: The cell has no answer.
-            is_merged: Its answer came from a merged class.
+            is_merged: The cell's answer came from a merged class.
         """
         if self.is_other and state == ABSENT and not self.same:
             state = None  # "no sparrow" says nothing about birds
@@ -45,7 +45,7 @@ class Target:
 
 
 class Archive:
-    """The archived classes at one moment: class id -> (archived since, merged into, same)."""
+    """The archived classes at one moment: class id -> (archived since, merged into, same meaning)."""
 
     def __init__(self, sql: sqlite_utils.Database):
         rows = sql.execute("SELECT id, archived_since, merged_into, merged_same FROM class WHERE archived = 1")
@@ -55,7 +55,7 @@ class Archive:
         return class_id in self._classes
 
     def target(self, class_id: int, decision_id: int) -> Target | None:
-        """The class that a decision about `class_id` counts for; None where it counts for none."""
+        """Return the class that a decision about `class_id` counts for; None where it counts for no class."""
         target = Target(class_id)
         for _ in range(len(self._classes) + 1):
             if target.class_id not in self._classes:
@@ -67,8 +67,11 @@ class Archive:
         return None
 
     def sources(self, class_ids: Collection[int]) -> list[tuple[int, int]]:
-        """The merged classes whose decisions count, or would count, for another one because of one of these: each with
-        the decision after which they do."""
+        """Return the merged classes whose decisions depend on any of these classes, as (class id, decision id).
+
+        A merged class depends on every class in its chain of mergings. Its decisions count for the last class of the
+        chain only if they are newer than the decision id.
+        """
         return [
             (class_id, since)
             for class_id, (since, into, _) in self._classes.items()

@@ -1,6 +1,6 @@
-"""Audits: random samples of cells, as rows, and arrays with the stratum of every cell of the population.
+"""Audits: random samples of cells (rows), and arrays with the stratum of every cell of the population.
 
-The arrays are written first and the rows that point at them last, in one transaction, so an audit is stored whole or
+The arrays are written first; the rows that refer to them follow in one transaction. So an audit is stored entirely or
 not at all.
 """
 
@@ -26,8 +26,15 @@ OPEN = 2  # in a matrix of labels: no answer
 
 @dataclass(frozen=True)
 class Audit:
-    """One audit. run_id: whose probabilities it was sampled by, None without a run; cells: the size of its sample,
-    without archived classes; people: how many are to answer each cell, blind to each other."""
+    """An audit: one random sample of cells.
+
+    Attributes:
+        run_id: The run whose probabilities the cells were sampled by; None without a run.
+        last_decision_id: The newest decision that the population includes.
+        drawn_at: Time of the sampling, unix seconds.
+        cells: Number of sampled cells, without those of archived classes.
+        people: Number of people who are to answer each cell, blind to each other.
+    """
 
     id: int
     run_id: int | None
@@ -39,11 +46,12 @@ class Audit:
 
 @dataclass(frozen=True, eq=False)
 class AuditCells:
-    """The cells of an audit and their answers since, (n,) each, in the random order of each class.
+    """The cells of an audit with their answers, (n,) each, by class and then in random order.
 
-    state    1, -1, 0 for unsure, OPEN for a cell without an answer that is newer than the audit
-    in_audit bool, answered in the audit grid, or settled after such answers had differed
-    shown    bool, its file can be read
+    Attributes:
+        state: 1, -1, 0 for unsure; OPEN for a cell without an answer newer than the audit.
+        in_audit: bool; the cell was answered in the audit grid, or settled after such answers had differed.
+        shown: bool; the image file can be read.
     """
 
     class_id: np.ndarray
@@ -57,7 +65,7 @@ class AuditCells:
 
 @dataclass(frozen=True, eq=False)
 class Population(CellIndex):
-    """What an audit was sampled from.
+    """The cells that an audit was sampled from.
 
     Attributes:
         strata: (N, C) uint8.
@@ -78,13 +86,17 @@ def publish(
     newest: int,
     people: int = 1,
 ) -> int:
-    """Store an audit; returns its id. Raises DiskFull.
+    """Store an audit and return its id.
 
     Args:
-        drawn_from, strata, scores: The Population; scores are read by rows.
-        cells: (class id, image id, stratum, place) of each.
+        drawn_from, strata, scores: The fields of the Population; scores are read by rows.
+        cells: (class id, image id, stratum, place in the random order) of each sampled cell.
+        run_id: The run that the scores come from; None without a run.
         newest: The newest decision that the population includes.
-        people: How many are to answer each cell.
+        people: Number of people who are to answer each cell.
+
+    Raises:
+        DiskFull: The arrays do not fit on the disk.
     """
     with db.writing(right=Right.REVIEW) as sql:
         statement = "INSERT INTO audit (run_id, last_decision_id, drawn_at, people) VALUES (?, ?, ?, ?)"
@@ -105,12 +117,12 @@ def publish(
 
 
 def audits(db: Database, limit: int = KEPT) -> list[Audit]:
-    """The newest audits whose arrays are kept and can be read, newest first."""
+    """Return the newest audits whose arrays are kept and readable, newest first."""
     return [audit for audit in _newest(db, limit) if _readable(db, audit.id)]
 
 
 def damaged(db: Database) -> list[str]:
-    """What is not used of the newest audits, one sentence each."""
+    """Return one sentence for each of the newest audits with unusable arrays or cells."""
     sentences: list[str] = []
     for audit in _newest(db, KEPT):
         if not _readable(db, audit.id):
@@ -121,14 +133,20 @@ def damaged(db: Database) -> list[str]:
 
 
 def population(db: Database, audit_id: int) -> Population:
-    """The arrays of an audit, mapped from the disk. Raises FileNotFoundError when they are gone, ValueError when they
-    are damaged."""
+    """Return the arrays of an audit, mapped from the disk.
+
+    Raises:
+        FileNotFoundError: The arrays are gone.
+        ValueError: The arrays are damaged.
+    """
     return db.caches.get("populations", audit_id, lambda: _load(_folder(db, audit_id)), KEPT)
 
 
 def cells_of(db: Database, audit: Audit) -> AuditCells:
-    """All cells of an audit, by class and then in their random order; none that it cannot have drawn, and none of an
-    archived class."""
+    """Return the cells of an audit by class, in random order within a class.
+
+    Cells outside of the audit's population (rows edited by hand) and cells of archived classes are left out.
+    """
     rows = db.tuples(
         """SELECT a.class_id, a.image_id, a.stratum, a.place, coalesce(l.state, ?),
         coalesce(d.source = 'audit' OR (d.source = 'settlement' AND EXISTS (SELECT 1 FROM decision b
@@ -149,7 +167,7 @@ def cells_of(db: Database, audit: Audit) -> AuditCells:
 
 
 def answerers(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
-    """Who has answered which cell of an audit in the audit grid: (class id, image id) -> people."""
+    """Return who answered which cell of an audit in the audit grid: (class id, image id) -> people."""
     rows = db.tuples(
         """SELECT DISTINCT a.class_id, a.image_id, d.annotator FROM audit_cell a
         JOIN decision d ON d.image_id = a.image_id AND d.class_id = a.class_id
@@ -164,7 +182,7 @@ def answerers(db: Database, audit: Audit) -> dict[tuple[int, int], set[str]]:
 
 
 def sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of these cells (image id, class id) that any audit has drawn."""
+    """Return those `cells` (image id, class id) that any audit has sampled."""
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
         f"""SELECT image_id, class_id FROM audit_cell WHERE image_id IN ({",".join("?" * len(ids))})
@@ -175,11 +193,11 @@ def sampled_cells(db: Database, cells: Sequence[tuple[int, int]]) -> set[tuple[i
 
 
 def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> tuple[np.ndarray, int]:
-    """The label of every cell, (N, C) int8 with OPEN where nobody has answered, and the newest decision in it.
+    """Return the labels of all cells, (N, C) int8 with OPEN for unanswered cells, and the newest decision included.
 
     Args:
-        image_ids: (N,) int64, ascending; other images and classes are left out.
-        class_ids: (C,) int64.
+        image_ids: (N,) int64, ascending; other images are left out.
+        class_ids: (C,) int64; other classes are left out.
     """
     with db.reading() as sql:
         newest = newest_decision(sql)
@@ -191,9 +209,9 @@ def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> 
 
 
 def class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """The labels of one class, a column of `label_matrix`: (N,) int8.
+    """Return the labels of one class, (N,) int8 like a column of `label_matrix`.
 
-    Who goes over all cells of a large project takes one class after the other, inside one `Database.reading()`, and
+    Code that reads all cells of a large project calls this class by class, inside one `Database.reading()`: it then
     holds N bytes at a time instead of N x C.
     """
     rows = db.tuples(
@@ -205,7 +223,7 @@ def class_labels(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarr
 
 
 def class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """What was auto-accepted of one class: (N,) int8 as in `class_labels`, OPEN where it was not."""
+    """Return the auto-accepted states of one class: (N,) int8, OPEN for cells that were not auto-accepted."""
     rows = db.tuples(
         f"""SELECT class_id, state, group_concat(image_id) FROM accepted WHERE class_id = ? AND state {SURE}
         GROUP BY state""",
@@ -215,13 +233,13 @@ def class_accepted(db: Database, class_id: int, image_ids: np.ndarray) -> np.nda
 
 
 def readable_images(db: Database) -> np.ndarray:
-    """The images that can be shown, (n,) int64, ascending."""
+    """Return the ids of the images that can be shown: (n,) int64, ascending."""
     ids = db.value("SELECT group_concat(id) FROM image WHERE problem = ''")
     return np.sort(np.fromstring(ids or "", np.int64, sep=","))
 
 
 def disagreement_counts(db: Database) -> dict[tuple[int, int], int]:
-    """How many cells annotators disagree on: (class id, state of the label) -> number."""
+    """Count the cells on which annotators disagree: (class id, state of the label) -> number."""
     rows = db.tuples(
         """SELECT c.class_id, l.state, count(*) FROM contradiction c
         JOIN label l ON l.image_id = c.image_id AND l.class_id = c.class_id GROUP BY c.class_id, l.state"""
@@ -274,7 +292,7 @@ def _readable(db: Database, audit_id: int) -> bool:
 
 
 def _clear(db: Database) -> None:
-    """Remove audits that were never published, and the arrays of old ones."""
+    """Remove abandoned unpublished audits, and the arrays of published audits beyond the newest KEPT."""
     with db.writing(right=Right.REVIEW) as sql:
         sql.execute("DELETE FROM audit WHERE published = 0 AND drawn_at < ?", [time.time() - ABANDONED_AFTER])
     newest = db.rows("SELECT id FROM audit WHERE published = 1 ORDER BY id DESC LIMIT ?", [KEPT])

@@ -1,7 +1,7 @@
-"""Auto-accepted cells: filled by a model under a precision guarantee, in tables of their own, never among the labels.
+"""Auto-accepted cells: answered by a model under a precision guarantee, in tables of their own, never among the labels.
 
-A person's answer takes the cell from the model in the same transaction, by a trigger. If the answer is taken back, the
-cell stays open until the guarantee is next checked.
+A trigger removes a cell from these tables in the transaction in which a person answers it. If that answer is taken
+back, the cell stays open until the guarantee is next checked.
 """
 
 import time
@@ -19,16 +19,16 @@ from annotator.store.database.invalid_rows import SURE
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Cells of one class that were accepted with one state because of one audit sample.
+    """Cells of one class that were accepted with one state, based on one audit sample.
 
     Attributes:
         batch: Shared by the acceptances that were made together.
-        run_id: The run of the probabilities.
+        run_id: The run that the probabilities come from.
         threshold: Cells with a probability of at least this (for absent: at most this) were accepted.
         precision, confidence: The guarantee.
-        audited, wrong: The audit answers it rests on.
-        cells: Accepted now, without those that people have answered since; 0 once withdrawn.
-        withdrawn: The reason of the withdrawal, "" while it holds.
+        audited, wrong: Number of audit answers that the guarantee is based on, and how many of them were wrong.
+        cells: Number of cells still accepted, without those that people have answered since; 0 once withdrawn.
+        withdrawn: The reason of the withdrawal; "" while the acceptance holds.
     """
 
     id: int
@@ -52,7 +52,7 @@ FACTS = ("class_id", "state", "run_id", "threshold", "precision", "confidence", 
 
 @dataclass(frozen=True, eq=False)
 class NewAcceptance:
-    """An acceptance to be made: the facts of Acceptance, and image ids (n,) with their probabilities (n,)."""
+    """An acceptance that is not stored yet: facts as in Acceptance, image ids (n,) and their probabilities (n,)."""
 
     class_id: int
     state: int
@@ -67,16 +67,16 @@ class NewAcceptance:
 
 
 def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
-    """Replace the acceptance of a class and state by this one, in one transaction.
+    """Replace the acceptance of a class and state by `new`, in one transaction.
+
+    Cells that a person has answered meanwhile are left out.
 
     Args:
         batch: Shared by the acceptances that are made together.
 
     Returns:
-        False when the present one has the same cells and the same guarantee, or the class was archived meanwhile: then
-        nothing changes.
-
-    Cells that a person has answered meanwhile are left out.
+        False, and nothing changes, where the present acceptance has the same cells and the same guarantee or the class
+        was archived meanwhile.
     """
     moment = time.time()
     with db.writing(right=Right.REVIEW) as sql:
@@ -105,20 +105,20 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
 
 
 def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
-    """Withdraw the acceptance of a class and state; False when there is none."""
+    """Withdraw the acceptance of a class and state; return False where none holds."""
     with db.writing(right=Right.REVIEW) as sql:
         return withdraw(sql, class_id, state, reason, time.time())
 
 
 def withdraw(sql: sqlite_utils.Database, class_id: int, state: int, reason: str, moment: float) -> bool:
-    """The same, within a transaction."""
+    """Withdraw the acceptance of a class and state within an open transaction; return False where none holds."""
     held = _held(sql, class_id, state)
     _withdraw(sql, held, reason, moment)
     return bool(held)
 
 
 def withdraw_batch(db: Database, batch: str, reason: str) -> int:
-    """Withdraw all acceptances of a batch; returns how many there were, 0 for one withdrawn before or unknown."""
+    """Withdraw all acceptances of a batch and return their number; 0 for an unknown or withdrawn batch."""
     with db.writing(right=Right.REVIEW) as sql:
         rows = sql.execute("SELECT id FROM acceptance WHERE batch = ? AND withdrawn = ''", [batch]).fetchall()
         _withdraw(sql, [row[0] for row in rows], reason, time.time())
@@ -126,7 +126,7 @@ def withdraw_batch(db: Database, batch: str, reason: str) -> int:
 
 
 def acceptances(db: Database) -> list[Acceptance]:
-    """All acceptances, also withdrawn ones, newest first."""
+    """Return all acceptances, newest first, including withdrawn ones."""
     rows = db.rows(
         """SELECT c.*, (SELECT count(*) FROM accepted WHERE acceptance_id = c.id) AS cells FROM acceptance c
         ORDER BY c.id DESC"""
@@ -135,20 +135,20 @@ def acceptances(db: Database) -> list[Acceptance]:
 
 
 def accepted_cells(db: Database) -> dict[tuple[int, int], tuple[int, int, float]]:
-    """(image id, class id) -> (state, acceptance id, probability) of every accepted cell."""
+    """Return every accepted cell: (image id, class id) -> (state, acceptance id, probability)."""
     rows = db.tuples("SELECT image_id, class_id, state, acceptance_id, score FROM accepted")
     return {(image_id, class_id): (state, made, score) for image_id, class_id, state, made, score in rows}
 
 
 def accepted_of(db: Database, class_id: int) -> tuple[np.ndarray, np.ndarray]:
-    """The accepted cells of one class: image ids (n,) int64, states (n,) int8."""
+    """Return the accepted cells of one class: image ids (n,) int64 and states (n,) int8."""
     rows = db.tuples(f"SELECT image_id, state FROM accepted WHERE class_id = ? AND state {SURE}", [class_id])
     cells = np.array(rows, np.int64).reshape(-1, 2)
     return cells[:, 0], cells[:, 1].astype(np.int8)
 
 
 def accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
-    """The accepted cells of these images: image id -> class ids."""
+    """Return the accepted cells of these images: image id -> class ids."""
     result: dict[int, set[int]] = {}
     marks = ",".join("?" * len(image_ids))
     for image_id, class_id in db.tuples(
@@ -160,7 +160,7 @@ def accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[
 
 
 def counts(db: Database) -> dict[str, int]:
-    """How many cells are accepted as present and as absent."""
+    """Count the cells accepted as present and as absent."""
     rows = dict(db.tuples("SELECT two, sum(n) FROM tally WHERE kind = 'accepted' GROUP BY two"))
     return {"present": rows.get(PRESENT, 0), "absent": rows.get(ABSENT, 0)}
 

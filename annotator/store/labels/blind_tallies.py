@@ -1,9 +1,8 @@
-"""Tallies for people from whom something is hidden: without the images that are answered blind.
+"""Tallies without the images that are answered blind, for members who may not see blind answers.
 
-Two counts, one before and one after somebody else's blind answer, would tell it. So members below the right to review
-are counted nothing of the images that wait for blind answers, which look untouched, and no label of those with known
-answers, whether or not they have answered them: what they see follows from what is hidden from nobody. Triggers keep
-what is to be taken out.
+The difference of a count before and after another person's blind answer would reveal that answer. So for members
+without the right to review, counts leave out images that wait for blind answers (they count as untouched) and labels of
+images with known answers, whether or not the member has answered them. Triggers maintain the numbers to subtract.
 """
 
 from collections.abc import Collection
@@ -14,7 +13,7 @@ from annotator.roles import Right
 from annotator.store.database import authorization as acting
 from annotator.store.database.database import Database
 
-IMAGES = "SELECT image_id FROM kept_apart"  # those that are left out, in SQL
+IMAGES = "SELECT image_id FROM kept_apart"  # SQL: the images that are left out
 BESIDE = """NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = d.image_id AND r.due > 0)
     AND NOT EXISTS (SELECT 1 FROM known_answer k WHERE k.image_id = d.image_id)"""
 """Of a row d with an image_id, in SQL: it is about none of them."""
@@ -27,18 +26,20 @@ TRIGGERS = ("apart_label_added", "apart_label_changed", "apart_label_removed", "
 
 
 def sees_all(db: Database) -> bool:
-    """Whether whoever this thread acts for (acting.py) may see what others have answered blind."""
+    """Return whether the current member (database/authorization.py) may see what others have answered blind."""
     return acting.problem(db.sql, Right.REVIEW) is None
 
 
 def beside(db: Database) -> str:
-    """A condition in SQL on rows d with an image_id: those of which something may be shown to whoever this thread acts
-    for, in lists and counts that tell what is known of images."""
+    """Return an SQL condition on rows `d` with an image_id: true where the current member may see facts of the image.
+
+    Lists and counts that show what is known of images apply it.
+    """
     return "1" if sees_all(db) else BESIDE
 
 
 def among(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Those of these images that are left out for whoever this thread acts for."""
+    """Return those `image_ids` that are left out of counts for the current member."""
     if sees_all(db):
         return set()
     marks = ",".join("?" * len(image_ids))
@@ -48,17 +49,17 @@ def among(db: Database, image_ids: Collection[int]) -> set[int]:
 
 
 def labels(db: Database) -> dict[tuple[int, int], int]:
-    """Class id and state -> how many labels are to be taken out of a count."""
+    """Return the number of labels to subtract from counts: (class id, state) -> number."""
     rows = db.tuples("SELECT one, two, n FROM tally WHERE kind = 'apart'")
     return {(class_id, state): n for class_id, state, n in rows}
 
 
 def stages(db: Database) -> dict[int, int]:
-    """Stage -> how many images that wait are in it."""
+    """Return the number of waiting images in each stage: stage -> number."""
     return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'apart stage'"))
 
 
 def recount(sql: sqlite_utils.Database) -> None:
-    """Count anew, after labels and stages were written without triggers."""
+    """Recount the tallies, after labels and stages were written without triggers."""
     sql.execute("DELETE FROM tally WHERE kind IN ('apart', 'apart stage')")
     sql.execute(f"INSERT INTO tally (kind, one, two, n) {COUNTED}")

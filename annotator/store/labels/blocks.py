@@ -1,6 +1,6 @@
-"""Everything that is known of some images at once, as arrays: what an export reads, block by block.
+"""Bulk reads of everything that is known of given images, as arrays: the blocks of an export.
 
-All of it must be called inside one `Database.reading()`, so that the blocks of one export belong to one moment.
+All functions must be called inside one `Database.reading()`, so that the blocks of one export show one moment.
 """
 
 import json
@@ -17,17 +17,17 @@ from annotator.store.labels.derivation import COMPLETE
 from annotator.store.pictures.files import FileState
 
 _WANTED = "json_each(?) w"
-# CROSS JOIN keeps the order: the images that are wanted first, then their rows by key.
+# CROSS JOIN fixes the join order: wanted images first, then their rows by key.
 _HOLDS = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Answered cells, (n,) each, image by image in the order that was asked for and class by class.
+    """Answered cells, (n,) each, ordered by image as requested and then by class.
 
     Attributes:
-        image_ids, class_ids, states: int64; states 1, -1, 0 for unsure.
-        decision_ids: int64, the decision that holds.
+        image_ids, class_ids, states: int64; states are 1, -1, or 0 for unsure.
+        decision_ids: int64, the decision that each label comes from.
     """
 
     image_ids: np.ndarray
@@ -38,7 +38,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class AcceptedCells:
-    """Auto-accepted cells, (n,) each: int64, and scores float64."""
+    """Auto-accepted cells, (n,) each: int64 arrays, and float64 scores."""
 
     image_ids: np.ndarray
     class_ids: np.ndarray
@@ -48,13 +48,13 @@ class AcceptedCells:
 
 
 def image_ids(db: Database) -> np.ndarray:
-    """The ids of all images, (N,) int64, ascending."""
+    """Return the ids of all images: (N,) int64, ascending."""
     ids = db.value("SELECT group_concat(id) FROM image")
     return np.sort(_numbers(ids))
 
 
 def image_rows(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, int, int, str]]:
-    """(id, name, sha256, width, height, problem) of these images, in their order."""
+    """Return (id, name, sha256, width, height, problem) of each image, in the order of `ids`."""
     return db.tuples(
         f"""SELECT i.id, i.name, i.sha256, i.width, i.height, i.problem FROM {_WANTED}
         CROSS JOIN image i ON i.id = w.value""",
@@ -63,8 +63,10 @@ def image_rows(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, int, 
 
 
 def image_files(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, FileState]]:
-    """(image id, folder, path, state at registration) of the first file of each of these images, escaped; images
-    without a file are left out."""
+    """Return (image id, folder, path, state at registration) of the first file of each image.
+
+    Paths are escaped. Images without a file are left out.
+    """
     rows = db.tuples(
         f"""SELECT f.image_id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, min(f.id) FROM {_WANTED}
         CROSS JOIN file f ON f.image_id = w.value JOIN folder d ON d.id = f.folder_id GROUP BY f.image_id""",
@@ -74,12 +76,12 @@ def image_files(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, File
 
 
 def complete_ids(db: Database) -> np.ndarray:
-    """The ids of the images on which every class is answered, (n,) int64, ascending."""
+    """Return the ids of the images on which every class is answered: (n,) int64, ascending."""
     return np.sort(_numbers(db.value("SELECT group_concat(id) FROM image WHERE stage = ?", [COMPLETE])))
 
 
 def cells(db: Database, ids: np.ndarray) -> Cells:
-    """The labels of these images."""
+    """Return the labels of these images."""
     # Four texts: fetching 80,000 rows would take several times as long.
     row = db.tuples(
         f"""SELECT group_concat(l.image_id), group_concat(l.class_id), group_concat(l.state),
@@ -91,7 +93,7 @@ def cells(db: Database, ids: np.ndarray) -> Cells:
 
 
 def accepted_cells(db: Database, ids: np.ndarray) -> AcceptedCells:
-    """The auto-accepted cells of these images."""
+    """Return the auto-accepted cells of these images."""
     rows = db.tuples(
         f"""SELECT a.image_id, a.class_id, a.state, a.acceptance_id, a.score FROM {_WANTED}
         CROSS JOIN accepted a ON a.image_id = w.value WHERE a.state {SURE}""",
@@ -102,7 +104,7 @@ def accepted_cells(db: Database, ids: np.ndarray) -> AcceptedCells:
 
 
 def deciders(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, float, int | None]]:
-    """(id, source, annotator, decided_at, milliseconds) of these decisions."""
+    """Return (id, source, annotator, decided_at, milliseconds) of each of these decisions."""
     return db.tuples(
         f"""SELECT d.id, d.source, d.annotator, d.decided_at, d.milliseconds FROM {_WANTED}
         CROSS JOIN decision d ON d.id = w.value""",
@@ -111,7 +113,10 @@ def deciders(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, float, 
 
 
 def origins(db: Database, ids: np.ndarray) -> dict[int, tuple[str, str, float | None]]:
-    """Decision -> (source, annotator, decided_at) where an imported answer comes from, for those that have one."""
+    """Return where imported answers come from: decision id -> (source, annotator, decided_at).
+
+    Decisions without a recorded origin are left out.
+    """
     rows = db.tuples(
         f"""SELECT o.decision_id, o.source, o.annotator, o.decided_at FROM {_WANTED}
         CROSS JOIN origin o ON o.decision_id = w.value""",
@@ -121,8 +126,10 @@ def origins(db: Database, ids: np.ndarray) -> dict[int, tuple[str, str, float | 
 
 
 def notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, float]]:
-    """(image id, flag or comment, text, annotator, unix seconds) of these images, the oldest first of each; imported
-    ones with who wrote them, and when."""
+    """Return (image id, "flag" or "comment", text, annotator, unix seconds) of these images, the oldest first.
+
+    Imported notes have the name and the time of their origin, where the origin states them.
+    """
     who = """coalesce(nullif(o.annotator, ''), d.annotator), coalesce(o.decided_at, d.decided_at)"""
     origin = "LEFT JOIN origin o ON o.decision_id = d.id"
     flags = db.tuples(
@@ -131,7 +138,7 @@ def notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, float
         {origin} WHERE {_HOLDS} ORDER BY d.id""",
         [_json(ids)],
     )
-    newest = {row[0]: row for row in flags}  # an empty one takes the flag away
+    newest = {row[0]: row for row in flags}  # an empty note removes the flag
     comments = db.tuples(
         f"""SELECT d.image_id, 'comment', d.note, {who}, d.id FROM {_WANTED}
         CROSS JOIN decision d INDEXED BY decision_comment ON d.image_id = w.value AND d.action = 'comment'
@@ -143,7 +150,7 @@ def notes(db: Database, ids: np.ndarray) -> list[tuple[int, str, str, str, float
 
 
 def attributes(db: Database, ids: np.ndarray | Sequence[int]) -> list[tuple[int, str, str]]:
-    """(image id, name, value) of the facts of these images."""
+    """Return (image id, name, value) of each fact of these images."""
     return db.tuples(
         f"""SELECT a.image_id, a.name, a.value FROM {_WANTED} CROSS JOIN attribute a ON a.image_id = w.value
         ORDER BY a.image_id, a.name""",
@@ -152,24 +159,24 @@ def attributes(db: Database, ids: np.ndarray | Sequence[int]) -> list[tuple[int,
 
 
 def other_sources(db: Database) -> list[str]:
-    """Sources of decisions that no version of records.SOURCES names: of a file edited by hand."""
+    """Return the sources in use that records.SOURCES does not name: a sign of a database edited by hand."""
     known = {*SOURCES, "skip", "flag", "clear", "comment"}
     rows = db.tuples("SELECT one FROM tally WHERE kind = 'source' ORDER BY one")
     return [row[0] for row in rows if row[0] not in known]
 
 
 def attribute_names(db: Database) -> list[str]:
-    """The names of the facts that any image has."""
+    """Return the names of all facts that any image has."""
     return [row[0] for row in db.tuples(_skip_scan("attribute", "name"))]
 
 
 def annotators(db: Database) -> list[str]:
-    """Everybody who has decided anything, also what was taken back since."""
+    """Return the names of everybody who has made a decision, including decisions taken back since."""
     return [row[0] for row in db.tuples(_skip_scan("decision", "annotator"))]
 
 
 def has_any(db: Database, table: str) -> bool:
-    """Whether a table has a row: origin, attribute or accepted; "note" for flags and comments."""
+    """Return whether a table has a row: "origin", "attribute" or "accepted"; "note" for flags and comments."""
     if table == "note":
         counts = [
             db.value(f"SELECT 1 FROM decision INDEXED BY decision_{action} WHERE action = '{action}' LIMIT 1")
@@ -180,18 +187,18 @@ def has_any(db: Database, table: str) -> bool:
 
 
 def folders_of(db: Database, ids: np.ndarray) -> list[str]:
-    """The folder in the name of each image, "" for none."""
+    """Return the folder part of each image's name, "" for none."""
     return [name.rpartition("/")[0] for _, name, *_ in image_rows(db, ids)]
 
 
 def values_of(db: Database, name: str) -> tuple[np.ndarray, list[str]]:
-    """One fact of all images that have it: image ids (n,) int64, ascending, and the values."""
+    """Return the values of one fact: ids of the images that have it, (n,) int64 ascending, and a list of values."""
     rows = db.tuples("SELECT image_id, value FROM attribute WHERE name = ? ORDER BY image_id", [name])
     return np.array([row[0] for row in rows], np.int64), [row[1] for row in rows]
 
 
 def _skip_scan(table: str, column: str) -> str:
-    """The different values of the first column of an index, without reading the rows between them."""
+    """Return a SELECT of the distinct values of an index's first column that skips the rows between them."""
     return f"""WITH RECURSIVE found (value) AS (SELECT min({column}) FROM {table} UNION ALL
         SELECT (SELECT min({column}) FROM {table} WHERE {column} > found.value) FROM found WHERE found.value NOT NULL)
         SELECT value FROM found WHERE value NOT NULL"""

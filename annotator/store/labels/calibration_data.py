@@ -1,4 +1,4 @@
-"""Logged probabilities of cells that were answered later, with the answers: the data of calibration."""
+"""The data of calibration: logged probabilities with the answers that were given later."""
 
 import json
 
@@ -7,18 +7,22 @@ import numpy as np
 from annotator.store.database.database import Database
 from annotator.store.labels.sources import in_sql
 
-NEWEST = 20_000  # answers read at most
-LOOKED_AT = 200_000  # newest decisions searched for them
+NEWEST = 20_000  # largest number of answers read
+LOOKED_AT = 200_000  # newest decisions searched for answers
 NO_IMAGES = np.zeros(0, np.int64)
 
 
 def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGES) -> tuple[np.ndarray, int]:
-    """The newest answers, present or absent, that still hold and were given with a probability by a run of this method
-    and backbone: (n, 4) float64 with run id, class id, probability, and 1 present or -1 absent; and how many rows were
-    left out for an invalid class, score or state.
+    """Return the newest scored answers (present or absent) to predictions of this method and backbone.
+
+    Answers that were taken back are left out.
 
     Args:
-        but: (m,) ids of images whose answers are not wanted.
+        but: (m,) ids of images whose answers are left out.
+
+    Returns:
+        (n, 4) float64: run id, class id, probability, and 1 for present or -1 for absent; and the number of rows left
+        out for an invalid class, score or state.
     """
     rows = db.tuples(
         f"""SELECT d.run_id, d.class_id, d.score, d.state, d.image_id FROM decision d JOIN run r ON r.id = d.run_id
@@ -35,7 +39,10 @@ def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGE
 
 
 def calibrations(db: Database, run_ids: list[int]) -> dict[int, tuple[object, object]]:
-    """Run id -> class ids and calibration (None: uncalibrated), as stored; text that is not JSON stays text."""
+    """Return run id -> (class ids, calibration) as stored; a calibration is None for an uncalibrated run.
+
+    Text that is not valid JSON is returned as text.
+    """
     marks = ",".join("?" * len(run_ids))
     rows = db.tuples(f"SELECT id, class_ids, calibration FROM run WHERE id IN ({marks})", run_ids)
     return {

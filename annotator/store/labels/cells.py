@@ -1,7 +1,7 @@
-"""Labels of some cells and images, for the queues.
+"""Labels of given cells and images, for the queues.
 
-Every query goes through an index, for some images, one class, or the newest decisions, so none reads a million labels.
-Exceptions are `answers` and `untouched`, which the worker calls once a run, and the first `images_of` of a person.
+Queries use an index and read given images, one class or the newest decisions, so none reads a million labels.
+Exceptions are `answers` and `untouched`, which the worker calls once per run, and a person's first call of `images_of`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ NEWEST = 5000  # positives of a class among which examples are looked for
 
 
 def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of one class by decisions up to `newest` that still hold: image ids (n,) int64, states (n,) int8."""
+    """Return the labels of one class from decisions up to `newest`: image ids (n,) int64, states (n,) int8."""
     labels = db.numbers(
         f"SELECT image_id, state FROM label WHERE class_id = ? AND decision_id <= ? AND state {STATES}",
         [class_id, newest],
@@ -29,7 +29,10 @@ def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.nd
 
 
 def touched(db: Database, after: int) -> tuple[list[int], int]:
-    """Images whose labels may have changed since a decision, and the newest decision, as of one moment."""
+    """Return the images whose labels may have changed after decision `after`, and the newest decision.
+
+    Both are read at the same moment.
+    """
     with db.reading() as sql:
         newest = newest_decision(sql)
         if newest <= after:
@@ -44,7 +47,10 @@ def touched(db: Database, after: int) -> tuple[list[int], int]:
 
 
 def changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
-    """Classes of which labels may have changed since a decision, None for all of them, and the newest decision."""
+    """Return the classes whose labels may have changed after decision `after`, and the newest decision.
+
+    The set is None where all classes may have changed.
+    """
     with db.reading() as sql:
         newest = newest_decision(sql)
         rows = sql.execute(
@@ -58,8 +64,11 @@ def changed_classes(db: Database, after: int) -> tuple[set[int] | None, int]:
 
 
 def sure_between(db: Database, class_id: int, after: int, newest: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Present and absent cells of a class by decisions after one, up to another, at most `limit` of each: image ids
-    (n,) int64, states (n,) int8."""
+    """Return present and absent cells of a class from decisions in (after, newest], at most `limit` of each state.
+
+    Returns:
+        Image ids (n,) int64 and states (n,) int8.
+    """
     rows = [
         row
         for state in (PRESENT, ABSENT)
@@ -74,7 +83,7 @@ def sure_between(db: Database, class_id: int, after: int, newest: int, limit: in
 
 
 def answered(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, int]]:
-    """The answered cells of these images: image id -> class id -> the decision that holds."""
+    """Return the answered cells of these images: image id -> class id -> id of the decision behind the label."""
     result: dict[int, dict[int, int]] = {}
     for ids in _parts(image_ids):
         for image_id, class_id, decision_id in db.tuples(
@@ -85,7 +94,7 @@ def answered(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, int]
 
 
 def states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, int]:
-    """The label of one class on these images: image id -> state; open cells are left out."""
+    """Return the labels of one class on these images: image id -> state; open cells are left out."""
     result: dict[int, int] = {}
     for ids in _parts(image_ids):
         result |= db.tuples(
@@ -95,7 +104,7 @@ def states(db: Database, class_id: int, image_ids: Sequence[int]) -> dict[int, i
 
 
 def labels_with_annotators(db: Database, asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, str]]:
-    """The label of these cells (image id, class id) and who gave it: state and name. Open cells are left out."""
+    """Return the label and annotator of each cell: (image id, class id) -> (state, name); open cells are left out."""
     result: dict[tuple[int, int], tuple[int, str]] = {}
     for start in range(0, len(asked), AT_ONCE):
         some = asked[start : start + AT_ONCE]
@@ -111,7 +120,7 @@ def labels_with_annotators(db: Database, asked: Sequence[tuple[int, int]]) -> di
 
 
 def unreadable(db: Database, image_ids: Sequence[int]) -> set[int]:
-    """The images that cannot be shown: unknown ids, and images whose file cannot be read any more."""
+    """Return the ids of images that cannot be shown: unknown ids, and images whose file can no longer be read."""
     readable: set[int] = set()
     for ids in _parts(image_ids):
         rows = db.tuples(f"SELECT id FROM image WHERE problem = '' AND id IN ({_marks(ids)})", ids)
@@ -120,9 +129,11 @@ def unreadable(db: Database, image_ids: Sequence[int]) -> set[int]:
 
 
 def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
-    """The images with the newest positives of this class, newest first, as far as whoever asks may see that
-    (blind_tallies.py).
-    Where that is not all, they are among the NEWEST newest."""
+    """Return the images with the newest positives of this class, newest first, as far as the member may see them.
+
+    For members who may not see blind answers (blind_tallies.py), only the newest max(limit, NEWEST) positives are
+    searched.
+    """
     rows = db.tuples(
         f"""SELECT image_id FROM (SELECT image_id, decision_id FROM label WHERE class_id = ? AND state = 1
         ORDER BY decision_id DESC LIMIT ?) d WHERE {apart.beside(db)} ORDER BY decision_id DESC LIMIT ?""",
@@ -132,10 +143,10 @@ def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
 
 
 def open_images(db: Database, class_id: int, limit: int, least: int = UNTOUCHED) -> list[int]:
-    """Images on which this class is open, in working order: untouched, skipped, then labeled ones.
+    """Return images on which this class is open, in working order: untouched, skipped, then labeled images.
 
     Args:
-        least: The lowest stage of an image that is looked at.
+        least: The lowest image stage included.
     """
     rows = db.tuples(
         """SELECT id FROM image WHERE stage < ? AND stage >= ? AND problem = ''
@@ -147,7 +158,7 @@ def open_images(db: Database, class_id: int, limit: int, least: int = UNTOUCHED)
 
 
 def open_among(db: Database, class_id: int, image_ids: Sequence[int]) -> list[int]:
-    """Those of these images on which this class is open, in their order."""
+    """Return those `image_ids` on which this class is open, in the given order."""
     found: set[int] = set()
     for ids in _parts(image_ids):
         rows = db.tuples(
@@ -160,17 +171,17 @@ def open_among(db: Database, class_id: int, image_ids: Sequence[int]) -> list[in
 
 
 def untouched(db: Database) -> np.ndarray:
-    """Images that nobody has labeled or skipped and that can be shown: (n,) int64 ids. Reads all of them."""
+    """Return the ids of showable images that nobody has labeled or skipped, (n,) int64. Reads all of them."""
     return db.numbers("SELECT id FROM image WHERE stage = ? AND problem = ''", [UNTOUCHED])[:, 0]
 
 
 def unlabeled_images(db: Database, start: str, looked_at: int, limit: int) -> list[int]:
-    """Images without a positive, among the `looked_at` images from a random place (`start`) on; at most `limit`."""
+    """Return at most `limit` images without a positive among the `looked_at` images from the place `start` on."""
     return without_positive(db, images.from_place(db, start, looked_at), limit)
 
 
 def without_positive(db: Database, ids: Sequence[int], limit: int) -> list[int]:
-    """The first `limit` of these images that have no positive."""
+    """Return the first `limit` of `ids` whose images have no positive label."""
     unlabeled: list[int] = []
     for some in _parts(ids):
         positive = {
@@ -186,7 +197,7 @@ def without_positive(db: Database, ids: Sequence[int], limit: int) -> list[int]:
 
 
 def images_of(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int]:
-    """The images of a person's decisions newer than `after`, (n,) int64, repeated ones too; and the newest decision."""
+    """Return the images of a person's decisions after `after`, (n,) int64 with repeats, and the newest decision."""
     with db.reading() as sql:
         newest = newest_decision(sql)
         rows = sql.execute(

@@ -1,4 +1,4 @@
-"""Comments on images: several to an image, each of a person; they change no label. overview.py has the flags."""
+"""Comments on images. An image may have several, each by one person; they change no label. counts.py has the flags."""
 
 from typing import Any
 
@@ -9,13 +9,14 @@ _HOLDS = "action = 'comment' AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.un
 
 
 def comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """Comments, the newest first: id (of the image), image (its name), note, annotator, at (unix seconds); of imported
-    ones who wrote them, and when, as far as the source says so.
+    """Return comments, newest first: id (of the image), image (its name), note, annotator, at (unix seconds).
+
+    Imported comments have the writer and time of their source, as far as the source states them.
 
     Args:
-        limit: How many at most; None: all.
+        limit: Largest number of comments; None for all.
     """
-    # With its index, which only comments are in: by id, SQLite would walk all decisions.
+    # INDEXED BY: the index holds only comments; without it, SQLite would walk all decisions by id.
     return db.rows(
         f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, d.note,
         coalesce(nullif(o.annotator, ''), d.annotator) AS annotator, coalesce(o.decided_at, d.decided_at) AS at
@@ -26,7 +27,7 @@ def comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
 
 
 def comment_counts(db: Database, image_ids: list[int]) -> dict[int, int]:
-    """Image id -> how many comments it has, for those of these images that have any."""
+    """Return the number of comments of each image: image id -> count; images without comments are left out."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(
         f"""SELECT image_id, count(*) FROM decision d INDEXED BY decision_comment
@@ -37,7 +38,7 @@ def comment_counts(db: Database, image_ids: list[int]) -> dict[int, int]:
 
 
 def count_comments(db: Database) -> int:
-    """How many comments there are."""
+    """Count the comments, without those that the current member may not see."""
     return db.value(
         f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_HOLDS} AND {apart.beside(db)}"
     )

@@ -1,8 +1,7 @@
 """Counts over the whole project, for `status`, the Progress page and empty states.
 
-All are read from the tallies that the schema's triggers maintain, so a million images cost no more than a thousand. Of
-images that are answered blind, nothing is counted for a thread that acts for somebody who may not see it
-(blind_tallies.py).
+Counts are read from tallies that the schema's triggers maintain, so a million images cost no more than a thousand. For
+a member who may not see blind answers, images that are answered blind are not counted (blind_tallies.py).
 """
 
 from typing import Any
@@ -12,14 +11,14 @@ from annotator.store.database.database import Database
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED
 
-SCORE_BINS = 20  # of scores, as in the schema's view `counted`
+SCORE_BINS = 20  # bins of scores, as in the schema's view `counted`
 NEWEST = 20_000  # decisions read one by one for a chart by the minute
 VOTES = sources(is_vote=True)
 BY_THE_MINUTE = 4 * 3600  # seconds; longer spans are shown by the hour
 
 _ACTIVE = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 _KIND = "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END"
-# With its index: otherwise SQLite would walk all decisions from the newest on, because of the order.
+# INDEXED BY: otherwise SQLite would walk all decisions from the newest on, because of the order.
 _FLAGGED = f"""FROM decision d INDEXED BY decision_flag
     WHERE action = 'flag' AND note != '' AND {_ACTIVE} AND NOT EXISTS (
     SELECT 1 FROM decision later WHERE later.action = 'flag' AND later.image_id = d.image_id AND later.id > d.id
@@ -27,10 +26,11 @@ _FLAGGED = f"""FROM decision d INDEXED BY decision_flag
 
 
 def image_counts(db: Database, *, everything: bool | None = None) -> dict[str, int]:
-    """images: in all, without_decision, skipped, incomplete (an answer and an open class), complete.
+    """Count images by progress: all, without_decision, skipped, incomplete (an answer and an open class), complete.
 
     Args:
-        everything: Also what is answered blind (blind_tallies.py); None: where whoever asks may see that.
+        everything: Include images that are answered blind (blind_tallies.py); None: only where the current member may
+            see blind answers.
     """
     stages = {row["stage"]: row["n"] for row in db.rows("SELECT one AS stage, n FROM tally WHERE kind = 'stage'")}
     if not (apart.sees_all(db) if everything is None else everything):
@@ -47,27 +47,29 @@ def image_counts(db: Database, *, everything: bool | None = None) -> dict[str, i
 
 
 def decisions_by_source(db: Database) -> dict[str, int]:
-    """Decisions that still hold, by source (undos and what they took back are not counted; skips count as skip, flags
-    as flag)."""
+    """Return the number of decisions that still hold by source; skips count as "skip", flags as "flag".
+
+    Undos and decisions that were taken back are not counted.
+    """
     rows = db.rows("SELECT one AS source, n FROM tally WHERE kind = 'source' AND n > 0 ORDER BY one")
     return {row["source"]: row["n"] for row in rows}
 
 
 def labels_by_state(db: Database) -> dict[str, int]:
-    """How many cells are present, absent, unsure."""
+    """Count the cells that are present, absent and unsure."""
     counts = _labels(db)
     return {name: sum(n for (_, of), n in counts.items() if of == state) for state, name in STATE_NAMES.items()}
 
 
 def labels_by_class(db: Database) -> list[dict[str, Any]]:
-    """Per class: class, present, absent, unsure, in the order of the classes."""
+    """Return one dict per class, in the order of the classes: class (its name), present, absent, unsure."""
     counts = class_counts(db)
     names = db.rows("SELECT id, name FROM class WHERE archived = 0 ORDER BY id")
     return [{"class": row["name"], **dict(zip(STATE_NAMES.values(), counts[row["id"]], strict=True))} for row in names]
 
 
 def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
-    """Class id -> how many images are labeled present, absent and unsure."""
+    """Return the number of images labeled present, absent and unsure for each class: class id -> three counts."""
     counts = _labels(db)
     ids: list[int] = [row["id"] for row in db.rows("SELECT id FROM class WHERE archived = 0 ORDER BY id")]
     of = counts.get
@@ -75,20 +77,20 @@ def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
 
 
 def _labels(db: Database) -> dict[tuple[int, int], int]:
-    """Class id and state -> how many labels, as far as whoever asks may see them."""
+    """Return (class id, state) -> number of labels that the current member may see."""
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}
     away = {} if apart.sees_all(db) else apart.labels(db)
     return {cell: n - away.get(cell, 0) for cell, n in counts.items()}
 
 
 def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
-    """Decisions that still hold, per `seconds` of time and source: at (unix seconds), source, decisions.
+    """Return the number of decisions that still hold per time step and source: at (unix seconds), source, decisions.
+
+    Skips count as "skip", flags as "flag". Imports, which took nobody's time, are left out, and so are blind answers
+    where the current member may not see them.
 
     Args:
-        seconds: Whole hours: of all decisions; less: of the newest NEWEST decisions.
-
-    Skips count as skip, flags as flag; imports, which took nobody any time, are left out, as are blind answers of
-    several people for whoever may not see them.
+        seconds: Length of a time step. Whole hours count all decisions; other steps count the newest NEWEST decisions.
     """
     rows = _over_time(db, seconds)
     if apart.sees_all(db):
@@ -112,13 +114,13 @@ def _over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
 
 
 def time_step(db: Database) -> int:
-    """The time step, in seconds, of a chart of this project: a minute for a single session, an hour for more."""
+    """Return the chart's time step in seconds: a minute where decisions span less than four hours, else an hour."""
     first, last = db.tuples("SELECT min(one), max(one) FROM tally WHERE kind = 'hour' AND n > 0")[0]
     return 60 if first is None or (last - first) * 3600 < BY_THE_MINUTE else 3600
 
 
 def answers_by_score(db: Database) -> list[dict[str, Any]]:
-    """How suggestions were answered, by the probability shown; per bin: low, high, present, absent, unsure."""
+    """Count answers to suggestions by the probability shown; one dict per bin: low, high, present, absent, unsure."""
     rows = db.rows("SELECT one, two, n FROM tally WHERE kind = 'score'")
     counts = {(row["one"], row["two"]): row["n"] for row in rows}
     return [
@@ -129,31 +131,32 @@ def answers_by_score(db: Database) -> list[dict[str, Any]]:
 
 
 def decisions_newer_than(db: Database, decision_id: int) -> int:
-    """How many decisions came after this one."""
+    """Count the decisions newer than `decision_id`, without votes that the current member may not see."""
     if not apart.sees_all(db):
         marks = ",".join("?" * len(VOTES))
         statement = f"SELECT count(*) FROM decision WHERE id > ? AND source NOT IN ({marks})"
         return db.value(statement, [decision_id, *VOTES])
-    # Decisions are never deleted and a rolled back one leaves no gap: their ids count them.
+    # Ids have no gaps: decisions are never deleted, and a rolled back decision leaves none.
     return max(0, db.value("SELECT coalesce(max(id), 0) FROM decision") - decision_id)
 
 
 def annotators(db: Database) -> list[str]:
-    """The names of all people with a decision that holds, sorted."""
+    """Return the names of all people with a decision that holds, sorted."""
     return list(decisions_by_person(db))
 
 
 def decisions_by_person(db: Database) -> dict[str, int]:
-    """How many decisions of each person hold, sorted by name; of imports, too."""
+    """Count the decisions that hold by person, sorted by name; imports are included."""
     return dict(db.tuples("SELECT one, n FROM tally WHERE kind = 'annotator' AND n > 0 ORDER BY one"))
 
 
 def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """The images with a flag, newest first: id, image (its name), note, annotator, at (unix seconds); of
-    imported ones who wrote them, and when, as far as the source says so.
+    """Return the flagged images, newest first: id, image (its name), note, annotator, at (unix seconds).
+
+    Imported flags have the writer and time of their source, as far as the source states them.
 
     Args:
-        limit: How many at most; None: all.
+        limit: Largest number of images; None for all.
     """
     return db.rows(
         f"""SELECT d.image_id AS id, (SELECT name FROM image WHERE id = d.image_id) AS image, note,
@@ -165,12 +168,12 @@ def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
 
 
 def count_flagged(db: Database) -> int:
-    """How many images have a flag."""
+    """Count the flagged images, without those that the current member may not see."""
     return db.value(f"SELECT count(*) {_FLAGGED} AND {apart.beside(db)}")
 
 
 def notes(db: Database, image_ids: list[int]) -> dict[int, str]:
-    """Image id -> note, for the flagged ones of these images."""
+    """Return the notes of the flagged images among `image_ids`: image id -> note."""
     marks = ",".join("?" * len(image_ids))
     rows = db.rows(f"SELECT image_id, note {_FLAGGED} AND d.image_id IN ({marks})", image_ids)
     return {row["image_id"]: row["note"] for row in rows}

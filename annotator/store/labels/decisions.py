@@ -1,7 +1,7 @@
-"""What people decided: appended, never edited; the newest active one is the label of its cell.
+"""Decisions of people: appended, never edited. The newest active decision about a cell is its label.
 
 The uuid is made where the person acts, so a browser may send a decision again until it is acknowledged. An undo is a
-decision too. history.py derives the labels.
+decision too. derivation.py derives the labels.
 """
 
 import time
@@ -42,7 +42,7 @@ _ACTIVE = """SELECT d.uuid, d.action, d.image_id, d.class_id, d.state, d.note, d
     WHERE d.action != 'undo' AND d.source NOT IN ('import', 'merge')
       AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"""
 _ACTIVE_OF_ONE = f"{_ACTIVE} AND d.annotator = ? ORDER BY d.id DESC"
-# What a merging of classes has stored is taken back with the merging only (class_history.py).
+# Decisions stored by a merge of classes are only undone together with the merge (classes/history.py).
 _UNDONE_ALONE = "AND action != 'undo' AND source != 'merge'"
 
 
@@ -84,18 +84,21 @@ def decide(db: Database, decisions: Sequence[Decision | Batch]) -> Saved:
 
 
 def _given(rows: Sequence[tuple[str]]) -> list[str]:
-    """The uuids under which decisions were given, a batch as one; only the uuids of its parts have a colon."""
+    """Return the uuids that decisions were sent under, each batch once; only uuids of batch parts contain a colon."""
     return list(dict.fromkeys(uuid_.partition(":")[0] for (uuid_,) in rows))
 
 
 def _problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
-    """Why new decisions cannot be stored: what is wrong with them, or with who gives them."""
+    """Return why new decisions cannot be stored (an invalid value or a missing right); None when they can."""
     problem = refusals.problem_of(sql, parts) or acting.problem(sql, SOURCES[parts[0].source].right)
     return problem or (_not_theirs(sql, parts[0]) if parts[0].action == "undo" else None)
 
 
 def _not_theirs(sql: sqlite_utils.Database, undo_: Decision) -> str | None:
-    """Why this person may not take back the decision that it names: it is somebody else's, and only reviewers may."""
+    """Return why this person may not take back the undo's target; None when they may.
+
+    Only reviewers may take back another person's decision.
+    """
     target = _undo_target(sql, undo_)
     if target is None or (whose := _annotator_of(sql, target)) == undo_.annotator:
         return None
@@ -104,17 +107,17 @@ def _not_theirs(sql: sqlite_utils.Database, undo_: Decision) -> str | None:
 
 
 def undo(db: Database, annotator: str | None = None, by: str | None = None) -> list[dict[str, Any]]:
-    """Take back the newest decision that still holds (a whole batch as one).
+    """Take back the newest decision that still holds (a batch as a whole).
 
     Args:
-        annotator: Only this person's; None: the newest of anybody. Imports are not undone.
-        by: Who takes it back; None: the person whose decision it was.
+        annotator: Take back this person's newest decision; None: anybody's newest. Imports are not undone.
+        by: The person who takes it back; None: the person whose decision it was.
 
     Returns:
         One dict per decision taken back: image, class, state, action, annotator.
 
     Raises:
-        AnnotatorError: There is nothing to undo.
+        AnnotatorError: No decision is left to undo.
     """
     with db.writing(right=Right.ANSWER) as sql:
         target = _newest_active(sql, annotator)
@@ -138,12 +141,12 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
 
 
 def newest_decision(db: Database) -> int:
-    """The id of the newest decision, 0 when there is none; a run's `last_decision_id` is compared with it."""
+    """Return the id of the newest decision, 0 without decisions; compare it with a run's `last_decision_id`."""
     return db.value("SELECT coalesce(max(id), 0) FROM decision")
 
 
 def labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
-    """The labels of these images with where each came from."""
+    """Return the labels of these images with source, annotator and time of each."""
     ids = list(image_ids)
     rows = db.tuples(
         f"""SELECT l.image_id, l.class_id, l.state, d.source, d.annotator, d.decided_at
@@ -155,7 +158,7 @@ def labels(db: Database, image_ids: Iterable[int]) -> list[Label]:
 
 
 def all_labels(db: Database) -> list[Label]:
-    """Every label with where it came from."""
+    """Return every label with its source, annotator and time."""
     return [
         Label(**row)
         for row in db.rows(
@@ -166,20 +169,24 @@ def all_labels(db: Database) -> list[Label]:
 
 
 def label_cells(db: Database) -> tuple[list[tuple[int, int, int]], int]:
-    """Every label as (image_id, class_id, state), and the newest decision they include, read as of one moment."""
+    """Return every label as (image_id, class_id, state), and the newest decision included, read at one moment."""
     with db.reading() as sql:
         newest = database.newest_decision(sql)
         return sql.execute("SELECT image_id, class_id, state FROM label").fetchall(), newest
 
 
 def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
-    """Every label as a training reads it, (n, 4) int64 of image_id, class_id, state and unbiased, without odd rows
-    (odd_rows.py); how many rows are odd; and the newest decision among them, read as of one moment.
+    """Return the labels for a training, the number of invalid rows left out, and the newest decision included.
 
-    state       UNSURE also where people differ and nobody has settled it: in simulations that taught better than
-                taking the label for right (docs/team.md); what is probable there, quality/differing.py says
-    unbiased    1 where the choice of the cell did not depend on its answer: the unbiased sources of records.SOURCES,
-                and every cell of an image that somebody has called complete
+    All are read at one moment.
+
+    Returns:
+        (n, 4) int64 of image_id, class_id, state and unbiased; the number of invalid rows (invalid_rows.py); and the id
+        of the newest decision.
+        state: UNSURE also where people disagree and nobody has settled it: in simulations that trained better than
+            using the label (docs/team.md). quality/differing.py estimates the probability of such cells.
+        unbiased: 1 where the choice of the cell did not depend on its answer: for the unbiased sources of
+            records.SOURCES, and for every cell of an image that somebody has called complete.
     """
     with db.reading() as sql:
         newest = database.newest_decision(sql)
@@ -191,20 +198,22 @@ def training_cells(db: Database) -> tuple[np.ndarray, int, int]:
         )
         odd = sql.execute("SELECT count(*) FROM label").fetchone()[0] - len(cells)
         differ = db.numbers("SELECT image_id, class_id FROM contradiction")
-    if len(differ):  # looked up here: they are few, and a join would look up every label
+    if len(differ):  # matched here, because a join would look up every label for a few rows
         wide = 1 + max(int(cells[:, 1].max(initial=0)), int(differ[:, 1].max()))
         cells[np.isin(cells[:, 0] * wide + cells[:, 1], differ[:, 0] * wide + differ[:, 1]), 2] = UNSURE
     return cells, odd, newest
 
 
 def recent(db: Database, annotator: str, limit: int) -> list[dict[str, Any]]:
-    """This person's newest decisions that still hold, newest last."""
+    """Return this person's newest decisions that still hold, newest last."""
     return db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, limit])[::-1]
 
 
 def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decision | Batch]:
-    """The decisions this person can take back, newest last: at most `limit` steps of at most `cells` cells together;
-    the newest step is given whole, however large it is."""
+    """Return the decisions that this person can take back, newest last.
+
+    At most `limit` steps are returned, of at most `cells` cells together. The newest step is always returned whole.
+    """
     newest = [Decision(**row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
     for decision in newest[:cells]:
@@ -233,13 +242,13 @@ def _step(key: str, parts: list[Decision]) -> Decision | Batch:
 
 
 def _cell(decision: Decision) -> tuple[int, int, int | None, float | None]:
-    """Image id, class id, state (None: cleared) and probability of a decision about one cell."""
+    """Return image id, class id, state (None: cleared) and probability of a decision about one cell."""
     assert decision.image_id is not None and decision.class_id is not None
     return decision.image_id, decision.class_id, decision.state, decision.score
 
 
 def _parts(batch: Batch) -> list[Decision]:
-    """One decision per cell of the batch; the milliseconds are divided so that their sum stays the same."""
+    """Return one decision per cell of the batch; the milliseconds are divided among them and keep their sum."""
     count, taken = len(batch.cells), refusals.time_within(batch.milliseconds)
     return [
         Decision(
@@ -260,7 +269,7 @@ def _parts(batch: Batch) -> list[Decision]:
 
 
 def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, int] | None:
-    """Returns the decision and the cell that it answers: (decision, image, class); None where it answers none."""
+    """Store a decision and return (decision, image, class) of the cell it answers; None if it answers no cell."""
     if decision.action == "undo":
         _append_undo(sql, decision, _undo_target(sql, decision))
         return None
@@ -293,8 +302,10 @@ def _append(sql: sqlite_utils.Database, decision: Decision) -> tuple[int, int, i
 
 
 def _is_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int, class_id: int) -> bool:
-    """Whether this answer is one more opinion: people differ on the cell, and whoever gives it sees that and may not
-    settle it. It is noted, since the labels are derived from what is stored."""
+    """Return whether this answer is an opinion, and store it as one: labels are derived from stored facts.
+
+    An opinion is an answer to a cell that people disagree on, by a member who sees the answers but may not settle them.
+    """
     differ = "SELECT 1 FROM contradiction WHERE image_id = ? AND class_id = ?"
     if SOURCES[decision.source].blind or not sql.execute(differ, [decision.image_id, class_id]).fetchone():
         return False
@@ -305,7 +316,7 @@ def _is_opinion(sql: sqlite_utils.Database, decision: Decision, decision_id: int
 
 
 def _is_of_another(sql: sqlite_utils.Database, decision: Decision, *, imported: bool) -> bool:
-    """Whether the cell has a label that another person gave; what was imported nobody did, and counts if `imported`."""
+    """Return whether the cell's label was given by another person; imported labels count if `imported`."""
     statement = f"""SELECT CASE WHEN source = 'import' THEN {imported:d} ELSE annotator != ? END
         FROM label l JOIN decision d ON d.id = l.decision_id WHERE l.image_id = ? AND l.class_id = ?"""
     row = sql.execute(statement, [decision.annotator, decision.image_id, decision.class_id]).fetchone()
@@ -334,7 +345,7 @@ def _undo_target(sql: sqlite_utils.Database, decision: Decision) -> int | None:
     if row is None:
         # Decisions that only share a batch have uuids of their own: "<batch>:0" means any of them.
         named = decision.undoes.removesuffix(":0")
-        # Pages choose these names, so somebody else's may be the same.
+        # Pages choose batch names, so another person's may be equal.
         statement = f"SELECT id FROM decision WHERE batch = ? {_UNDONE_ALONE} ORDER BY annotator != ?, id LIMIT 1"
         row = sql.execute(statement, [named, decision.annotator]).fetchone()
     return row[0] if row else None
@@ -355,9 +366,9 @@ def _newest_active(sql: sqlite_utils.Database, annotator: str | None) -> int | N
 
 
 def _append_undo(sql: sqlite_utils.Database, decision: Decision, target: int | None) -> list[int]:
-    """Store the undo (of a whole batch as one) and rebuild its images.
+    """Store the undo (of a whole batch as one step) and rebuild its images.
 
-    Without a target it is stored as a no-op, so that a repeat from the browser is recognised.
+    An undo without a target is stored without effect, so that a repeat from the browser is recognised.
 
     Returns:
         The ids of the decisions taken back.

@@ -1,4 +1,4 @@
-"""Deriving an image's labels, stage and annotator disagreements from its decisions.
+"""Derivation of an image's labels, stage and disagreements from its decisions.
 
 The tables `label` and `contradiction` and the column `image.stage` hold no information of their own: they follow from
 the decisions that are not taken back, and from which classes are archived (archived.py). Archived classes have no
@@ -19,7 +19,7 @@ UNTOUCHED, SKIPPED, LABELED, COMPLETE = range(4)  # image.stage
 
 
 def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: int, decision_id: int) -> bool:
-    """Make this decision's answer the label of the cell. Returns whether the cell had one before."""
+    """Make this decision's answer the label of the cell; return whether the cell had a label before."""
     before = sql.execute("SELECT 1 FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id]).fetchone()
     sql.execute(
         """INSERT INTO label (image_id, class_id, state, decision_id) VALUES (?, ?, ?, ?)
@@ -30,13 +30,13 @@ def set_label(sql: sqlite_utils.Database, image_id: int, class_id: int, state: i
 
 
 def clear_label(sql: sqlite_utils.Database, image_id: int, class_id: int) -> bool:
-    """Take the label of a cell away, whoever gave it. Returns whether there was one."""
+    """Delete the label of a cell, whoever gave it; return whether the cell had a label."""
     deleted = sql.execute("DELETE FROM label WHERE image_id = ? AND class_id = ?", [image_id, class_id])
     return deleted.rowcount > 0
 
 
 def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """ "Nothing else here": every class without an answer becomes absent."""
+    """Label every class without an answer as absent: the effect of "nothing else here"."""
     sql.execute(
         f"""INSERT INTO label (image_id, class_id, state, decision_id) SELECT ?, id, ?, ? FROM class WHERE {ACTIVE}
         ON CONFLICT (image_id, class_id) DO NOTHING""",
@@ -45,7 +45,7 @@ def close(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
 
 
 def set_stage(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None:
-    """Set the image's stage from its labels; without any, by whether it was skipped."""
+    """Set the image's stage from its labels; without labels, from whether it was skipped."""
     answered = sql.execute("SELECT count(*) FROM label WHERE image_id = ?", [image_id]).fetchone()[0]
     if answered:
         classes = sql.execute(COUNT_ACTIVE).fetchone()[0]
@@ -76,7 +76,7 @@ def rebuild(sql: sqlite_utils.Database, image_id: int, decision_id: int) -> None
 
 
 def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
-    """Store on which cells of the image annotators disagree."""
+    """Store the cells of the image on which annotators disagree."""
     sql.execute("DELETE FROM contradiction WHERE image_id = ?", [image_id])
     sql.conn.executemany(
         "INSERT INTO contradiction (image_id, class_id, decision_id) VALUES (?, ?, ?)",
@@ -85,8 +85,13 @@ def set_disagreements(sql: sqlite_utils.Database, image_id: int) -> None:
 
 
 def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, dict[str, tuple[int, int]]]]:
-    """The open disagreements of an image: class id -> the decision that caused it, and person -> their answer, present
-    or absent, and the decision that gave it.
+    """Return the open disagreements of an image: class id -> (causing decision, person -> (answer, its decision)).
+
+    A disagreement begins when a person's answer to a cell, explicit or by "nothing else here", differs from another
+    person's. The next answer by a person who could see the disagreement settles it, whatever the answer is: from then
+    on only that answer and later ones count. A blind answer settles nothing, nor does an opinion (decisions.py: given
+    by a member who may not settle); each is one more answer. Unsure disagrees with nobody. After a cell was cleared its
+    former answers do not count. Imported labels are nobody's answers.
 
     A disagreement begins when somebody's answer to a cell, explicit or by "nothing else here", differs from another
     person's. The next answer of somebody who could see it settles it, whatever it is: only that answer and later ones
@@ -98,7 +103,7 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
     caused_by: dict[int, int] = {}
     (blind_since,) = sql.execute("SELECT decision_id FROM blind_since").fetchone()
     for answer in answers_of_people(sql, image_id):
-        if answer.source == "known":  # it tells about the person, not about the image
+        if answer.source == "known":  # known answers test the person, not the image
             continue
         class_id = answer.class_id
         is_blind = answer.decision_id > blind_since and answer.source in SOURCES and SOURCES[answer.source].blind
@@ -116,8 +121,12 @@ def disagreements(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[
 
 
 class Answer(NamedTuple):
-    """What a decision says of one class of an image; state None: cleared; is_vote: it leaves a label alone that another
-    person gave."""
+    """The answer of a decision to one class of an image.
+
+    Attributes:
+        state: None where the decision clears the cell.
+        is_vote: The answer does not replace a label that another person gave.
+    """
 
     decision_id: int
     class_id: int
@@ -128,8 +137,13 @@ class Answer(NamedTuple):
 
 
 def answers_of_people(sql: sqlite_utils.Database, image_id: int, *, imports: bool = False) -> Iterator[Answer]:
-    """Answers that hold, of an image that several people decided about, oldest first; a "done" answers several classes.
-    Imported labels are nobody's answers, and left out without `imports`."""
+    """Yield the answers that hold of an image about which several people decided, oldest first.
+
+    A "nothing else here" yields one answer per class that it covers. No answers where fewer than two people decided.
+
+    Args:
+        imports: Include imported labels, which are nobody's answers.
+    """
     history = _history(sql, image_id)
     if len({row["annotator"] for row in history}) < 2:
         return
@@ -139,7 +153,7 @@ def answers_of_people(sql: sqlite_utils.Database, image_id: int, *, imports: boo
 
 
 def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, int]]:
-    """The image's labels by its decisions: class id -> state and the decision that gave it."""
+    """Return the image's labels derived from its decisions: class id -> (state, decision)."""
     replay = _Replay(sql, _history(sql, image_id))
     for _ in replay.answers():
         pass
@@ -148,8 +162,12 @@ def _cells(sql: sqlite_utils.Database, image_id: int) -> dict[int, tuple[int, in
 
 @dataclass(frozen=True)
 class _Cell:
-    """giver: the person, "" for an import; is_merged: the answer was given to another class that was merged into this
-    one."""
+    """The label of a cell during a replay.
+
+    Attributes:
+        giver: The person who gave it, "" for an import.
+        is_merged: The answer was given to another class that was merged into this one.
+    """
 
     state: int
     decision_id: int
@@ -159,7 +177,7 @@ class _Cell:
 
 @dataclass(frozen=True)
 class _Coverage:
-    """Which "nothing else here" covers a class: those after `since` that do not lie in one of the intervals `away`."""
+    """The range of "nothing else here" decisions that cover a class: after `since`, outside of `away`."""
 
     class_id: int
     since: int
@@ -170,7 +188,7 @@ class _Coverage:
 
 
 class _Replay:
-    """Goes through an image's decisions once more; `cells` are its labels up to there."""
+    """A replay of an image's decisions; `cells` are the labels after the decisions replayed so far."""
 
     def __init__(self, sql: sqlite_utils.Database, history: Sequence[dict[str, Any]]):
         self.cells: dict[int, _Cell] = {}
@@ -179,7 +197,7 @@ class _Replay:
         self._coverages = _coverages(sql) if has_done else []
 
     def answers(self) -> Iterator[tuple[dict[str, Any], int, int | None]]:
-        """Decisions that hold, oldest first, with a class each and its state (None: cleared)."""
+        """Yield the decisions that hold, oldest first, each with a class and its state (None: cleared)."""
         for row in self._history:
             if row["undone_by"] is not None:
                 continue
@@ -194,8 +212,8 @@ class _Replay:
                     yield row, class_id, ABSENT
 
     def covered(self, done: dict[str, Any]) -> list[int]:
-        """The classes that a "nothing else here" answers."""
-        # Those that were open at the time, even if an answer of that time was taken back since.
+        """Return the classes that a "nothing else here" answers."""
+        # The classes that were open at the time, even if an answer of that time was taken back since.
         answered: dict[int, _Cell] = {}
         for other in self._history:
             if other["id"] >= done["id"]:
@@ -211,7 +229,7 @@ class _Replay:
 
 
 def _effect(archive: Archive, cells: dict[int, _Cell], row: dict[str, Any]) -> tuple[Target, int | None] | None:
-    """The class that a decision about a cell counts for and its state there; None where it changes nothing."""
+    """Return the class that a cell's decision counts for and the state there; None where it changes nothing."""
     target = archive.target(row["class_id"], row["id"])
     if target is None:
         return None
@@ -237,7 +255,7 @@ def _is_vote(row: dict[str, Any]) -> bool:
 
 
 def is_vote(source: str) -> bool:
-    """Whether decisions of this source leave a label alone that another person gave."""
+    """Return whether decisions of this source leave another person's label unchanged."""
     return source in SOURCES and SOURCES[source].is_vote
 
 
@@ -251,7 +269,10 @@ def _coverages(sql: sqlite_utils.Database) -> list[_Coverage]:
 
 
 def covered(sql: sqlite_utils.Database, image_id: int) -> dict[int, list[int]]:
-    """What each "nothing else here" of an image answered, also one that was taken back: its decision -> class ids."""
+    """Return the classes that each "nothing else here" of an image answered: decision id -> class ids.
+
+    Decisions that were taken back are included.
+    """
     history = _history(sql, image_id)
     replay = _Replay(sql, history)
     return {row["id"]: replay.covered(row) for row in history if row["action"] == "done"}

@@ -1,5 +1,4 @@
-"""Cells that several people answered: those on which they contradict each other, as history.py keeps them, and what
-each of them said first without seeing another's answer."""
+"""Cells that several people answered: the disagreements (derivation.py), and each person's first independent answer."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from annotator.store.labels.sources import in_sql
 
 
 class FirstAnswer(NamedTuple):
-    """What a person first said of a cell, present or absent, seeing no answer to it, and when (unix seconds)."""
+    """A person's first answer to a cell (1 or -1), given without seeing another one; `at` in unix seconds."""
 
     state: int
     at: float
@@ -26,19 +25,24 @@ _TAKEN_BACK = f"""SELECT d.class_id, d.annotator, min(u.id) FROM decision d JOIN
 
 
 def count(db: Database) -> int:
-    """How many cells people disagree on, as far as whoever asks may see that (blind_tallies.py)."""
+    """Count the cells that people disagree on, without those that the current member may not see (blind_tallies.py)."""
     return db.value(f"SELECT count(*) FROM contradiction d WHERE {apart.beside(db)}")
 
 
 def newest(db: Database, limit: int) -> np.ndarray:
-    """The cells that people came to disagree on most lately, newest first: (n, 2) int64, image id and class id."""
+    """Return the cells with the most recent disagreements, newest first: (n, 2) int64, image id and class id."""
     rows = db.tuples("SELECT image_id, class_id FROM contradiction ORDER BY decision_id DESC LIMIT ?", [limit])
     return np.array(rows, np.int64).reshape(-1, 2)
 
 
 def of_many(db: Database, people: int) -> np.ndarray:
-    """The cells that people disagree on and nobody ever settled, of images about which at least so many people decided,
-    taken back or not: (n, 2) int64, image id and class id. Reads the decisions of images with a disagreement only."""
+    """Return the unsettled disagreements on images about which at least `people` people decided.
+
+    Decisions that were taken back count as decided. Reads the decisions of images with a disagreement only.
+
+    Returns:
+        (n, 2) int64: image id and class id.
+    """
     return db.numbers(
         """SELECT image_id, class_id FROM contradiction c WHERE image_id IN (
             SELECT image_id FROM decision WHERE image_id IN (SELECT image_id FROM contradiction)
@@ -51,17 +55,17 @@ def of_many(db: Database, people: int) -> np.ndarray:
 
 
 def among(db: Database, image_ids: Sequence[int]) -> set[tuple[int, int]]:
-    """The cells (image id, class id) of these images that people disagree on."""
+    """Return the cells (image id, class id) of these images that people disagree on."""
     marks = ",".join("?" * len(image_ids))
     return set(db.tuples(f"SELECT image_id, class_id FROM contradiction WHERE image_id IN ({marks})", list(image_ids)))
 
 
 def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[Voice]]]:
-    """Who says what where people disagree: image id -> class id -> their answers, the newest last."""
+    """Return the answers to disputed cells: image id -> class id -> one Voice per person, the newest last."""
     with db.reading() as sql:
         by_image = {image_id: disagreements(sql, image_id) for image_id in image_ids}
         ids = [id_ for of in by_image.values() for _, states in of.values() for _, id_ in states.values()]
-        # Several cells that were decided together ("nothing else here", too) were timed together.
+        # No time for cells decided together (in a batch, or by "nothing else here"): they share one time.
         statement = f"""SELECT id, decided_at, CASE WHEN batch IS NULL AND action = 'label' THEN milliseconds END
             FROM decision WHERE id IN ({",".join("?" * len(ids))})"""
         when = {id_: (at, milliseconds) for id_, at, milliseconds in sql.execute(statement, ids).fetchall()}
@@ -75,8 +79,11 @@ def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[V
 
 
 def images_of_several(db: Database, since: int = 0) -> list[int]:
-    """The images about which more than one person decided, whether or not they answered the same classes; only those
-    about which there is a decision after `since`, an undo included."""
+    """Return the images about which more than one person decided, whether or not they answered the same classes.
+
+    Args:
+        since: Only images with a decision or an undo after this decision id; 0 for all images.
+    """
     newer = "AND image_id IN (SELECT image_id FROM decision WHERE id > :since)" if since else ""
     rows = db.tuples(
         f"""SELECT image_id FROM decision WHERE action IN ('label', 'done') AND source != 'import' {newer}
@@ -87,18 +94,19 @@ def images_of_several(db: Database, since: int = 0) -> list[int]:
 
 
 def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, dict[str, FirstAnswer]]]:
-    """What each person first said of each cell of these images, without seeing an answer to it: for each image class
-    id -> person -> their answer.
+    """Yield each person's first independent answers for one image after the other: class id -> person -> answer.
 
-    Where an answer stands and is shown, only the people who change it answer anew: who leaves it says nothing that is
-    stored. Neither counts, or every comparison of such answers would be a difference. So an answer counts where none
-    stood, and in blind work (Source.blind) unless its giver had been shown what others said (revealed.py). Later
-    answers of the same person may know those of others. Unsure says nothing; an answer that was taken back never was,
-    but for a blind one, after which nothing that its giver says of the cell is their first answer. After a cell was
-    cleared everybody's next answer is their first. Settlements are left out: whoever settles sees what the others said.
+    An answer is independent if its giver had seen no other answer to the cell. People who see a standing answer store
+    an answer only where they change it, so counting their answers would turn every comparison into a difference.
+
+    An answer counts where no answer stood before it. In blind work (Source.blind) it also counts where other answers
+    stood, unless its giver had been shown them (revealed.py). Later answers of the same person do not count. Unsure
+    does not count. An answer that was taken back is ignored; but after a blind answer was taken back, no later answer
+    of its giver to the cell counts. After a cell was cleared, everybody's next answer is their first. Settlements are
+    left out: whoever settles sees the other answers.
     """
     for image_id in image_ids:
-        # None: this person's first answer was given seeing another one.
+        # None: the person saw another answer before giving their first.
         said: dict[int, dict[str, FirstAnswer | None]] = {}
         imported: set[int] = set()
         with db.reading() as sql:
@@ -131,8 +139,10 @@ def first_answers(db: Database, image_ids: Sequence[int]) -> Iterator[dict[int, 
 
 
 def answers_that_hold(db: Database, image_id: int) -> dict[int, tuple[int, str, float]]:
-    """The labels of an image: class id -> the state, who gave it, and when (unix seconds; 0 for a blind answer, which
-    corrects nobody)."""
+    """Return the labels of an image: class id -> (state, annotator, time).
+
+    The time is in unix seconds; 0 for a blind answer, which corrects nobody.
+    """
     rows = db.tuples(
         f"""SELECT label.class_id, label.state, annotator,
             CASE WHEN source IN {in_sql(blind=True)} THEN 0 ELSE decided_at END
@@ -143,7 +153,7 @@ def answers_that_hold(db: Database, image_id: int) -> dict[int, tuple[int, str, 
 
 
 def counts_by_person(db: Database) -> dict[str, int]:
-    """How many answering decisions each person made, also those taken back later; sorted by name."""
+    """Count each person's answering decisions, including those taken back later; sorted by name."""
     rows = db.tuples(
         """SELECT annotator, count(*) FROM decision WHERE action IN ('label', 'done') AND source != 'import'
         GROUP BY annotator ORDER BY annotator"""

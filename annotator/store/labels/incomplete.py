@@ -1,6 +1,6 @@
 """Images with answers and open classes: those with the fewest answers first, skipped ones last.
 
-Answers are counted for a window of images only, so that no page counts a million.
+Answers are counted for a window of images only, so that a page never counts a million answers.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ import sqlite_utils
 from annotator.store.database.database import Database
 from annotator.store.labels.derivation import LABELED, SKIPPED
 
-WINDOW = 256  # images whose answers are counted, of the worker's order and of those longest without a decision
+WINDOW = 256  # largest number of images counted, each of the worker's order and of those longest undecided
 AT_ONCE = 1000  # images of an order looked at in one SELECT
 
 # Without images whose last decision was a skip: they come last (skipped_again).
@@ -21,21 +21,21 @@ _OPEN = """SELECT i.id, i.stage_decision FROM image i LEFT JOIN decision d ON d.
 
 
 def incomplete(db: Database) -> np.ndarray:
-    """Images with an answer and an open class that can be shown: (n,) int64 ids. Reads all of them."""
+    """Return the ids of showable images with an answer and an open class, (n,) int64. Reads all of them."""
     return db.numbers("SELECT id FROM image WHERE stage = ? AND problem = ''", [LABELED])[:, 0]
 
 
 def fewest_answers(
     sql: sqlite_utils.Database, ahead: Sequence[int] | np.ndarray, taken: Collection[int], want: int
 ) -> list[int]:
-    """Up to `want` such images, those with the fewest answers first.
+    """Return up to `want` incomplete images, those with the fewest answers first.
+
+    The order is exact for up to WINDOW incomplete images. For more, it is exact among WINDOW of `ahead` and the WINDOW
+    images whose last decision is oldest.
 
     Args:
-        ahead: Ids with the fewest answers when the worker counted them; they are sorted by their answers now.
+        ahead: Ids with the fewest answers when the worker counted them; their answers are counted again here.
         taken: Ids to leave out.
-
-    Exact for up to WINDOW such images; for more, exact among WINDOW of `ahead` and the WINDOW whose last decision is
-    oldest.
     """
     since_of: dict[int, int] = {}
     for start in range(0, len(ahead), AT_ONCE):
@@ -57,7 +57,7 @@ def fewest_answers(
 
 
 def skipped_again(sql: sqlite_utils.Database, taken: Collection[int], want: int) -> list[int]:
-    """Up to `want` images that were skipped with answers on them, or a second time without; longest ago first."""
+    """Return up to `want` images skipped with answers on them, or skipped twice without; longest ago first."""
     rows = sql.execute(
         """SELECT i.id FROM image i JOIN decision d ON d.id = i.stage_decision
         WHERE i.stage IN (?, ?) AND i.problem = '' AND (i.stage = ? OR d.action = 'skip')

@@ -1,10 +1,10 @@
 """Overlap: images that several people answer in every class, blind to each other.
 
-Only images of which nobody has answered anything are chosen. While one waits for answers, no other queue gives it to
-anybody. A person never gets it twice, nor one of which they have answered anything otherwise (in the Gallery, say),
-whether or not they took that back: they have been shown it (revealed.py), and what they say then is no blind answer.
-What the second and later people say is stored as decisions like any other and never changes a label that somebody else
-gave: where they differ, the cell is a disagreement.
+Only images without any answer are chosen. While a chosen image waits for answers, no other queue gives it to anybody.
+No person gets a chosen image twice, or one on which they have answered anything elsewhere (in the Gallery, say),
+whether or not they took that answer back: they have been shown the image's answers (revealed.py), so their answer would
+not be blind. Answers of the second and later people are stored as ordinary decisions and never change a label that
+another person gave: where they differ, the cell is a disagreement.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -17,16 +17,16 @@ from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.labels import revealed
 
-SOURCE = "reading"  # of such decisions
+SOURCE = "reading"  # source of overlap decisions
 MOST_PEOPLE = 20
 _DIGITS = 16**8
-_IMAGES = 2000  # whose answers are read at once
+_IMAGES = 2000  # images whose answers are read at once
 _PEOPLE = f"""count(DISTINCT annotator) AS n, count(DISTINCT iif({revealed.SAID_BLIND}, annotator, NULL)) AS blind"""
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """What the owner has chosen. people: how many answer each image; share: of all images, chosen at random."""
+    """The owner's choice: number of people who answer each chosen image, and the share of images chosen at random."""
 
     people: int
     share: float
@@ -34,8 +34,13 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Readings:
-    """How far it is. images: those chosen; waiting: those that somebody is still to answer; answers: by how many people
-    all of them were answered, added up."""
+    """The progress of the overlap.
+
+    Attributes:
+        images: Number of chosen images.
+        waiting: Number of chosen images that somebody is still to answer.
+        answers: Number of people who answered blind, summed over the chosen images.
+    """
 
     images: int
     waiting: int
@@ -43,14 +48,16 @@ class Readings:
 
 
 def overlap(db: Database) -> Overlap | None:
-    """What the owner has chosen; None where every image is answered once."""
+    """Return the owner's choice; None where every image is answered by one person."""
     rows = db.tuples("SELECT people, below FROM overlap")
     return Overlap(rows[0][0], share_below(rows[0][1])) if rows else None
 
 
 def choose(db: Database, people: int, share: float) -> None:
-    """Have this share of the images without an answer, also of those that are added later, answered by so many people
-    each. An image that somebody has begun otherwise would wait for ever where all have.
+    """Have this share of the images without an answer, present or added later, answered by `people` people each.
+
+    Images that somebody has begun outside of the overlap are not chosen: once all people have begun one, it would wait
+    for ever.
 
     Args:
         share: 0 to 1; 0 or one person ends the overlap. Which images are chosen depends on their content alone, so a
@@ -75,7 +82,7 @@ def choose(db: Database, people: int, share: float) -> None:
         if people < 2 or share == 0:
             revealed.to_everybody(sql, [image_id for (image_id,) in begun])
             return
-        below = "g" if share == 1 else f"{round(share * _DIGITS):08x}"  # g is behind every digit
+        below = "g" if share == 1 else f"{round(share * _DIGITS):08x}"  # "g" sorts after every digit
         sql.execute("INSERT INTO overlap (one, people, below) VALUES (1, ?, ?)", [people, below])
         sql.execute(
             f"""INSERT INTO reading (image_id, had, due)
@@ -96,12 +103,12 @@ def choose(db: Database, people: int, share: float) -> None:
 
 
 def share_below(below: str) -> float:
-    """The share that a limit of the table `overlap` stands for."""
+    """Return the share of images that a limit in the table `overlap` stands for."""
     return 1.0 if below == "g" else int(below, 16) / _DIGITS
 
 
 def count(sql: sqlite_utils.Database, image_id: int) -> None:
-    """Count again who has answered a chosen image; nothing for one that was not chosen.
+    """Update the number of people who have answered a chosen image; does nothing for other images.
 
     An answer of somebody who has been shown those of others before, as they took their own back, ends the waiting and
     counts for nothing else: nobody else need be asked, who may not exist.
@@ -118,7 +125,7 @@ def count(sql: sqlite_utils.Database, image_id: int) -> None:
 
 
 def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> list[int]:
-    """The chosen images that this person can answer, but for these; those that others have answered come first."""
+    """Return chosen images that this person can answer, except `but`; images that others have answered come first."""
     rows = db.tuples(
         """SELECT r.image_id FROM reading r CROSS JOIN image i ON i.id = r.image_id
         WHERE r.due > 0 AND i.problem = ''
@@ -130,42 +137,42 @@ def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> 
 
 
 def waiting(db: Database) -> np.ndarray:
-    """The images kept for such answers, (n,) int64, which no other queue gives to anybody. Reads all of them."""
+    """Return the images that wait for overlap answers, (n,) int64; no other queue uses them. Reads all of them."""
     return db.numbers("SELECT image_id FROM reading WHERE due > 0")[:, 0]
 
 
 def leaves_untouched(db: Database) -> bool:
-    """Whether some image without an answer does not wait. Looks at all of them where none is."""
+    """Return whether any showable image without an answer is not waiting. Scans all images where none is found."""
     statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
         AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
     return bool(db.value(statement))
 
 
 def waiting_among(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Those of these images that wait."""
+    """Return those `image_ids` that wait for overlap answers."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(f"SELECT image_id FROM reading WHERE due > 0 AND image_id IN ({marks})", list(image_ids))
     return {image_id for (image_id,) in rows}
 
 
 def chosen_among(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Those of these images that are to be answered, or were, by several people."""
+    """Return those `image_ids` that the overlap has chosen, waiting or answered."""
     marks = ",".join("?" * len(image_ids))
     return {row[0] for row in db.tuples(f"SELECT image_id FROM reading WHERE image_id IN ({marks})", list(image_ids))}
 
 
 def readings(db: Database) -> Readings:
-    """How far it is."""
+    """Return the progress of the overlap."""
     rows = db.tuples("SELECT count(*), coalesce(sum(due > 0), 0), coalesce(sum(had), 0) FROM reading")
     return Readings(*rows[0])
 
 
 def answers(db: Database, people: Sequence[str]) -> Iterator[np.ndarray]:
-    """What these people said, present or absent, of images chosen now or before: a few thousand images at a time.
+    """Yield the first blind answers of `people` on images chosen now or before, a few thousand images at a time.
 
     Yields:
-        (n, 6) int64: image id, class id, place of the person in `people`, their first answer, the label as it is now
-        (0: none, or unsure), and whether people differ on the cell and nobody has settled it.
+        (n, 6) int64: image id, class id, index of the person in `people`, their first answer (1 or -1), the present
+        label (0: none, or unsure), and 1 where people disagree on the cell and nobody has settled it.
     """
     found = db.numbers("SELECT DISTINCT image_id FROM decision WHERE source = ? ORDER BY image_id", [SOURCE])[:, 0]
     names = ", ".join(["(?, ?)"] * len(people))

@@ -1,6 +1,6 @@
-"""Why a decision cannot be stored: values out of bounds, unknown images and classes, a uuid in use.
+"""Reasons why a decision cannot be stored: values out of bounds, unknown images and classes, a uuid in use.
 
-Each decision is judged alone, before anything of it is written, so that one bad decision never holds back the others.
+Each decision is checked alone, before it is written, so that one bad decision never holds back the others.
 """
 
 import math
@@ -20,7 +20,7 @@ _CONTENT = "action, image_id, class_id, state, note, source, annotator, batch"
 
 
 def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | None:
-    """Why these decisions, which are kept together or not at all, cannot be stored; None when they can."""
+    """Return why these decisions, which are stored together or not at all, cannot be stored; None when they can."""
     if not parts:
         return "a batch without answers"
     seen: set[tuple[int | None, int | None]] = set()
@@ -35,11 +35,12 @@ def problem_of(sql: sqlite_utils.Database, parts: Sequence[Decision]) -> str | N
 
 
 def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> tuple[bool, str | None]:
-    """Whether a decision of this uuid is stored already; and why this one cannot be: its content differs, or a decision
-    may not have such a uuid.
+    """Return whether a decision with this uuid is stored already, and why the new one cannot be stored (None: it can).
+
+    A uuid is refused where its content differs from the stored decision, or where it is not a valid uuid of a decision.
 
     Args:
-        uuid: Of a decision, or of a batch whose parts are named "<uuid>:0", "<uuid>:1", ...
+        uuid: The uuid of a decision, or of a batch whose parts are named "<uuid>:0", "<uuid>:1", ...
     """
     if not is_text(uuid):
         return False, f"its uuid {uuid!r} cannot be stored as text"
@@ -61,7 +62,7 @@ def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> 
 
 
 def is_text(value: object) -> bool:
-    """Whether it is text that UTF-8 can encode: a lone surrogate cannot be stored."""
+    """Return whether the value is text that UTF-8 can encode: a lone surrogate cannot be stored."""
     if not isinstance(value, str):
         return False
     try:
@@ -72,7 +73,7 @@ def is_text(value: object) -> bool:
 
 
 def time_within(milliseconds: object) -> int | None:
-    """The time of an answer, None when it is out of bounds: no decision is refused for its time."""
+    """Return the time of an answer in whole milliseconds, None out of bounds: no decision is refused for its time."""
     if not _is_number(milliseconds) or not 0 <= milliseconds <= LONGEST_TIME:
         return None
     return round(milliseconds)
@@ -99,7 +100,7 @@ def _out_of_bounds(decision: Decision) -> str | None:
 
 
 def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
-    """Which of its action, source, image, state or class does not exist; None when all do."""
+    """Return which of the decision's action, source, image, state or class does not exist; None when all do."""
     if decision.action not in ACTIONS:
         return f"{decision.action!r} is not an action; there is: {', '.join(ACTIONS)}"
     if decision.source not in SOURCES:
@@ -120,13 +121,13 @@ def _unknown(sql: sqlite_utils.Database, decision: Decision) -> str | None:
 
 
 def _same(sql: sqlite_utils.Database, decision: Decision) -> bool:
-    """Whether the decision stored under this uuid has the same content; score, run and time may differ."""
+    """Return whether the decision stored under this uuid has the same content; score, run and time may differ."""
     row = sql.execute(f"SELECT {_CONTENT} FROM decision WHERE uuid = ?", [decision.uuid]).fetchone()
     return row is not None and row == tuple(content(decision).values())
 
 
 def content(decision: Decision) -> dict[str, object]:
-    """The columns of its row that make up the content of a decision."""
+    """Return the columns of a decision's row that make up its content."""
     label = decision.action == "label"
     return {
         "action": decision.action,
@@ -141,7 +142,7 @@ def content(decision: Decision) -> dict[str, object]:
 
 
 def _same_undo(sql: sqlite_utils.Database, decision_id: int, undo: Decision) -> bool:
-    """Whether the stored row is this undo: same person and target. An undo without effect has no target."""
+    """Return whether the stored row is this undo: same person and target. An undo without effect has no target."""
     action, annotator, target, batch = sql.execute(
         """SELECT u.action, u.annotator, t.uuid, t.batch FROM decision u LEFT JOIN decision t ON t.id = u.undoes
         WHERE u.id = ?""",

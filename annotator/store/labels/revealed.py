@@ -1,8 +1,8 @@
-"""What people have been shown of images that are answered blind.
+"""A record of what people have been shown of images that are answered blind.
 
-An image is blind for a person until they have been shown what is known of it: by answering it, whatever becomes of that
-answer, or by looking at it once it waits for them no more. That is noted in the transaction that reveals it, and
-nothing takes it back: whatever they say of the image later is not said blind.
+An image is blind for a person until they have been shown what is known of it: by answering it, even if that answer is
+taken back, or by looking at it once it no longer waits for their answer. This is recorded in the transaction that
+reveals it, and the record is never removed: later answers of the person to the image are not blind.
 """
 
 from collections.abc import Collection
@@ -21,7 +21,7 @@ _CHOSEN = "SELECT image_id FROM reading UNION ALL SELECT image_id FROM known_ans
 
 
 def by_answering(sql: sqlite_utils.Database, annotator: str, image_ids: Collection[int]) -> None:
-    """Note that this person has answered these images, just now; nothing for images that nobody answers blind."""
+    """Record that this person has just answered these images; does nothing for images that nobody answers blind."""
     sql.execute(
         f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
         SELECT id, ?, ? FROM image WHERE id IN ({",".join("?" * len(image_ids))})
@@ -32,7 +32,7 @@ def by_answering(sql: sqlite_utils.Database, annotator: str, image_ids: Collecti
 
 
 def by_looking(db: Database, annotator: str, image_ids: Collection[int]) -> None:
-    """Note that this person is shown what is known of these images, which are not hidden from them."""
+    """Record that this person is shown what is known of these images, which are not hidden from them."""
     ids = [int(image_id) for image_id in image_ids]
     if db.read_only or not db.value(f"SELECT EXISTS ({_CHOSEN})"):
         return
@@ -53,10 +53,10 @@ def by_looking(db: Database, annotator: str, image_ids: Collection[int]) -> None
 
 
 def by_earlier_answers(sql: sqlite_utils.Database, chosen: str) -> None:
-    """Note that whoever has answered these images, before they were chosen, has been shown them.
+    """Record that the people who answered these images before they were chosen have been shown them.
 
     Args:
-        chosen: Ids of images, in SQL.
+        chosen: A SELECT of image ids.
     """
     sql.execute(
         f"""INSERT OR IGNORE INTO revealed (image_id, annotator, decision_id)
@@ -67,7 +67,7 @@ def by_earlier_answers(sql: sqlite_utils.Database, chosen: str) -> None:
 
 
 def to_everybody(sql: sqlite_utils.Database, image_ids: Collection[int]) -> None:
-    """Note that everybody is shown what is known of these images from now on."""
+    """Record that everybody is shown what is known of these images from now on."""
     _note(sql, [(image_id, EVERYBODY) for image_id in image_ids])
 
 

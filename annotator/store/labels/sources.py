@@ -1,17 +1,17 @@
-"""The sources of decisions as SQL names them, made from the one table in records.py."""
+"""Names of decision sources in SQL, built from the table in records.py."""
 
 from annotator.records import sources
 
 
 def in_sql(**wanted: object) -> str:
-    """The sources with these properties (records.Source) as a list for IN: "('grid', 'audit')"."""
+    """Return the sources with these properties (records.Source) as an SQL list for IN: "('grid', 'audit')"."""
     return f"({', '.join(repr(name) for name in sources(**wanted))})"
 
 
 def counted_view() -> str:
-    """The SQL of the view `counted`: the tallies in which a decision counts until it is taken back.
+    """Return the SQL of the view `counted`: the tallies in which a decision counts until it is taken back.
 
-    It is part of the schema: a new source in records.py needs a step that creates the view again.
+    The view is part of the schema: a new source in records.py needs a schema step that creates the view again.
     """
     kind, scored = (
         "CASE WHEN action IN ('skip', 'flag', 'clear', 'comment') THEN action ELSE source END",

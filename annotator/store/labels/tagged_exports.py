@@ -1,4 +1,4 @@
-"""Exports that got a name: a row of each, and an array file with its cells, so that versions can be compared.
+"""Tagged exports: a row for each tag, and a file with the exported cells, so that versions can be compared.
 
 The file is a safetensors file that is written block by block and read through a memory map: `image_ids` (N,) int64,
 `values` and `states` (N, C) int8 as a view has them, and in its header the ids and names of the classes.
@@ -24,12 +24,12 @@ from annotator.store.disk.durable import sync_folder
 from annotator.store.disk.processes import part_of
 
 LONGEST_NAME = 100
-_LENGTH = 8  # bytes of a safetensors file that say how long its header is
+_LENGTH = 8  # bytes at the start of a safetensors file with the length of its header
 
 
 @dataclass(frozen=True)
 class Tag:
-    """One tagged export. choices, card: as JSON values."""
+    """A tagged export; `choices` and `card` are JSON values, `tagged_at` is in unix seconds."""
 
     id: int
     name: str
@@ -59,7 +59,7 @@ class TaggedCells:
 
 
 class TagWriter:
-    """Writes the cells of one export block by block into an open file."""
+    """A writer of one export's cells, block by block, into an open file."""
 
     def __init__(self, file: BinaryIO, image_ids: np.ndarray, classes: Sequence[Class]):
         count, columns = len(image_ids), len(classes)
@@ -79,7 +79,7 @@ class TagWriter:
         self._states = self._values + cells
 
     def add(self, values: np.ndarray, states: np.ndarray) -> None:
-        """The next rows, (n, C) int8 each."""
+        """Write the next rows, (n, C) int8 each."""
         for place, cells in ((self._values, values), (self._states, states)):
             self._file.seek(place + self._row * self._columns)
             self._file.write(np.ascontiguousarray(cells, np.int8).tobytes())
@@ -87,7 +87,7 @@ class TagWriter:
 
 
 def all_tags(db: Database) -> list[Tag]:
-    """All tags, the oldest first."""
+    """Return all tags, oldest first."""
     rows = db.rows(
         """SELECT id, name, annotator, tagged_at, last_decision, format, target, choices, card FROM export_tag
         ORDER BY id"""
@@ -96,12 +96,16 @@ def all_tags(db: Database) -> list[Tag]:
 
 
 def newest_tag(db: Database) -> int:
-    """The id of the newest tag, 0 without one: a tag never changes."""
+    """Return the id of the newest tag, 0 without tags; tags never change."""
     return db.value("SELECT coalesce(max(id), 0) FROM export_tag")
 
 
 def find_tag(db: Database, name: str) -> Tag:
-    """The tag of that name. Raises AnnotatorError naming near ones."""
+    """Return the tag with this name.
+
+    Raises:
+        AnnotatorError: No tag has the name; the message suggests similar names.
+    """
     tags = {tag.name: tag for tag in all_tags(db)}
     if name not in tags:
         raise AnnotatorError(f"No export is tagged {name!r}. {did_you_mean(name, tags)}")
@@ -109,7 +113,7 @@ def find_tag(db: Database, name: str) -> Tag:
 
 
 def name_problem(db: Database, name: str) -> str:
-    """Why an export cannot get this name, in a sentence; "" when it can."""
+    """Return why an export cannot get this name, as a sentence; "" when it can."""
     if not name.strip() or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         return f"A tag has 1 to {LONGEST_NAME} letters, digits and marks, without blanks around: {name!r} has not."
     if db.value("SELECT 1 FROM export_tag WHERE name = ?", [name]):
@@ -119,7 +123,7 @@ def name_problem(db: Database, name: str) -> str:
 
 @contextmanager
 def new_cells(db: Database, image_ids: np.ndarray, classes: Sequence[Class]) -> Generator[tuple[TagWriter, Path]]:
-    """A writer, and the file that it writes: `keep` gives it to a tag. Raises DiskFull."""
+    """Yield a writer of cells and the path of its file, which `keep` then moves to the tag. Raises DiskFull."""
     path = part_of(db.paths.tags / "cells", "new")
     make_room(path.parent)
     sweep(path.parent, ".*")
@@ -128,7 +132,11 @@ def new_cells(db: Database, image_ids: np.ndarray, classes: Sequence[Class]) -> 
 
 
 def keep(db: Database, new: Tag, cells: Path) -> Tag:
-    """Store a tag (its id is given here) with the file of its cells. Raises AnnotatorError when the name is taken."""
+    """Store a tag with the file of its cells, and return it with its new id.
+
+    Raises:
+        AnnotatorError: The name is invalid or taken.
+    """
     try:
         with db.writing(right=Right.REVIEW) as sql:
             if problem := name_problem(db, new.name):
@@ -152,12 +160,16 @@ def keep(db: Database, new: Tag, cells: Path) -> Tag:
 
 
 def path_of(db: Database, tag_id: int) -> Path:
-    """The file of a tag's cells."""
+    """Return the path of the file with a tag's cells."""
     return db.paths.tags / f"{tag_id}.safetensors"
 
 
 def read_cells(path: Path) -> TaggedCells:
-    """The cells in such a file. Raises AnnotatorError when it is gone or damaged."""
+    """Return the cells stored in a tag's file.
+
+    Raises:
+        AnnotatorError: The file is gone or damaged.
+    """
     try:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(_LENGTH), "little")

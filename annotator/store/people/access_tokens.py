@@ -1,7 +1,7 @@
-"""Secrets by which programs may do one thing each. Only the sha256 of a secret is kept; the members' log says who made
-and revoked them.
+"""Access tokens: secrets by which programs may do one thing each.
 
-A secret has 256 random bits, so that a plain hash is enough: there is nothing to guess.
+Only the sha256 of a secret is stored; the members' log says who made and revoked tokens. A secret has 256 random bits
+and cannot be guessed, so a plain hash is enough.
 """
 
 import hashlib
@@ -17,12 +17,12 @@ from annotator.store.people import members
 PREDICTIONS, METRICS = "predictions", "metrics"
 RIGHTS = (PREDICTIONS, METRICS)
 LONGEST_NAME = 60
-USED_SECONDS = 60.0  # between two notes of when a token was used
+USED_SECONDS = 60.0  # shortest time between two records of a token's use
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token without its secret. right_to: what it may do; times in unix seconds."""
+    """A token without its secret; `right_to` is the one thing it may do, times are in unix seconds."""
 
     name: str
     right_to: str
@@ -33,13 +33,17 @@ class Token:
 
 
 def tokens(db: Database) -> list[Token]:
-    """All tokens, revoked ones too, in the order in which they were made."""
+    """Return all tokens, including revoked ones, in the order in which they were made."""
     rows = db.tuples("SELECT name, right_to, annotator, made_at, used_at, revoked_at FROM access_token ORDER BY id")
     return [Token(*row) for row in rows]
 
 
 def make(db: Database, name: str, right_to: str, by: str) -> str:
-    """Make a token and return its secret, which nobody can read again. Raises AnnotatorError."""
+    """Make a token and return its secret, which cannot be read again.
+
+    Raises:
+        AnnotatorError: The right is unknown, or the name is invalid or taken.
+    """
     if right_to not in RIGHTS:
         raise AnnotatorError(f"A token cannot be for {right_to!r}. {did_you_mean(right_to, RIGHTS)}")
     if not (name.isprintable() and name == name.strip() and 0 < len(name) <= LONGEST_NAME):
@@ -59,7 +63,11 @@ def make(db: Database, name: str, right_to: str, by: str) -> str:
 
 
 def revoke(db: Database, name: str, by: str) -> None:
-    """Accept a token no more. Raises AnnotatorError for an unknown name."""
+    """Revoke a token.
+
+    Raises:
+        AnnotatorError: No valid token has this name.
+    """
     with db.writing() as sql:
         names = [row[0] for row in sql.execute("SELECT name FROM access_token WHERE revoked_at IS NULL").fetchall()]
         if name not in names:
@@ -69,14 +77,17 @@ def revoke(db: Database, name: str, by: str) -> None:
 
 
 def holder(db: Database, secret: str, right_to: str) -> str | None:
-    """The name of the token with this secret and right; None for a wrong or revoked one."""
+    """Return the name of the token with this secret and right; None for a wrong or revoked secret.
+
+    Records when the token was used, at most every USED_SECONDS.
+    """
     digest, name = _digest(secret), None
     rows = db.tuples(
         "SELECT name, secret_sha256, coalesce(used_at, 0) FROM access_token WHERE right_to = ? AND revoked_at IS NULL",
         [right_to],
     )
     used = 0.0
-    for one, stored, at in rows:  # all of them, whichever it is: how long this takes says nothing about a secret
+    for one, stored, at in rows:  # always all tokens, so that the time taken reveals nothing about a secret
         if hmac.compare_digest(stored, digest):
             name, used = one, at
     if name is not None and time.time() - used > USED_SECONDS:

@@ -1,9 +1,10 @@
-"""Fixed shares: images or classes that belong to some people and are asked of nobody else.
+"""Fixed shares: images or classes that are assigned to some people and asked of nobody else.
 
-A share of images is a folder or a list. Whoever has one is given only its images; whoever has none is given the images
-that belong to nobody. A share of classes is a class: whoever has one is asked about their classes only, one class at a
-time, and nobody else is asked about these classes that way. Two people may have the same share: then it is a pool of
-their own. Nothing that was answered before changes, and what is in hand stays there until it is answered.
+A share of images is a folder or a list. People with such a share are given only its images; people without one are
+given the images that are assigned to nobody. A share of classes is a class: people with such a share are asked about
+their classes only, one class at a time, and nobody else is asked about these classes in that way. Two people with the
+same share divide its images between them. Earlier answers do not change, and images that a page shows already stay
+there until they are answered.
 """
 
 import time
@@ -29,8 +30,14 @@ MOST = 10_000  # shares of a project
 
 @dataclass(frozen=True)
 class Share:
-    """One share. kind: FOLDER, IMAGES, CLASS; what: the folder, what the list is called, or the name of the class;
-    images: how many it has (0 of a class), answered: how many of them are complete."""
+    """A share of the work that is assigned to one person.
+
+    Attributes:
+        kind: FOLDER, IMAGES or CLASS.
+        what: The folder, the name of the list, or the name of the class.
+        images: Number of images in the share; 0 for a class.
+        answered: Number of these images that are complete.
+    """
 
     id: int
     annotator: str
@@ -41,11 +48,11 @@ class Share:
 
 
 class Aside:
-    """The images that a person is not given, whatever is free: those that wait for blind answers, and those of others.
+    """The images that a person is not given: those that wait for blind answers, and those of other people's shares.
 
     Attributes:
-        own: Ids of the images that are this person's share, (n,) int64; None for somebody without one.
-        holds_untouched: Whether all images without an answer wait for blind ones, so that nobody need look for another.
+        own: Ids of the images in this person's share, (n,) int64; None for a person without a share of images.
+        holds_untouched: All images without an answer wait for blind answers, so no queue needs to look for one.
     """
 
     def __init__(self, mask: np.ndarray, own: np.ndarray | None, *, holds_untouched: bool = False):
@@ -55,7 +62,7 @@ class Aside:
         self._single: Collection[int] = ()
 
     def and_single(self, image_ids: Collection[int]) -> "Aside":
-        """The same with a few images more."""
+        """Return these images with a few more images set aside."""
         if not image_ids:
             return self
         more = copy(self)
@@ -71,7 +78,7 @@ class Aside:
         return self._count + len(self._single)
 
     def among(self, image_ids: np.ndarray) -> np.ndarray:
-        """Which of these images they are: (n,) bool."""
+        """Return a mask of the `image_ids` that are set aside: (n,) bool."""
         known = image_ids < len(self._mask)
         aside = self._mask[np.where(known, image_ids, 0)] & known
         return aside | np.isin(image_ids, list(self._single)) if self._single else aside
@@ -81,10 +88,10 @@ NOTHING = Aside(np.zeros(1, bool), None)
 
 
 class Taken(Collection[int]):
-    """Images that are not given: single ones, and those set aside.
+    """Images that are not given now: single ones, and those set aside.
 
     Attributes:
-        ids: The single ones, which may be added to.
+        ids: The single images; callers may add to them.
     """
 
     def __init__(self, ids: set[int], aside: Aside):
@@ -100,14 +107,16 @@ class Taken(Collection[int]):
         raise TypeError("what is set aside is asked about image by image; it may be most of a project")
 
     def among(self, image_ids: np.ndarray) -> np.ndarray:
-        """Which of these images they are: (n,) bool."""
+        """Return a mask of the `image_ids` that are not given: (n,) bool."""
         return self.aside.among(image_ids) | np.isin(image_ids, list(self.ids))
 
 
 def aside(db: Database, annotator: str) -> Aside:
-    """The images that this person is not given, among them those with known answers that they may still be asked for,
-    if the thread acts for somebody from whom these are hidden. Kept in memory until shares, blind answers or images
-    change."""
+    """Return the images that this person is not given.
+
+    Where the current member may not see blind answers, images with known answers that the person has not seen are
+    included. The result is kept in memory until shares, blind answers or images change.
+    """
     stamp = db.tuples(
         """SELECT (SELECT max(id) FROM assignment), (SELECT count(*) FROM assignment), (SELECT max(id) FROM image),
         (SELECT max(id) FROM file), n FROM reading_version"""
@@ -119,7 +128,7 @@ def aside(db: Database, annotator: str) -> Aside:
 
 
 def classes_away(db: Database, annotator: str) -> set[int]:
-    """The classes that this person is not asked about one at a time."""
+    """Return the classes that this person is not asked about one at a time."""
     rows = db.tuples("SELECT CAST(what AS INTEGER), annotator FROM assignment WHERE kind = ?", [CLASS])
     own = {class_id for class_id, name in rows if name == annotator}
     if own:
@@ -128,18 +137,18 @@ def classes_away(db: Database, annotator: str) -> set[int]:
 
 
 def is_limited(db: Database, annotator: str) -> bool:
-    """Whether some image that somebody is given is not given to this person."""
+    """Return whether any image is set aside from this person."""
     return len(aside(db, annotator)) > 0
 
 
 def has_classes(db: Database, annotator: str) -> bool:
-    """Whether this person is asked about some classes only, and so about no image as a whole."""
+    """Return whether this person has a share of classes, and so is never asked about whole images."""
     statement = "SELECT EXISTS (SELECT 1 FROM assignment WHERE kind = ? AND annotator = ?)"
     return bool(db.value(statement, [CLASS, annotator]))
 
 
 def shares(db: Database) -> list[Share]:
-    """All shares, in the order in which they were given; counts their images, so no hot page calls it."""
+    """Return all shares in the order in which they were given. Counts their images: too slow for frequent requests."""
     complete = np.sort(db.numbers("SELECT id FROM image WHERE stage = 3")[:, 0])
     names = dict(db.tuples("SELECT id, name FROM class"))
     found: list[Share] = []
@@ -151,13 +160,13 @@ def shares(db: Database) -> list[Share]:
 
 
 def give_folder(db: Database, annotator: str, folder: str) -> int:
-    """Make a folder of the images, also of those that are added to it later, somebody's share. Returns its id.
+    """Assign a folder of images to a person, including images added to it later; return the id of the share.
 
     Args:
-        folder: Below the folder that was added to the project; "" for all images.
+        folder: Path below the folder that was added to the project; "" for all images.
 
     Raises:
-        AnnotatorError: No image lies there.
+        AnnotatorError: The folder has no images, or the person is unknown.
     """
     wanted = folder.strip().strip("/")
     if not len(_in_folder(db, wanted)):
@@ -169,28 +178,35 @@ def give_folder(db: Database, annotator: str, folder: str) -> int:
 
 
 def give_class(db: Database, annotator: str, class_id: int) -> int:
-    """Make a class somebody's share. Returns the id of the share. Raises AnnotatorError for an unknown class."""
+    """Assign a class to a person and return the id of the share.
+
+    Raises:
+        AnnotatorError: The class or the person is unknown.
+    """
     if not db.value("SELECT count(*) FROM class WHERE id = ? AND archived = 0", [class_id]):
         raise AnnotatorError(f"There is no class {class_id} in this project.")
     return _give(db, annotator, CLASS, str(class_id))
 
 
 def give_images(db: Database, annotator: str, called: str, names: Sequence[str]) -> int:
-    """Make a list of images somebody's share. Returns its id.
+    """Assign a list of images to a person and return the id of the share.
 
     Args:
-        called: What the list is called.
-        names: As in image_lists.named.
+        called: Name of the list.
+        names: Names of images, as in image_lists.named.
 
     Raises:
-        AnnotatorError: For an empty list, and naming all that are unknown.
+        AnnotatorError: The list is empty, or images (all are named) or the person are unknown.
     """
     return _give(db, annotator, IMAGES, called, image_lists.named(db, names))
 
 
 def take_back(db: Database, share_id: int) -> None:
-    """End a share: from now on its images or its class belong to whoever else has them, or to everybody. Raises
-    AnnotatorError for an unknown one."""
+    """End a share: its images or class then belong to the other people who share them, or to everybody.
+
+    Raises:
+        AnnotatorError: The share is unknown.
+    """
     with db.writing() as sql:
         if not sql.execute("SELECT 1 FROM assignment WHERE id = ?", [share_id]).fetchone():
             raise AnnotatorError(f"There is no share {share_id}; somebody may have taken it back already.")
@@ -202,7 +218,7 @@ def _give(db: Database, annotator: str, kind: str, what: str, image_ids: Sequenc
     name = annotator.strip()
     if not name:
         raise AnnotatorError("A share needs the name of the person whose it is.")
-    # Images that belong to nobody who exists would be asked of nobody.
+    # Nobody would be asked about images assigned to a person who is no member.
     if any(member.role.right >= Right.OWN for member in members.members(db)):
         members.member_named(db, name)
     with db.writing() as sql:
@@ -242,7 +258,7 @@ def _aside(db: Database, annotator: str, has_shares: bool) -> Aside:
             mask = ~mine if own is not None else mask
         mask[readings.waiting(db)] = True
         overlap = readings.overlap(db)
-        # With a smaller share one would be found at once, and it does not pay to ask.
+        # With a smaller share, queues find an untouched image at once, so the check does not pay.
         holds_untouched = overlap is not None and overlap.share == 1 and not readings.leaves_untouched(db)
     return Aside(mask, own, holds_untouched=holds_untouched)
 

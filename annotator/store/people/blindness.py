@@ -1,8 +1,8 @@
 """Images that a person is still to answer blind: nothing that is known of them is shown to that person before.
 
-They wait for answers of several people (readings.py), or their answers are known (known_answers.py), and the person has
-not been shown what is known of them (revealed.py). That somebody has answered is hidden, too. Whom this concerns is up
-to whoever shows them: people with the right to review see all.
+Such images wait for answers of several people (overlap.py) or have known answers (known_answers.py), and the person has
+not been shown what is known of them (revealed.py). That others have answered is hidden, too. Callers decide for whom to
+hide images: people with the right to review see everything.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,10 @@ AT_ONCE = 10_000  # ids in one SELECT
 
 
 def hidden_from(db: Database, annotator: str, image_ids: Sequence[int]) -> set[int]:
-    """Those of these images that this person is still to answer blind. Looks each of them up, and none where there are
-    no such images."""
+    """Return those `image_ids` that this person is still to answer blind.
+
+    Looks up each image, unless no image of the project is answered blind.
+    """
     if not _are_some(db):
         return set()
     hidden: set[int] = set()
@@ -28,22 +30,27 @@ def hidden_from(db: Database, annotator: str, image_ids: Sequence[int]) -> set[i
 
 
 def show(db: Database, annotator: str, image_ids: Sequence[int]) -> set[int]:
-    """Those of these images that are hidden, as `hidden_from` has them; that the person sees the others is noted, so
-    that they are never asked about one of them blind."""
+    """Return those `image_ids` that are hidden from this person, and record that the person sees the others.
+
+    Images that a person has seen are never given to them to answer blind.
+    """
     hidden = hidden_from(db, annotator, image_ids)
     revealed.by_looking(db, annotator, [image_id for image_id in image_ids if image_id not in hidden])
     return hidden
 
 
 def waits_for(db: Database, annotator: str) -> bool:
-    """Whether some image is hidden from this person. Looks at no more of those that wait than they have been shown."""
+    """Return whether any image is hidden from this person.
+
+    Of the waiting images, reads at most one more than the person has been shown.
+    """
     statement = """SELECT EXISTS (SELECT 1 FROM reading r WHERE r.due > 0
         AND NOT EXISTS (SELECT 1 FROM revealed WHERE image_id = r.image_id AND annotator IN (?, ?)))"""
     return bool(db.value(statement, [annotator, revealed.EVERYBODY])) or bool(known_answers.hidden(db, annotator))
 
 
 def all_hidden_from(db: Database, annotator: str) -> set[int]:
-    """All images that this person is still to answer blind. Looks at every image that is chosen."""
+    """Return all images that this person is still to answer blind. Reads every chosen image."""
     if not _are_some(db):
         return set()
     chosen = "SELECT image_id FROM reading WHERE due > 0 UNION SELECT image_id FROM known_answer"
@@ -51,7 +58,11 @@ def all_hidden_from(db: Database, annotator: str) -> set[int]:
 
 
 def refuse_hidden(db: Database, annotator: str, image_id: int) -> None:
-    """Raises Forbidden where this person is still to answer the image blind: for what shows predictions of one."""
+    """Refuse to show predictions of an image that this person is still to answer blind.
+
+    Raises:
+        Forbidden: The image is hidden from the person.
+    """
     if hidden_from(db, annotator, [image_id]):
         raise Forbidden(
             f"What the model thinks of image {image_id} is hidden from {annotator} until they have answered it blind. "
@@ -60,7 +71,7 @@ def refuse_hidden(db: Database, annotator: str, image_id: int) -> None:
 
 
 def stamp(db: Database) -> tuple[int, int, float]:
-    """What says, besides decisions, whether other images are hidden now."""
+    """Return a value that changes when, other than by decisions, the set of hidden images may have changed."""
     ((version, count),) = db.tuples("SELECT n, (SELECT count(*) FROM known_answer) FROM reading_version")
     return version, count, known_answers.share(db)
 
@@ -71,7 +82,7 @@ def _are_some(db: Database) -> bool:
 
 
 def _hidden(db: Database, annotator: str, which: str, ids: list[int]) -> set[int]:
-    """which: ids of images, in SQL"""
+    """Return the hidden images among those that `which` selects (image ids in SQL, with `ids` as its parameters)."""
     rows = db.tuples(
         f"""SELECT id FROM image WHERE id IN ({which}) AND (
             (EXISTS (SELECT 1 FROM reading WHERE image_id = image.id AND due > 0)

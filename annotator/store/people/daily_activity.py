@@ -1,7 +1,7 @@
-"""What a person has done today, for the line that says who is at work.
+"""A person's work of today, for the line that says who is at work.
 
-The day begins at midnight of the server's clock. The first request of a person and day reads their decisions of today,
-through an index; later ones read only decisions that are newer than the last request.
+The day begins at midnight of the server's clock. The first request of a person and day reads their decisions of today
+through an index; later requests read only decisions newer than the last request.
 """
 
 import threading
@@ -16,8 +16,8 @@ from annotator.store.database.database import Database, newest_decision
 from annotator.store.labels.answer_times import LONGEST
 from annotator.store.labels.sources import in_sql
 
-PEOPLE = 50  # that are kept in memory
-STEP = 20_000  # newer decisions; with more, the day is read anew
+PEOPLE = 50  # days kept in memory, one for each person
+STEP = 20_000  # largest number of newer decisions; with more, the whole day is read again
 AT_ONCE = 5000  # ids in one SELECT
 
 _OWN = f"d.annotator = ? AND d.action != 'undo' AND d.source IN {in_sql(claimable=True)}"
@@ -29,16 +29,15 @@ _TIME = f"""SELECT coalesce(sum(taken), 0) FROM (
 
 @dataclass(frozen=True)
 class Today:
-    """What a person has done today and not taken back.
+    """A person's work of today, without what was taken back.
 
     Attributes:
-        milliseconds: The measured times of their decisions together; a longer one than LONGEST, after which the person
-            was away, is left out.
-        images: Images that they answered.
-        labels: Image-class pairs that are labeled as present by an answer of theirs of today.
-        newest: The newest decision when it was counted: of two counts of a day, the one with the larger number is
-            newer.
-        midnight: When the day began, in unix seconds.
+        milliseconds: Sum of the measured times of their decisions; times longer than LONGEST, in which the person was
+            away, are left out.
+        images: Number of images that they answered.
+        labels: Number of image-class pairs labeled present by an answer they gave today.
+        newest: The newest decision counted: of two counts of the same day, the one with the larger number is newer.
+        midnight: Begin of the day, unix seconds.
     """
 
     milliseconds: int
@@ -49,39 +48,39 @@ class Today:
 
 
 def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
-    """What this person has done since midnight.
+    """Return what this person has done since midnight.
 
     Args:
         midnight: Unix seconds; None: the last midnight of the server's clock.
     """
     if midnight is None:
         midnight = _midnight(0)
-    classes = db.value("SELECT changes FROM class_version")  # labels of an archived class are gone without a decision
+    classes = db.value("SELECT changes FROM class_version")  # archiving a class removes labels without a decision
     day = db.caches.get("today", (annotator, midnight, classes), lambda: _Day(annotator, midnight), PEOPLE)
     return day.read(db)
 
 
 def seconds_left() -> float:
-    """Seconds until the next midnight of the server's clock."""
+    """Return the seconds until the next midnight of the server's clock."""
     return _midnight(1) - time.time()
 
 
 def _midnight(days: int) -> float:
-    """Unix seconds of the midnight with which today begins, or the day that comes so many days later."""
+    """Return the unix seconds of the midnight at which today began, or of the one `days` days later."""
     begins = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
-    return begins.astimezone().timestamp()  # with the offset of that day, which may be another one
+    return begins.astimezone().timestamp()  # with the UTC offset of that day, which may differ
 
 
 class _Day:
-    """The day of one person as of a decision, brought up to date by `read`."""
+    """One person's day as of the newest decision read; `read` brings it up to date."""
 
     def __init__(self, annotator: str, midnight: float):
         self._annotator, self._midnight = annotator, midnight
         self._lock = threading.Lock()
-        self._first: int | None = None  # decisions of today have larger ids
+        self._first: int | None = None  # this person's decisions of today have larger ids
         self._newest = 0
         self._milliseconds = 0
-        self._labels: dict[int, int] = {}  # by image
+        self._labels: dict[int, int] = {}  # image id -> labels
 
     def read(self, db: Database) -> Today:
         with self._lock, db.reading() as sql:
@@ -112,7 +111,7 @@ class _Day:
             "SELECT image_id, annotator FROM decision WHERE id > ? AND id <= ? AND image_id NOT NULL",
             [self._newest, newest],
         ).fetchall()
-        # Somebody else's answer may replace one of this person.
+        # Another person's answer may replace one of this person's.
         self._count(sql, {image for image, annotator in rows if annotator == self._annotator or image in self._labels})
         given = sql.execute(_TIME % f"{_OWN} AND d.id > ?", [self._annotator, self._newest]).fetchone()[0]
         undone = f"{_OWN} AND d.id > ? AND d.id IN (SELECT undoes FROM decision WHERE id > ? AND undoes NOT NULL)"
@@ -124,7 +123,7 @@ class _Day:
         for start in range(0, len(ids), AT_ONCE):
             some = ids[start : start + AT_ONCE]
             marks = ",".join("?" * len(some))
-            # With its index: of these images, not of all that the person ever decided.
+            # INDEXED BY: read the decisions of these images, not all of the person's.
             answered = sql.execute(
                 f"""SELECT DISTINCT d.image_id FROM decision d INDEXED BY decision_image
                 WHERE d.image_id IN ({marks}) AND d.id > ? AND {_OWN} AND d.action IN ('label', 'clear', 'done')

@@ -1,7 +1,7 @@
-"""Known answers: complete images that everybody is asked once more, to see how well they answer.
+"""Known answers: complete images that everybody is asked once more, to measure how well they answer.
 
-What a person says of them never changes a label, and is no disagreement. It is compared with the labels as they are
-now: when those are corrected, the comparison follows.
+Answers to these images never change a label and are no disagreement. They are compared with the present labels: when
+labels are corrected, the comparison follows.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,19 +13,20 @@ from annotator.store.images import lists as image_lists
 from annotator.store.labels import revealed
 from annotator.store.labels.derivation import COMPLETE
 
-SOURCE = "known"  # of such decisions
-_SHARE = "known_answer_share"  # setting: which part of a person's actions they are
+SOURCE = "known"  # source of decisions on images with known answers
+_SHARE = "known_answer_share"  # setting: fraction of a person's actions that ask for known answers
 MOST_SHARE = 0.5
 
 
 @dataclass(frozen=True)
 class Known:
-    """How one person answered them.
+    """One person's answers to the images with known answers.
 
     Attributes:
-        images: How many.
-        found, present: Of the cells labeled present, how many the person called present, and how many there are.
-        rejected, absent: The same for absent.
+        images: Number of images answered.
+        found, present: Of the cells labeled present that the person answered with present or absent, the number called
+            present, and the number of such cells.
+        rejected, absent: The corresponding numbers for cells labeled absent: called absent, and all.
     """
 
     annotator: str
@@ -37,24 +38,24 @@ class Known:
 
 
 def share(db: Database) -> float:
-    """Which part of a person's actions asks for known answers, while there are some they have not seen."""
+    """Return the fraction of a person's actions that ask for known answers; 0 where no images are chosen."""
     return float(db.setting(_SHARE, 0.0)) if count(db) else 0.0
 
 
 def count(db: Database) -> int:
-    """How many images are chosen."""
+    """Return the number of chosen images."""
     return db.value("SELECT count(*) FROM known_answer")
 
 
 def choose(db: Database, names: Sequence[str], part: float) -> int:
-    """Mix in these images, in place of those chosen before. Returns how many they are.
+    """Ask everybody about these images, in place of those chosen before; return their number.
 
     Args:
-        names: As in image_lists.named; each must be complete: every class answered.
-        part: Of each person's actions, 0 to MOST_SHARE.
+        names: Names of images as in image_lists.named; each must be complete: every class answered.
+        part: Fraction of each person's actions, 0 to MOST_SHARE.
 
     Raises:
-        AnnotatorError: Naming all images that are unknown, or not complete.
+        AnnotatorError: Images are unknown or not complete (all are named), or `part` is out of bounds.
     """
     _check(part)
     ids = image_lists.named(db, names)
@@ -75,13 +76,17 @@ def choose(db: Database, names: Sequence[str], part: float) -> int:
 
 
 def set_share(db: Database, part: float) -> None:
-    """Change how often they are asked; 0: no more. Raises AnnotatorError for a number out of bounds."""
+    """Set the fraction of actions that ask for known answers; 0 stops asking.
+
+    Raises:
+        AnnotatorError: The fraction is out of bounds.
+    """
     _check(part)
     db.set_setting(_SHARE, part)
 
 
 def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> list[int]:
-    """Images whose answers are known, complete still, of which this person has answered nothing; in no order."""
+    """Return chosen, still complete images that this person has not been shown the answers of, in random order."""
     rows = db.tuples(
         """SELECT k.image_id FROM known_answer k JOIN image i ON i.id = k.image_id
         WHERE i.problem = '' AND i.stage = ?
@@ -93,7 +98,7 @@ def next_for(db: Database, annotator: str, but: Collection[int], limit: int) -> 
 
 
 def hidden(db: Database, annotator: str) -> set[int]:
-    """Those of which this person has not been shown what is known, while they may be asked."""
+    """Return the chosen images whose known answers this person has not been shown; none while nobody is asked."""
     if not share(db):
         return set()
     statement = """SELECT image_id FROM known_answer k
@@ -102,15 +107,17 @@ def hidden(db: Database, annotator: str) -> set[int]:
 
 
 def chosen_among(db: Database, image_ids: Collection[int]) -> set[int]:
-    """Those of these images that are chosen."""
+    """Return those `image_ids` that are chosen."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(f"SELECT image_id FROM known_answer WHERE image_id IN ({marks})", list(image_ids))
     return {image_id for (image_id,) in rows}
 
 
 def results(db: Database) -> list[Known]:
-    """How each person first answered those chosen now, by name, also where they took that back; "unsure", said or
-    labeled, counts nowhere."""
+    """Return how each person first answered the presently chosen images, sorted by name.
+
+    Answers that were taken back count. Cells that are labeled unsure or were answered unsure do not count.
+    """
     rows = db.tuples(
         f"""SELECT d.annotator, count(DISTINCT d.image_id), sum(l.state = 1 AND d.state = 1),
             sum(l.state = 1 AND d.state != 0), sum(l.state = -1 AND d.state = -1), sum(l.state = -1 AND d.state != 0)

@@ -28,7 +28,7 @@ from annotator.store.people import assignment
 from annotator.store.people.assignment import Taken
 
 WHOLE = 0  # the class of a lease of a whole image
-MOST_HELD = 400  # images or cells by one page: more than any is given (eight grids of 48 tiles)
+MOST_HELD = 400  # images or cells leased by one page; pages are given at most eight grids of 48 tiles
 
 Item = TypeVar("Item", bound=int | tuple[int, int])
 
@@ -48,18 +48,19 @@ def take_next(
     sequence: str = "",
     after: int = 0,
 ) -> list[int]:
-    """Up to `want` images with an open class that nobody else holds, leased at once.
+    """Lease and return up to `want` images with an open class that nobody else holds.
 
     Untouched images come first, then skipped ones, then incomplete ones, and last the images that were skipped twice or
     skipped with answers on them, so that somebody who keeps skipping a few images still reaches all others.
 
     Args:
-        have: Images this page shows or has fetched already: their leases are renewed, they are not given again.
-        first: Image ids, in order, that come before all others while they are untouched.
-        resumed: Images that this page leases but does not have come first of all: it had them before a reload.
-        ahead: Image ids with the fewest answers, as the worker counted them.
+        have: Images that this page shows or has fetched already: their leases are renewed, and they are not returned.
+        first: Ids of images that, while untouched, come before all others, in this order.
+        resumed: Begin with images that this page leases but does not have: it had them before a reload.
+        ahead: Ids of incomplete images with the fewest answers, as the worker counted them.
         incomplete_first: Incomplete images come before all others.
-        sequence: Untouched and incomplete images come in this order (sequences.py), from the one behind `after` on.
+        sequence: Untouched and incomplete images come in the order of this sequence (sequences.py), from the image
+            after `after` on.
     """
     aside = assignment.aside(db, annotator)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
@@ -70,7 +71,7 @@ def take_next(
         held = [
             image_id for image_id, other in rows if other == holder and image_id not in taken and image_id not in aside
         ]
-        # In a sequence they are the first ones behind `after`.
+        # In a sequence, the images leased before a reload are the first after `after` anyway.
         chosen = _in_order(sql, held)[:want] if resumed and not sequence else []
         unlabeled: list[Callable[[Taken, int], list[int]]] = [
             partial(_free_of, sql, first),
@@ -93,7 +94,10 @@ def take_next(
 
 
 def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], want: int) -> list[int]:
-    """The first `want` of these images that nobody else holds, leased at once (review: the engine has the order)."""
+    """Lease and return the first `want` of `candidates` that nobody else holds (for Review, whose order is given).
+
+    Images that wait for answers of several people are left out.
+    """
     candidates = _not_waiting(db, candidates)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _not_held(sql, holder, _whole(candidates))[: min(want, _room(sql, holder))]
@@ -104,7 +108,7 @@ def take(db: Database, holder: str, annotator: str, candidates: Sequence[int], w
 def take_cells(
     db: Database, holder: str, annotator: str, candidates: Sequence[tuple[int, int]], want: int
 ) -> list[tuple[int, int]]:
-    """The first `want` of these cells (image id, class id) that nobody else holds, leased at once.
+    """Lease and return the first `want` of these cells (image id, class id) that nobody else holds.
 
     A cell is held when somebody else has it open in a grid, or has its whole image open.
     """
@@ -115,8 +119,7 @@ def take_cells(
 
 
 def take_reading(db: Database, holder: str, annotator: str, image_id: int) -> bool:
-    """Lease an image that waits for answers of several people (readings.py) to the next of them. Returns whether it was
-    free."""
+    """Lease an image that waits for answers of several people (overlap.py); return whether it was free."""
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         chosen = _not_held(sql, holder, [(image_id, WHOLE)])[: _room(sql, holder)]
         _lease(sql, holder, annotator, chosen)
@@ -124,11 +127,12 @@ def take_reading(db: Database, holder: str, annotator: str, image_id: int) -> bo
 
 
 def take_over(db: Database, holder: str, before: str) -> bool:
-    """Move the leases of another holder, the same page before a reload, to this one. A late request of the old holder
-    then releases nothing.
+    """Move the leases of holder `before`, the same page before a reload, to this holder.
+
+    A late request of the old holder then releases nothing.
 
     Returns:
-        Whether it had any.
+        Whether the old holder had any leases.
     """
     if not db.value("SELECT 1 FROM lease WHERE holder = ?", [before]):
         return False
@@ -137,31 +141,31 @@ def take_over(db: Database, holder: str, before: str) -> bool:
 
 
 def hold(db: Database, holder: str, annotator: str, have: Collection[int]) -> None:
-    """Renew the leases of the images that an open page has, and release its others."""
+    """Renew the leases of the images that an open page has, and release its other leases."""
     hold_cells(db, holder, annotator, _whole(have))
 
 
 def hold_cells(db: Database, holder: str, annotator: str, have: Collection[tuple[int, int]]) -> None:
-    """The same for a page that has cells (image id, class id)."""
+    """Renew the leases of the cells (image id, class id) that an open page has, and release its other leases."""
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         _renew(sql, holder, annotator, have)
         _let_go(sql, holder, have)
 
 
 def lost(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
-    """The images, or cells (image id, class id), of `have` that another page holds by now."""
+    """Return the images, or cells (image id, class id), of `have` that another page has leased meanwhile."""
     with db.reading() as sql:
         free = set(_not_held(sql, holder, [_cell(item) for item in have]))
     return [item for item in have if _cell(item) not in free]
 
 
 def held(db: Database, but: str) -> list[tuple[int, int]]:
-    """Leases of all holders but `but`: (image id, class id), class 0 for a whole image."""
+    """Return the leases of all holders except `but`: (image id, class id), class 0 for a whole image."""
     return db.tuples(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [but, *_times()])
 
 
 def opened_by_others(db: Database, image_ids: Collection[int], annotator: str) -> dict[int, str]:
-    """Of these images, those that another person has open, as a whole or one cell: image id -> that person."""
+    """Return which `image_ids` another person has open, as a whole or one cell: image id -> that person."""
     marks = ",".join("?" * len(image_ids))
     rows = db.tuples(
         f"SELECT image_id, annotator FROM lease WHERE image_id IN ({marks}) AND annotator != ? AND {_LIVE}",
@@ -171,7 +175,7 @@ def opened_by_others(db: Database, image_ids: Collection[int], annotator: str) -
 
 
 def held_by_others(db: Database, holder: str) -> int:
-    """How many images with an open class other holders lease, as a whole or one cell."""
+    """Count the images with an open class of which other holders lease the whole or a cell."""
     return db.value(
         f"""SELECT count(DISTINCT l.image_id) FROM lease l JOIN image i ON i.id = l.image_id
         WHERE l.holder != ? AND {_LIVE} AND i.stage < ?""",
@@ -193,19 +197,23 @@ def _cell(item: int | tuple[int, int]) -> tuple[int, int]:
 
 
 def _times() -> tuple[float, float]:
-    """The interval in which a valid lease ends; one just taken by another process may end a little later."""
+    """Return the interval in which valid leases end; a lease just taken by another process may end a little later."""
     start = time.monotonic()
     return start, start + LEASE_SECONDS + 1
 
 
 def _room(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, int]] | None = None) -> int:
-    """How many more images or cells this page may lease, after releasing all but `keep` (None: nothing)."""
+    """Return how many more images or cells this page may lease.
+
+    Args:
+        keep: The leases that the page is about to keep, releasing all others; None: it releases nothing.
+    """
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
     return max(0, MOST_HELD - len(own if keep is None else own & set(keep)))
 
 
 def _not_held(sql: sqlite_utils.Database, holder: str, cells: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The cells and whole images of `cells` that no other page leases in any way."""
+    """Return those `cells` and whole images of which no other page leases any part."""
     # All leases of others are read: they are few, and a page may ask about more images than one statement can name.
     rows = sql.execute(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [holder, *_times()])
     others = set(rows.fetchall())
@@ -239,7 +247,7 @@ def _let_go(sql: sqlite_utils.Database, holder: str, but: Iterable[tuple[int, in
 
 
 def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]:
-    # The plus keeps SQLite from walking the index of all untouched images for the order's sake.
+    # The plus keeps SQLite from walking the index of all untouched images to get the order.
     rows = sql.execute(
         f"""SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({",".join("?" * len(image_ids))})
         ORDER BY stage_decision, sha256""",
@@ -249,9 +257,9 @@ def _in_order(sql: sqlite_utils.Database, image_ids: Sequence[int]) -> list[int]
 
 
 def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, taken: Taken, want: int) -> list[int]:
-    """The first `want` untouched ones of these images, in their order."""
+    """Return the first `want` of the `wanted` images that are untouched and not taken, in their order."""
     free_ids: list[int] = []
-    # Else all of a long order would be looked through. By its order, because SQLite may scan the table otherwise.
+    # Without untouched images, a long `wanted` would be searched in vain. ORDER BY makes SQLite use the index.
     any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"
     if not sql.execute(any_, [UNTOUCHED]).fetchone():
         return free_ids

@@ -1,4 +1,8 @@
-"""The members of a project that several people label: their roles, how they sign in, and a log of what changed.
+"""The members of a project that several people label: roles, ways to sign in, and a log of changes.
+
+A member's name is the annotator name on their decisions, so it never changes and is never given to another person. A
+person whose name at the login provider changes is recognised by the provider's subject. The row of a removed member
+stays, with the role `none`: their decisions remain under their name.
 
 A member's name is what decisions carry as their annotator, so it never changes and is never given to somebody else; a
 person whom a login provider calls otherwise one day is recognised by the provider's subject. A member who is removed
@@ -20,8 +24,8 @@ from annotator.roles import KEPT_FROM_SIGHT, Right, Role, role_named
 from annotator.store.database.database import Database
 
 LONGEST_NAME = 60
-LATER = 0.001  # seconds from the end of all sessions to the next one, where the clock was set back meanwhile
-NEWCOMERS = "role_of_newcomers"  # a setting: what somebody is whom the login provider knows and nobody has let in
+LATER = 0.001  # seconds between the end of all sessions and the next session, if the clock was set back meanwhile
+NEWCOMERS = "role_of_newcomers"  # a setting: the role given to a first-time sign-in at the login provider
 HIDDEN = "hidden_from_annotators"  # a setting
 LONGEST_SUBJECT = 1000
 SIGNED_OUT = "signed out"  # in the log
@@ -31,12 +35,12 @@ _COLUMNS = "id, name, role, subject, email, secret_sha256 IS NOT NULL, sessions_
 
 @dataclass(frozen=True)
 class Member:
-    """One person. Times in unix seconds.
+    """A member of the project; times are in unix seconds.
 
     Attributes:
-        subject: Who the login provider says they are, "issuer subject"; None before they have signed in there.
-        has_link: Whether an invitation link of theirs is valid.
-        sessions_since: Sessions begun before this have ended.
+        subject: The login provider's identifier of the person, "issuer subject"; None before their first sign-in there.
+        has_link: The member has a valid invitation link.
+        sessions_since: Sessions begun before this time have ended.
     """
 
     id: int
@@ -56,7 +60,14 @@ class Member:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """What changed about who may do what: `by` whom, about which member. at: unix seconds."""
+    """An entry of the log of sign-ins and changes of access.
+
+    Attributes:
+        at: Unix seconds.
+        by: The person who made the change.
+        what: The kind of the change.
+        member: The member concerned, "" for changes that concern no single member.
+    """
 
     id: int
     at: float
@@ -67,26 +78,33 @@ class LogEntry:
 
 
 def members(db: Database) -> list[Member]:
-    """Everybody, those without access too, in the order in which they came."""
+    """Return all members in the order in which they were added, including those without access."""
     return [_member(row) for row in db.tuples(f"SELECT {_COLUMNS} FROM member ORDER BY id")]
 
 
 def member_named(db: Database, name: str) -> Member:
-    """The member of this name. Raises AnnotatorError."""
+    """Return the member with this name.
+
+    Raises:
+        AnnotatorError: No member has this name.
+    """
     with db.reading() as sql:
         return _named(sql, name)
 
 
 def owner(db: Database) -> Member | None:
-    """The first owner; None before there is one."""
+    """Return the first owner; None while the project has no owner."""
     return next((member for member in members(db) if member.role == Role.OWNER), None)
 
 
 def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
-    """Add a person. With an e-mail address they need no link where people sign in at a provider that vouches for it.
+    """Add a member and return them.
+
+    Args:
+        email: An address by which a login provider that has verified it recognises the member, who then needs no link.
 
     Raises:
-        AnnotatorError: For a name that cannot be used or is taken, an unknown role, or an address that is none.
+        AnnotatorError: The name is invalid or taken, the role is unknown, or the address is invalid or taken.
     """
     name, known = name.strip(), role_named(role)
     email = email.strip().lower()
@@ -104,14 +122,14 @@ def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
 
 
 def set_role(db: Database, name: str, role: str, by: str, expected: str | None = None) -> Member:
-    """Give a member another role; `none` ends their sessions and their link too.
+    """Give a member another role; `none` also ends their sessions and revokes their link.
 
     Args:
-        expected: The role that whoever asks has seen; a different one by now is an error, so that two owners who change
-            the same member do not overwrite each other unseen.
+        expected: The role that the caller has seen. If the member's role differs by now, an error is raised, so that
+            two owners who change the same member do not overwrite each other unknowingly.
 
     Raises:
-        AnnotatorError: For an unknown member or role, and when no owner would remain.
+        AnnotatorError: The member or role is unknown, the role is not as expected, or no owner would remain.
     """
     known = role_named(role)
     with db.writing() as sql:
@@ -133,8 +151,13 @@ def set_role(db: Database, name: str, role: str, by: str, expected: str | None =
 
 
 def new_link(db: Database, name: str, by: str) -> str:
-    """A new secret for a member's invitation link, which nobody can read again. An earlier link is not accepted any
-    more; sessions that it began go on. Raises AnnotatorError for an unknown member or one without access."""
+    """Return a new secret for a member's invitation link; the secret cannot be read again.
+
+    An earlier link is no longer accepted; sessions begun with it go on.
+
+    Raises:
+        AnnotatorError: The member is unknown or has no access.
+    """
     secret = secrets.token_urlsafe(32)
     with db.writing() as sql:
         member = _named(sql, name)
@@ -146,34 +169,41 @@ def new_link(db: Database, name: str, by: str) -> str:
 
 
 def sign_out_everywhere(db: Database, name: str, by: str) -> None:
-    """End all sessions of a member, and make their link useless. Raises AnnotatorError for an unknown member."""
+    """End all sessions of a member and revoke their invitation link.
+
+    Raises:
+        AnnotatorError: The member is unknown.
+    """
     with db.writing() as sql:
         _end_sessions(sql, _named(sql, name).id, unlink=True)
         note(sql, by, "signed out everywhere", name, "")
 
 
 def signed_out(db: Database, name: str, session: str) -> None:
-    """End one session for good, whoever has its cookies: it is in the log, which nobody can change."""
+    """End one session for everybody who has its cookies, by an entry in the log, which nobody can change."""
     with db.writing(right=Right.NOTHING) as sql:
         note(sql, name, SIGNED_OUT, name, f"session {session}")
 
 
 def ended_sessions(db: Database, after: int = 0) -> tuple[set[str], int]:
-    """The sessions that were ended by a log entry later than that of this id, and the last entry's id."""
+    """Return the sessions ended by log entries after the id `after`, and the id of the last log entry."""
     rows = db.tuples("SELECT id, what, detail FROM access_log WHERE id > ? ORDER BY id", [after])
     ended = {detail.removeprefix("session ") for _, what, detail in rows if what == SIGNED_OUT}
     return ended, rows[-1][0] if rows else after
 
 
 def has_ended(db: Database, session: str) -> bool:
-    """Whether this session was signed out of."""
+    """Return whether this session was signed out."""
     statement = "SELECT EXISTS (SELECT 1 FROM access_log WHERE what = ? AND detail = ?)"
     return bool(db.value(statement, [SIGNED_OUT, f"session {session}"]))
 
 
 def by_link(db: Database, secret: str) -> Member | None:
-    """The member whose invitation link has this secret; None for a wrong or revoked one. Signing in is logged."""
-    # An index lookup of a sha256 tells nothing about a secret of 256 random bits by how long it takes.
+    """Return the member whose invitation link has this secret, and log the sign-in.
+
+    None for a wrong or revoked secret, and for a member without access.
+    """
+    # The time of an index lookup of a sha256 reveals nothing about a secret of 256 random bits.
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(
             f"SELECT {_COLUMNS} FROM member WHERE secret_sha256 = ? AND role != 'none'", [_digest(secret)]
@@ -184,24 +214,27 @@ def by_link(db: Database, secret: str) -> Member | None:
 
 
 def by_key(db: Database, id_: int) -> Member | None:
-    """The member for whom the machine's owner made a one-time key. Signing in is logged."""
+    """Return the member for whom the machine's owner made a one-time key, and log the sign-in.
+
+    None for an unknown member or one without access.
+    """
     with db.writing(right=Right.NOTHING) as sql:
         row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE id = ? AND role != 'none'", [id_]).fetchone()
         return _signed_in(sql, _member(row), "by one-time key") if row is not None else None
 
 
 def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
-    """The member whom a login provider vouches for; a new one for somebody it never vouched for before.
+    """Return the member whom a login provider vouches for, a new one at their first sign-in; log the sign-in.
 
-    A newcomer gets the role of the setting NEWCOMERS (`none` unless an owner chose another), or that of the member who
-    was added with the same e-mail address, if the provider says that it has verified it. The name is the one that the
-    provider gave at first.
+    A newcomer gets the role of the setting NEWCOMERS (`none` unless an owner chose another). A member who was added
+    with the same e-mail address keeps their role and is recognised, if the provider says that it has verified the
+    address. The name is the one that the provider gave at the first sign-in.
 
     Args:
-        claims: Of the ID token, checked: at least iss and sub.
+        claims: The checked claims of the ID token, with iss and sub at least.
 
     Raises:
-        AnnotatorError: They do not say who it is.
+        AnnotatorError: The claims do not identify a person.
     """
     subject = subject_of(claims)
     email = str(claims.get("email") or "").strip().lower()
@@ -227,7 +260,11 @@ def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
 
 
 def subject_of(claims: Mapping[str, Any]) -> str:
-    """Who these claims are about: issuer and subject, which alone never change. Raises AnnotatorError."""
+    """Return "issuer subject" of the claims: the only part that identifies a person and never changes.
+
+    Raises:
+        AnnotatorError: The issuer or the subject is missing, or they are too long.
+    """
     issuer, subject = claims.get("iss"), claims.get("sub")
     if not (isinstance(issuer, str) and isinstance(subject, str) and issuer and subject):
         raise AnnotatorError("The login provider did not say who this is: its token has no issuer or no subject.")
@@ -238,14 +275,21 @@ def subject_of(claims: Mapping[str, Any]) -> str:
 
 
 def newcomer_role(db: Database) -> Role:
-    """What somebody is whom the login provider knows and nobody has let in; never an owner."""
+    """Return the role given to a first-time sign-in; never owner."""
     stored = db.setting(NEWCOMERS, Role.NONE)
     return Role(stored) if stored in list(Role) and stored != Role.OWNER else Role.NONE
 
 
 def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = None) -> None:
-    """Choose it; expected as in set_role. Raises AnnotatorError for an unknown role, or for owner: everybody at the
-    provider would be one."""
+    """Set the role given to a first-time sign-in.
+
+    Args:
+        expected: The role that the caller has seen, as in set_role.
+
+    Raises:
+        AnnotatorError: The role is unknown or not as expected, or is owner: everybody at the provider would be an
+            owner.
+    """
     known = role_named(role)
     if known == Role.OWNER:
         raise AnnotatorError("Newcomers cannot be owners: everybody whom the login provider knows would be one.")
@@ -259,13 +303,20 @@ def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = N
 
 
 def hidden(db: Database) -> tuple[str, ...]:
-    """What guests and annotators do not see: some of KEPT_FROM_SIGHT."""
+    """Return the views that guests and annotators do not see, a subset of KEPT_FROM_SIGHT."""
     stored = db.setting(HIDDEN, [])
     return tuple(part for part in KEPT_FROM_SIGHT if isinstance(stored, list) and part in stored)
 
 
 def hide(db: Database, parts: Sequence[str], by: str, expected: Sequence[str] | None = None) -> None:
-    """Choose it; expected as in set_role. Raises AnnotatorError for a part that cannot be hidden."""
+    """Set the views that guests and annotators do not see.
+
+    Args:
+        expected: The hidden views that the caller has seen, as in set_role.
+
+    Raises:
+        AnnotatorError: A view cannot be hidden, or the hidden views are not as expected.
+    """
     if unknown := [part for part in parts if part not in KEPT_FROM_SIGHT]:
         raise AnnotatorError(f"{unknown[0]!r} cannot be hidden. {did_you_mean(unknown[0], KEPT_FROM_SIGHT)}")
     with db.writing() as sql:
@@ -279,7 +330,7 @@ def hide(db: Database, parts: Sequence[str], by: str, expected: Sequence[str] | 
 
 
 def log(db: Database, limit: int | None = None) -> list[LogEntry]:
-    """What changed about who may do what, and who signed in when, newest first."""
+    """Return the log of sign-ins and changes of access, newest first, at most `limit` entries."""
     statement = "SELECT id, at, by, what, member, detail FROM access_log ORDER BY id DESC LIMIT ?"
     return [LogEntry(*row) for row in db.tuples(statement, [-1 if limit is None else limit])]
 
@@ -313,7 +364,7 @@ def _alike(name: str, other: str) -> bool:
 
 
 def _names(claims: Mapping[str, Any], email: str) -> Iterable[str]:
-    """What to call a newcomer, the best first. Never an address: others see names."""
+    """Yield names for a newcomer, the best first; never an e-mail address, because others see names."""
     for claim in ("name", "preferred_username", "nickname"):
         yield str(claims.get(claim) or "").partition("@")[0]
     yield email.partition("@")[0]
@@ -321,10 +372,10 @@ def _names(claims: Mapping[str, Any], email: str) -> Iterable[str]:
 
 
 def _free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
-    """The first of these names that can be used, with a number where somebody else has it.
+    """Return the first non-blank name of `wanted`, with a number where another person has it.
 
-    Also names without a member count as taken, when decisions carry them: a newcomer does not come into the possession
-    of what somebody did before there were members.
+    Names without a member count as taken when decisions carry them: a newcomer must not become the owner of decisions
+    made before the project had members.
     """
     kept = "".join(character if character.isprintable() else " " for character in next(filter(str.strip, wanted)))
     name = " ".join(kept.split())[: LONGEST_NAME - 6] or "newcomer"
@@ -335,7 +386,7 @@ def _free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
 
 
 def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:
-    # Not before the last session began: else a clock that was set back would let it go on.
+    # Not earlier than the last session's begin: if the clock was set back, that session would go on.
     statement = "UPDATE member SET sessions_since = max(?, sessions_since, coalesce(signed_in_at, 0)) WHERE id = ?"
     sql.execute(statement, [time.time(), id_])
     if unlink:
@@ -343,7 +394,10 @@ def _end_sessions(sql: sqlite_utils.Database, id_: int, unlink: bool) -> None:
 
 
 def _signed_in(sql: sqlite_utils.Database, member: Member, how: str) -> Member:
-    """The member as they are now; `signed_in_at` is when this session begins, by a clock that is never set back."""
+    """Record and log the sign-in of a member; return the member with `signed_in_at` of this session.
+
+    The time never goes back, even where the clock was set back.
+    """
     at = max(time.time(), member.sessions_since + LATER, member.signed_in_at or 0)
     sql.execute("UPDATE member SET signed_in_at = ? WHERE id = ?", [at, member.id])
     note(sql, member.name, "signed in", member.name, how)
@@ -351,7 +405,7 @@ def _signed_in(sql: sqlite_utils.Database, member: Member, how: str) -> Member:
 
 
 def note(sql: sqlite_utils.Database, by: str, what: str, member: str, detail: str) -> None:
-    """Write into the log, in the transaction that changes something."""
+    """Add an entry to the log, in the transaction that makes the change."""
     sql.execute(
         "INSERT INTO access_log (at, by, what, member, detail) VALUES (?, ?, ?, ?, ?)",
         [time.time(), by, what, member, detail],

@@ -1,4 +1,4 @@
-"""The times of the speed test: short tasks of known sizes, of which nothing but the time is kept."""
+"""Times of the speed test: short tasks of known sizes, of which only the time is stored."""
 
 import time
 
@@ -12,20 +12,20 @@ MOST_CELLS = 1000
 
 
 def newest_round(db: Database, annotator: str) -> tuple[int, dict[int, str]]:
-    """How often this person has begun the test, 0 for never, and of the newest time: task -> its kind."""
+    """Return the number of the person's newest round of the test, 0 without one, and its tasks: task -> kind."""
     round_ = db.value("SELECT coalesce(max(round), 0) FROM speed_test WHERE annotator = ?", [annotator])
     tasks = db.tuples("SELECT task, kind FROM speed_test WHERE annotator = ? AND round = ?", [annotator, round_])
     return round_, dict(tasks)
 
 
 def store(db: Database, annotator: str, place: tuple[int, int], answer: Answer) -> None:
-    """Keep the time of one task; the same task again changes nothing.
+    """Store the time of one task; storing the same task again changes nothing.
 
     Args:
-        place: The round and the task in it.
+        place: The round, and the task in it.
 
     Raises:
-        AnnotatorError: For a task that cannot have been: of another kind, without cells, or longer than LONGEST.
+        AnnotatorError: The task is impossible: of an unknown kind, without cells, or longer than LONGEST.
     """
     taken = round(answer.seconds * 1000)
     possible = 1 <= answer.cells <= MOST_CELLS and 0 <= answer.changes <= 3 * answer.cells and 1 <= taken <= LONGEST
@@ -42,7 +42,7 @@ def store(db: Database, annotator: str, place: tuple[int, int], answer: Answer) 
 
 
 def newest_tests(db: Database, annotator: str, tasks: int) -> list[Answer]:
-    """The times of the newest `tasks` tasks; annotator "" for everybody."""
+    """Return the answers of the newest `tasks` tasks; annotator "" for everybody's."""
     rows = db.tuples(
         """SELECT kind, cells, changes, milliseconds FROM speed_test
         WHERE ? IN ('', annotator) ORDER BY tested_at DESC LIMIT ?""",
@@ -52,5 +52,5 @@ def newest_tests(db: Database, annotator: str, tasks: int) -> list[Answer]:
 
 
 def count_tests(db: Database, annotator: str) -> int:
-    """How many tasks have a time; annotator "": of everybody."""
+    """Count the tasks with a time; annotator "" for everybody's."""
     return db.value("SELECT count(*) FROM speed_test WHERE ? IN ('', annotator)", [annotator])

@@ -1,4 +1,4 @@
-"""Keeping a project: backups, bringing one back, checks of its health and consistency.
+"""Upkeep of a project: backups, restoring them, checks of health and consistency.
 
 Begin with health.py (`annotator doctor`) and backup.py.
 """

@@ -1,9 +1,8 @@
-"""Array files that are in use: those that are empty, cut off, or hold something else, what is lost by each, and who
-makes it again.
+"""Checks of the array files in use: which are empty, cut off or overwritten, what is lost, and what makes them again.
 
-None of them holds people's work but the samples of audits (store/labels/audits.py), what other models said
-(prediction_sources.py) and tags: those a backup keeps. All others a training or the worker makes anew. A file is read
-once, in blocks; what nothing reads any more (older versions of a run) is not looked at.
+Samples of audits (store/labels/audits.py), predictions of other models (prediction_sources.py) and tags hold people's
+work; a backup keeps them. A training or the worker makes all other arrays again. Each file is read once, in blocks;
+files that nothing reads any more (older versions of a run) are not checked.
 """
 
 import zipfile
@@ -37,10 +36,11 @@ class Damage:
     """Files that cannot be used.
 
     Attributes:
-        lost: What is not there without them.
-        todo: What a person does; of what is removable, what happens without them.
-        removable: A repair may delete them: nobody's work is in them, and they are made anew.
-        from_training: A training makes them.
+        what: A sentence that names the files and their problems.
+        lost: The consequence of the loss, as a sentence.
+        todo: The action for a person; for removable files, what makes them again.
+        removable: A repair may delete the files: they hold nobody's work and are made again.
+        from_training: A training makes the files.
     """
 
     what: str
@@ -52,7 +52,7 @@ class Damage:
 
 
 class _Part(NamedTuple):
-    """A file, and what belongs into it; None of what is not known."""
+    """A file and its expected content: dtype, shape and bounds of values; None where they are not known."""
 
     file: Path
     kind: np.dtype[Any] | None
@@ -62,7 +62,7 @@ class _Part(NamedTuple):
 
 
 def damages(db: Database) -> Iterator[Damage]:
-    """What is wrong with the arrays that are in use."""
+    """Yield the damages of all arrays in use."""
     yield from of_suggestions(db)
     yield from _beside_run(db)
     backbone = configuration.backbone(db)
@@ -99,7 +99,7 @@ def damages(db: Database) -> Iterator[Damage]:
 
 
 def remove(db: Database, found: Sequence[Damage]) -> list[Damage]:
-    """Delete the files of what is made anew, and ask for a training where that makes it; returns of which it did."""
+    """Delete the files of removable damages, and ask for a training if one makes them; return these damages."""
     removed = [damage for damage in found if damage.removable]
     for file in (file for damage in removed for file in damage.files):
         file.unlink(missing_ok=True)
@@ -113,10 +113,10 @@ def _orders(folder: Path) -> list[Path]:
 
 
 def of_suggestions(db: Database, thorough: bool = True) -> Iterator[Damage]:
-    """What is wrong with the arrays that suggestions come from: those of the current run.
+    """Yield the damages of the current run's arrays that suggestions are read from.
 
     Args:
-        thorough: Look at each number, not at sizes alone.
+        thorough: Check every number, not only sizes.
     """
     run = runs.current_run(db)
     if run is None:
@@ -153,7 +153,7 @@ def of_suggestions(db: Database, thorough: bool = True) -> Iterator[Damage]:
 
 
 def _rankings(folder: Path, newest: Path, classes: int, count: int | None, thorough: bool) -> Iterator[Damage]:
-    """What is wrong with what a run stores for pages; a run of an older version has no rankings."""
+    """Yield the damage of a run's rankings, which pages read; a run of an older version has no rankings."""
     half, whole, last = np.dtype(np.float16), np.dtype(np.int32), None if count is None else count - 1
     ranked = [
         _Part(newest / "by_class.npy", whole, (classes, _ANY), -1, last),
@@ -171,12 +171,12 @@ def _rankings(folder: Path, newest: Path, classes: int, count: int | None, thoro
             "Pages work them out again in a small project; in a large one Review and Grid have nothing to show",
             TRAIN,
             from_training=True,
-            files=[part.file for part in ranked],  # one without the others is of no use
+            files=[part.file for part in ranked],  # a ranking without the others is of no use
         )
 
 
 def _beside_run(db: Database) -> Iterator[Damage]:
-    """What is wrong with what a run stores that no suggestion needs."""
+    """Yield the damages of the current run's head and orders, which suggestions do not need."""
     run = runs.current_run(db)
     if run is None:
         return
@@ -287,7 +287,7 @@ def _wrong(parts: Sequence[_Part], thorough: bool = True) -> list[tuple[Path, st
 
 
 def _problem(part: _Part, thorough: bool) -> str:
-    """What is wrong with an array, "" for nothing. Probabilities may be nan, where there is no model."""
+    """Return the problem of an array, "" if it is sound. Probabilities may be nan where no model exists."""
     file, kind, shape, low, high = part
     try:
         if not file.stat().st_size:

@@ -1,11 +1,11 @@
-"""Backups of a project: a folder with content-addressed parts, and one manifest a backup; restoring.py brings one back.
+"""Backups of a project: a folder with content-addressed parts, and one manifest for each backup (see restoring.py).
 
     backup/parts/ab/<sha256>             a file of the project, stored once however many backups have it
-          /manifests/<time>.json         which part is which file; written last, so that it is there or no backup is
+          /manifests/<time>.json         which part is which file; written last, so a backup is complete or absent
 
-A folder, not one archive, because a second backup then stores only what changed, and because each part can be checked
-by its name. project.db is copied first, by SQLite's online backup (database_copy.py): a file lies there before a row
-names it, so that the files which the copy names are there, too, unless they are deleted in that moment.
+A folder, not one archive, so that a second backup stores only what changed, and each part can be checked by its name.
+project.db is copied first, by SQLite's online backup (database/snapshot_copy.py). Files are written before the rows
+that name them, so the files named in the copy exist when they are copied, unless they are deleted at that moment.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Part:
-    """A file of a backup. path: relative to the project, with slashes, escaped (files.py)."""
+    """A file of a backup; `path` is relative to the project, with slashes, escaped (pictures/files.py)."""
 
     path: str
     sha256: str
@@ -67,7 +67,13 @@ class Part:
 
 @dataclass(frozen=True)
 class BackedUp:
-    """What a backup holds, and what it had to write. left_out: names in the project -> how they are got back."""
+    """The content of a backup, and the new files that it wrote.
+
+    Attributes:
+        files, bytes: Number and size of all files.
+        new_files, new_bytes: Number and size of the files that no earlier backup had.
+        left_out: Names in the project -> how to get them back.
+    """
 
     manifest: Path
     files: int
@@ -78,10 +84,14 @@ class BackedUp:
 
 
 def back_up(project: Path, target: Path, progress: Progress | None = None) -> BackedUp:
-    """Add a backup of the project to a folder, while others go on working.
+    """Add a backup of the project to the folder `target`, while others go on working.
 
-    Raises AnnotatorError where there is no project, or `target` is in it or holds something else; AlreadyRunning
-    while another process backs up to it; DiskFull. What was there before stays as it was.
+    Earlier backups in the folder stay unchanged.
+
+    Raises:
+        AnnotatorError: The project does not exist, or `target` is in it, contains it or holds other things.
+        AlreadyRunning: Another process backs up to `target`.
+        DiskFull: `target` cannot be written.
     """
     show = progress or silent
     paths, target = Paths(project.resolve()), target.resolve()
@@ -105,7 +115,7 @@ def back_up(project: Path, target: Path, progress: Progress | None = None) -> Ba
 
 
 def silent(what: str, done: int, of: int) -> None:
-    """The progress of those who want none."""
+    """Ignore the progress."""
 
 
 def _check_target(paths: Paths, target: Path) -> None:
@@ -122,7 +132,7 @@ def _check_target(paths: Paths, target: Path) -> None:
 
 @contextmanager
 def alone(target: Path) -> Generator[None]:
-    """Nobody else backs up to this folder, or prunes it. Raises AlreadyRunning."""
+    """Lock the backup folder against other backups and pruning during a block. Raises AlreadyRunning."""
     lock = FileLock(target / LOCK)
     try:
         lock.acquire(timeout=0)
@@ -139,7 +149,7 @@ def _backed_up(paths: Paths, target: Path, show: Progress) -> BackedUp:
     make_folder(store, 0o700)
     make_folder(target / MANIFESTS, 0o700)
     for folder in (store, target / MANIFESTS):
-        sweep(folder, ".*", alone=True)  # of a killed process: this one holds the lock
+        sweep(folder, ".*", alone=True)  # left by a killed process: this process holds the lock
     database_copy.check_room(target, paths.database.stat().st_size, "The copy of project.db")
     database = store / f".{uuid.uuid4().hex}.part"
     try:
@@ -171,7 +181,7 @@ def _backed_up(paths: Paths, target: Path, show: Progress) -> BackedUp:
 
 
 def _files(project: Path) -> Iterator[Path]:
-    """What is kept beside the database, without links, which may lead anywhere, and temporary files."""
+    """Yield the files to back up beside the database, without links, which may lead anywhere, and temporary files."""
     for name in KEPT:
         if (project / name).is_symlink():
             continue
@@ -192,10 +202,10 @@ def _is_regular(path: Path) -> bool:
 
 
 def _stored(store: Path, path: Path, name: str) -> tuple[Part | None, bool]:
-    """The file as a part, and whether it is new; None for one that was deleted meanwhile."""
+    """Return the file as a part, and whether it is new; (None, False) for a file that was deleted meanwhile."""
     temporary = store / f".{uuid.uuid4().hex}.part"
     try:
-        if path.suffix == ".db":  # of an import at work (manifest.py): a whole copy of one moment
+        if path.suffix == ".db":  # of a running import (disk/fetched_manifest.py): copied at one moment
             temporary.touch(0o600)
             database_copy.copy(path, temporary)
             with temporary.open("rb+") as file:
@@ -205,7 +215,7 @@ def _stored(store: Path, path: Path, name: str) -> tuple[Part | None, bool]:
         digest, size = digest_of(path)
         if not (store / digest[:2] / digest).exists():
             temporary.touch(0o600)
-            digest, size = digest_of(path, temporary)  # of what was written: the file may have changed since
+            digest, size = digest_of(path, temporary)  # digest of the copy: the file may have changed since
             return Part(name, digest, size), _put(store, temporary, digest)
         return Part(name, digest, size), False
     except FileNotFoundError:
@@ -215,7 +225,7 @@ def _stored(store: Path, path: Path, name: str) -> tuple[Part | None, bool]:
 
 
 def digest_of(path: Path, copy: Path | None = None) -> tuple[str, int]:
-    """The sha256 and size of a file, which is copied meanwhile where that is asked for."""
+    """Return the sha256 and size of a file, and write its bytes to `copy` if given."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as file, (copy or Path(os.devnull)).open("wb") as written:
         while chunk := file.read(CHUNK):
@@ -229,7 +239,7 @@ def digest_of(path: Path, copy: Path | None = None) -> tuple[str, int]:
 
 
 def _put(store: Path, file: Path, digest: str) -> bool:
-    """Make a synced file a part, unless there is one."""
+    """Move a synced file to its part and return True; return False, and leave the file, if the part exists."""
     part = store / digest[:2] / digest
     if part.exists():
         return False

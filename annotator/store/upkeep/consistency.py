@@ -1,4 +1,4 @@
-"""Whether the derived tables agree with the decisions, and deriving them again where they do not.
+"""Check that derived tables agree with the decisions, and derive them again where they do not.
 
 Labels, stages, annotator disagreements and the counts of blind answers are rebuilt from all decisions in a temporary
 copy, and tallies are counted. The copy is a file that SQLite keeps in memory as far as its cache goes. A million images
@@ -17,8 +17,8 @@ from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels import derivation as history
 
 Progress = Callable[[int, int], None]
-CACHE_KB = 200_000  # of the copy in memory
-TOLD = 1000  # differences of one kind that are listed
+CACHE_KB = 200_000  # cache of the temporary copy
+TOLD = 1000  # largest number of differences listed of one kind
 IMAGES_AT_ONCE = 500  # between two calls of the progress
 
 _FOLLOW = {  # derived tables, and the columns that are compared
@@ -42,12 +42,12 @@ _TALLY = "SELECT kind, one, two, n FROM tally WHERE n != 0"
 
 @dataclass
 class Differences:
-    """What does not agree, in sentences.
+    """The inconsistencies found, as sentences.
 
     Attributes:
-        integrity, foreign_keys: Rows that are damaged or point nowhere: nothing can derive them.
-        derived: Tallies, labels, stages, disagreements and what is left of archived classes.
-        images: Whose labels, stage or disagreements differ.
+        integrity, foreign_keys: Rows that are damaged or refer to missing rows: they cannot be derived again.
+        derived: Differences of tallies, labels, stages and disagreements, and remains of archived classes.
+        images: Ids of images whose labels, stage, disagreements or counts of blind answers differ.
     """
 
     integrity: list[str] = field(default_factory=list[str])
@@ -57,20 +57,23 @@ class Differences:
 
 
 def problems(db: Database) -> list[str]:
-    """All inconsistencies, one sentence each; [] when there are none. Raises AnnotatorError for a damaged file."""
+    """Return all inconsistencies, one sentence each. Raises AnnotatorError for a file too damaged to be read."""
     found = differences(db)
     return [*found.integrity, *found.foreign_keys, *found.derived]
 
 
 def differences(db: Database, progress: Progress | None = None) -> Differences:
-    """SQLite's own integrity check, foreign keys, tallies against counts, what is left of archived classes, and labels,
-    stages and annotator disagreements against a rebuild from the decisions.
+    """Compare the derived tables with the decisions, and check the integrity of the database.
+
+    The checks are SQLite's integrity check, foreign keys, tallies against counts, remains of archived classes, and
+    labels, stages and annotator disagreements against a rebuild from the decisions. After a failed integrity check the
+    others are left out.
 
     Args:
-        progress: Called with (images done, of how many).
+        progress: Called with (images done, all images).
 
     Raises:
-        AnnotatorError: For a file that is too damaged to be read.
+        AnnotatorError: The file is too damaged to be read.
     """
     found = Differences()
     found.integrity = [f"integrity check: {row[0]}" for row in db.tuples("PRAGMA integrity_check") if row[0] != "ok"]
@@ -98,7 +101,7 @@ def differences(db: Database, progress: Progress | None = None) -> Differences:
 def repair(db: Database, image_ids: set[int], progress: Progress | None = None) -> None:
     """Derive the labels, stages and disagreements of these images again, and count all tallies, in one transaction.
 
-    Decisions are not touched. An image whose stage changes queues where its newest decision puts it.
+    Decisions do not change. An image whose stage changes gets the place in the queue of its newest decision.
     """
     with db.writing() as sql:
         for done, image_id in enumerate(sorted(image_ids)):

@@ -1,7 +1,8 @@
-"""The health of a project: what is wrong with it, why it may be, what to do; and what can be derived again.
+"""The health of a project: problems with their likely causes and remedies, and the repair of derived data.
 
-A repair changes only what follows from decisions, and keeps a copy of project.db before (database_copy.py); it deletes
-arrays that are damaged and made anew (array_health.py). All else is named, with what a person can do about it.
+A repair changes only what follows from decisions, and keeps a copy of the earlier project.db
+(database/snapshot_copy.py); it deletes damaged arrays that are made again (array_health.py). All other problems are
+reported, with what a person can do about them.
 """
 
 import os
@@ -38,18 +39,21 @@ from annotator.store.upkeep.array_health import Damage
 Progress = Callable[[str, int, int], None]
 EXAMPLES = 5
 LEAST_FREE = 500_000_000  # bytes
-PARTS_OLD = 86_400.0  # seconds after which a temporary file belongs to nobody any more
-OTHERS_REMOVE = (IMPORTED, "uploads", "fetched")  # folders in which an import, or a page, goes on with what is left
+PARTS_OLD = 86_400.0  # seconds after which a temporary file counts as abandoned
+OTHERS_REMOVE = (IMPORTED, "uploads", "fetched")  # folders whose leftovers an import or a page resumes
 FILES_AT_ONCE = 1000
 PACKAGES = ("multilabel-annotator", "numpy", "streamlit", "torch", "timm")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong.
+    """A problem of a project.
 
     Attributes:
-        is_derived: It follows from decisions, or is made anew, so that a repair derives it again or deletes it.
+        what: The problem.
+        why: Its likely cause.
+        todo: The action for a person.
+        is_derived: The data follow from decisions or are made again, so a repair derives or deletes them.
         is_left: Files that killed processes were writing, which a repair removes.
     """
 
@@ -62,10 +66,12 @@ class Finding:
 
 @dataclass
 class Health:
-    """What was found, the versions of everything, and what a repair did.
+    """The problems of a project, the versions of programs, and the results of a repair.
 
     Attributes:
-        kept: The copy of project.db from before the repair.
+        findings: Problems that remain.
+        repaired: Problems that the repair removed.
+        kept: The copy of project.db from before the repair; None where none was made.
     """
 
     versions: dict[str, str]
@@ -75,16 +81,19 @@ class Health:
 
 
 def examine(project: Path, *, repair: bool = False, progress: Progress | None = None) -> Health:
-    """Look at everything; with `repair` derive again what follows from decisions and does not agree, and remove what
-    killed processes have left.
+    """Check everything in a project, and repair what can be derived again.
+
+    Args:
+        repair: Derive again what does not agree with the decisions, delete damaged arrays that are made again, and
+            remove what killed processes have left.
 
     Raises:
-        AnnotatorError: There is no project, or no room for the copy that is kept before a repair.
+        AnnotatorError: The project does not exist, or the disk has no room for the copy kept before a repair.
     """
     show = progress or _silent
     paths = Paths(project.resolve())
     health = Health(_versions())
-    health.findings += _secret(paths)  # before the project is opened, which corrects it
+    health.findings += _secret(paths)  # before the project is opened, because opening corrects the permissions
     try:
         db = Database(project)
         health.versions["schema"] = STEPS[-1].__name__
@@ -114,7 +123,7 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
 def _repair(
     db: Database, health: Health, found: consistency.Differences, damages: list[Damage], show: Progress
 ) -> None:
-    """Derive again what follows from decisions, and delete arrays that are made anew."""
+    """Derive again what follows from decisions, and delete damaged arrays that are made again."""
     repaired = {damage.what for damage in array_health.remove(db, damages)}
     if found.derived:
         health.kept = database_copy.keep(db.paths.database, "repair", lambda done, of: show("Copying", done, of))
@@ -172,7 +181,7 @@ def _of_database(found: consistency.Differences) -> Iterator[Finding]:
 
 
 def _files(db: Database, show: Progress) -> Iterator[Finding]:
-    """Images of which no local file is there. Those at addresses are not asked for: each would be a request."""
+    """Yield findings about images without a local file; files at addresses are not requested."""
     of = db.value("SELECT count(*) FROM file WHERE image_id IS NOT NULL")
     there: set[int] = set()
     gone: dict[int, str] = {}
@@ -204,7 +213,7 @@ def _files(db: Database, show: Progress) -> Iterator[Finding]:
 
 
 def _shards(paths: Paths, show: Progress) -> Iterator[Finding]:
-    """Shards of features whose content is not the one that was written."""
+    """Yield a finding about feature shards whose content is not what was written."""
     found = [path for folder in (paths.project / "features").glob("*/") for path in shard_files(folder)]
     damaged: list[str] = []
     for done, path in enumerate(found):
@@ -213,7 +222,7 @@ def _shards(paths: Paths, show: Progress) -> Iterator[Finding]:
             read_shard(path)
         except FileNotFoundError:  # taken away by the worker meanwhile
             continue
-        except (OSError, ValueError) as error:  # DamagedShard is one
+        except (OSError, ValueError) as error:  # DamagedShard is a ValueError
             damaged.append(f"{path.name[:16]}... ({error})")
     if damaged:
         yield Finding(
@@ -262,7 +271,7 @@ def _leftovers(paths: Paths) -> Iterator[Finding]:
 
 
 def left_behind(paths: Paths) -> list[Path]:
-    """What killed processes were writing in a project: temporary files and folders, and journals of copies."""
+    """Return what killed processes were writing in a project: temporary files and folders, and journals of copies."""
     found: list[Path] = []
     for place, folders, names in os.walk(paths.project):
         if Path(place) == paths.project:

@@ -1,4 +1,4 @@
-"""Removing old backups: the newest stay, and every part that one of them names."""
+"""Removal of old backups: the newest stay, with every part that one of them names."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,13 @@ from annotator.store.upkeep.backup import MANIFESTS, PARTS, alone
 
 @dataclass(frozen=True)
 class Pruned:
-    """What went. backups: how many; parts, bytes: files that only they had; kept: names of those that stay."""
+    """The result of removing old backups.
+
+    Attributes:
+        backups: Number of backups removed.
+        parts, bytes: Number and size of the files that only they had.
+        kept: Names of the backups that stay.
+    """
 
     backups: int
     parts: int
@@ -21,14 +27,15 @@ class Pruned:
 
 
 def prune(target: Path, keep: int) -> Pruned:
-    """Keep the newest `keep` backups of a folder and remove the others, with the parts that no other one names.
+    """Keep the newest `keep` backups of a folder; remove the others, and parts that only they name.
 
-    Manifests go first, then parts: whatever ends it, each backup that is still listed is whole, and the next call
-    removes what was left.
+    Manifests are removed before parts: if the removal is interrupted, each backup still listed is complete, and the
+    next call removes the rest.
 
     Raises:
-        AnnotatorError: For fewer than one, and where a backup that stays cannot be read, before anything is removed;
-            AlreadyRunning while somebody backs up to it.
+        AnnotatorError: `keep` is below 1, or the manifest of a backup that stays cannot be read; nothing is removed
+            then.
+        AlreadyRunning: Another process backs up to the folder.
     """
     if keep < 1:
         raise AnnotatorError(f"At least the newest backup stays: {keep} cannot be kept.")

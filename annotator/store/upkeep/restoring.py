@@ -1,8 +1,8 @@
-"""Bringing a backup (backup.py) back into a new folder, which appears whole or not at all.
+"""Restoring a backup (backup.py) into a new folder, which appears complete or not at all.
 
-A backup may come from anywhere. A manifest names only files that backups hold; names that lead out, links in place of
-parts, and parts of another content or size are refused before anything appears. Nothing is unpacked, so that what is
-written is as large as the parts are.
+A backup may come from anywhere. A manifest may name only files that backups hold; names that lead out of the folder,
+links in place of parts, and parts of another content or size are refused before the folder appears. Nothing is
+decompressed, so the restored files are as large as the parts.
 """
 
 import json
@@ -28,25 +28,26 @@ from annotator.store.upkeep.backup import KEPT, MANIFESTS, PARTS, VERSION, Part,
 LONGEST_MANIFEST = 2 << 30  # bytes
 LONGEST_NAME = 255  # bytes of a file's or folder's name
 _HEX = frozenset("0123456789abcdef")
-_NEVER = frozenset("\0\\:" if os.name == "nt" else "\0")  # in the name of a file or folder
+_NEVER = frozenset("\0\\:" if os.name == "nt" else "\0")  # characters refused in the name of a file or folder
 
 
 @dataclass(frozen=True)
 class Restored:
-    """Which backup it was, and how many files it brought."""
+    """The name of the restored backup, and the number of its files."""
 
     name: str
     files: int
 
 
 def restore(source: Path, project: Path, name: str = "", progress: Progress | None = None) -> Restored:
-    """Bring a backup back into a new folder, which appears whole or not at all.
+    """Restore a backup into a new folder, which appears complete or not at all.
 
     Args:
-        name: Of a manifest; the newest unless told.
+        name: Name of a manifest; "" for the newest.
 
-    Raises AnnotatorError where `project` is there and not empty, or the backup is incomplete, damaged or hostile; and
-    DiskFull.
+    Raises:
+        AnnotatorError: `project` exists and is not empty, or the backup is incomplete, damaged or hostile.
+        DiskFull: The folder cannot be written.
     """
     show = progress or silent
     source, project = source.resolve(), project.resolve()
@@ -65,7 +66,7 @@ def restore(source: Path, project: Path, name: str = "", progress: Progress | No
             _fill(source, folder, parts, show)
             _check_database(folder / DATABASE, show)
             if project.is_dir():
-                project.rmdir()  # empty, as checked: it fails where it is not any more
+                project.rmdir()  # checked to be empty; raises if it is no longer
             folder.rename(project)
         sync_folder(project.parent)
     except OSError as error:
@@ -77,7 +78,7 @@ def restore(source: Path, project: Path, name: str = "", progress: Progress | No
 
 
 def manifests(source: Path) -> list[Path]:
-    """The backups in a folder, the oldest first."""
+    """Return the manifests of the backups in a folder, oldest first."""
     return sorted((source / MANIFESTS).glob("[0-9]*.json"))
 
 
@@ -98,7 +99,7 @@ def _manifest(source: Path, name: str) -> Path:
 
 
 def _read(manifest: Path) -> list[Part]:
-    """The parts of a backup, each with a name that cannot lead out of a folder. Raises AnnotatorError."""
+    """Return the parts of a backup, each with a path that stays in the folder. Raises AnnotatorError."""
     try:
         if manifest.stat().st_size > LONGEST_MANIFEST:
             raise ValueError("it is too long")
@@ -135,7 +136,7 @@ def _is_safe(part: Part) -> bool:
 
 @contextmanager
 def _unfinished(project: Path) -> Generator[Path]:
-    """A folder beside the project; what is left of it is removed, also of killed processes."""
+    """Yield an empty folder beside the project; it is removed at the end, and so is one of a killed process."""
     folder = project.with_name(f".{project.name}.restoring")
     lock = FileLock(project.with_name(f".{project.name}.restoring.lock"))
     try:
@@ -155,7 +156,7 @@ def _unfinished(project: Path) -> Generator[Path]:
 
 
 def _fill(source: Path, folder: Path, parts: list[Part], show: Progress) -> None:
-    """Copy all parts, each checked by its hash while it is copied. Raises AnnotatorError naming all that are wrong."""
+    """Copy all parts and check their hashes meanwhile. Raises AnnotatorError naming all wrong parts."""
     problems: list[str] = []
     for done, part in enumerate(parts):
         show("Restoring files", done, len(parts))
