@@ -101,7 +101,12 @@ def _seed(dataset: DataSet, images: ComparedImages, people: int, seed: int, ways
 
 
 def answers_of(rng: np.random.Generator, truth: np.ndarray, people: int) -> tuple[np.ndarray, np.ndarray]:
-    """What a team says of images whose truth (n, C) is given: (P, n, C) bool, and (P, n) bool, who answered which."""
+    """Draw the answers of a team of P people (the first of them careless) on images whose truth is (n, C) bool.
+
+    Returns:
+        (P, n, C) bool, the answers, and (P, n) bool, whether a person answers an image: its owner always does, and half
+        of the images are answered by all.
+    """
     missed, raised = np.array([CARELESS] + [CAREFUL] * (people - 1)).T[:, :, None, None]
     answers = rng.random((people, *truth.shape)) < np.where(truth, 1 - missed, raised)
     owner, by_all = rng.integers(0, people, len(truth)), rng.random(len(truth)) < 0.5

@@ -36,7 +36,14 @@ class People:
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What a team says of N images and C classes.
+    """The answers of a team about N images and C classes.
+
+    Attributes:
+        owner: (N,) int, the person to whom the image belongs.
+        first: (N, C) bool, the answers of the owner; they become the labels.
+        second: (N, C) bool, the answers of a second person; audits are answered with them, too.
+        other: (N,) int, the second person.
+        twice: (N,) bool, whether both people answer the image.
 
     Attributes:
         owner: (N,) int, whose image it is.

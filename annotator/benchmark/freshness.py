@@ -121,7 +121,10 @@ class _Person:
         return seconds
 
     def answer_while_it_trains(self, most: int) -> list[float]:
-        """The same of single answers, until the training in progress is published."""
+        """Answer single cells until the training in progress is published, at most `most`; return the seconds of each.
+
+        The answer during which the run is published is not counted.
+        """
         before, each = self.run().id, []
         while len(each) < most:
             seconds = self.answer("single")
@@ -161,7 +164,7 @@ class _Person:
         wait_for(lambda: self.worker_has_ended() or condition(), what, PATIENCE, pause=POLL)
 
     def _next_cells(self, kind: str) -> Cells:
-        """What the next decision of this kind is about: the likeliest cells."""
+        """Return the cells of the next decision of this kind: the likeliest unanswered ones."""
         if kind == "grid":
             wanted = WantedGrids(uuid.uuid4().hex, "Bench", None, GRID, (), 1)
             grids = grid.next_grids(self.db, wanted).items
@@ -185,7 +188,7 @@ class _Person:
         return Decision(uuid_, "label", "Bench", "suggestion", image_id=image_id, class_id=class_id, state=state)
 
     def _is_queued(self, cells: Cells) -> bool:
-        """Whether a queue of a new page holds one of these cells."""
+        """Return whether any queue of a new page offers one of these cells."""
         wanted = Wanted("review", uuid.uuid4().hex, "Bench", (), GRID, Filter(low=0.0))
         items = annotate.next_work(self.db, wanted).items
         annotate.next_work(self.db, Wanted("review", wanted.holder, "Bench", (), 0))
@@ -233,7 +236,11 @@ def _make_project(folder: Path, image_count: int, class_count: int) -> tuple[Dat
 
 
 def _without_files(folder: Path, image_count: int, class_count: int) -> tuple[Database, np.ndarray, np.ndarray]:
-    """The same of images that are features, region codes and labels only; the features of PART images."""
+    """Make a project of features, region codes and labels without image files.
+
+    Returns:
+        The project, the features (float32) of the first PART images, and its truth (images, classes) bool.
+    """
     from annotator.benchmark.scale import steps  # loads torch
     from annotator.benchmark.scale.made_up import read_made_up
 

@@ -89,7 +89,7 @@ def measure(
     backbone: str = DEFAULT_BACKBONE,
     seed: int = 0,
 ) -> dict:
-    """How often the hottest spot of a heat map lies in a box of its class, by labels and by positives of the class.
+    """Measure how often the hottest spot of a heat map lies in a box of its class, by the number of labels.
 
     Args:
         images: Folder of images, searched recursively; None: the sample data.
@@ -143,7 +143,11 @@ def measure(
 
 
 def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, np.ndarray]:
-    """What the worker keeps of the images that can be read, and the truth (N, C) bool."""
+    """Embed the readable images of a folder as the worker does; return them, and their truth (N, C) bool.
+
+    Raises:
+        AnnotatorError: The folder has no images, or the truth no label `present`.
+    """
     names = list_files(folder, leave_out=truth).images()
     if not names:
         raise AnnotatorError(f"There are no images in {folder}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")

@@ -26,7 +26,7 @@ STRONGEST = 10.0  # e^10 times as salient for one standard deviation: beyond it,
 
 @dataclass(frozen=True)
 class Naming:
-    """How people choose the class they name first.
+    """The way in which people choose the class that they name first.
 
     Attributes:
         kind: One of KINDS.
@@ -38,7 +38,7 @@ class Naming:
 
     @property
     def label(self) -> str:
-        """What it is called in reports."""
+        """Return the name for reports: the kind and, unless it is random, the strength."""
         return self.kind if self.kind == "random" else f"{self.kind} {self.strength:g}"
 
 

@@ -115,7 +115,7 @@ class Client:
 
 
 def _names(item: dict) -> list:
-    """How a page names what it has in hand: images, cells of a grid, or those of an action of Autopilot."""
+    """Return the names of all that a page holds from one item: an image, the cells of a grid, or those of an action."""
     if "kind" in item:
         return [[item["item"]["id"], 0]] if item["item"] else _names(item["grid"])
     return [[tile["id"], item["class"]] for tile in item["tiles"]] if "tiles" in item else [item["id"]]

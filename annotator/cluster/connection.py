@@ -32,7 +32,12 @@ STORE_BYTES = 512 << 20  # shared memory of a cluster that is started here: it h
 
 @dataclass(frozen=True)
 class Use:
-    """What a command wants of a cluster, for messages.
+    """A command's use of a cluster, for messages.
+
+    Attributes:
+        on: The cluster, as the option --on names it.
+        without: The command that does the same without a cluster.
+        lost: Advice for when the cluster dies in the middle of the work.
 
     Attributes:
         on: Where: as --on says.
@@ -140,7 +145,11 @@ def _own_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _environment(is_own: bool) -> Iterator[None]:
-    """What Ray reads from the environment, for a while. is_own: of a cluster that is started here."""
+    """Set the environment variables that Ray reads, for the duration of the block.
+
+    Args:
+        is_own: Whether the cluster is started here; it then gets a token, unless RAY_AUTH_MODE is set.
+    """
     wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     wanted |= {"RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}  # else it waits at SIGTERM, for its own processes to end
     if is_own and "RAY_AUTH_MODE" not in os.environ:
@@ -171,7 +180,7 @@ def lost(use: Use, error: Exception) -> AnnotatorError:
 
 
 def _is_of_ray(error: BaseException | None) -> bool:
-    """Whether Ray or a connection to it has failed, and not a function that ran there."""
+    """Return whether Ray or a connection to it has failed (also as a cause), and not a function that ran there."""
     if error is None or "RayTaskError" in type(error).__name__:
         return False
     is_rays = type(error).__module__.partition(".")[0] in ("ray", "grpc")
@@ -224,7 +233,7 @@ def _in_words(address: str, error: Exception, use: Use) -> AnnotatorError:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says first; of one that only announces what follows, the last line, too."""
+    """Return the first line of an error without a final period; if it ends with a colon, with the last line added."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return (f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]).rstrip(".")
 

@@ -121,14 +121,17 @@ class Tasks:
         return [f"{machine.name} is left out: {machine.reason}" for machine in self.machines.values() if machine.reason]
 
     def results(self, keys: Iterable[Any], argument: Callable[[Any, Machine], Any]) -> Generator[Done | None]:
-        """What the calls gave, in the order in which they end; None when there is nothing for a moment.
+        """Yield the result of each call as it ends, and None after every round of waiting, so that the caller can act.
 
         Args:
-            keys: One for each call; taken when there is a machine for it.
+            keys: One for each call; the next key is taken only when a machine is free.
             argument: Makes the argument of a call for a machine.
 
-        Every key comes once; after LOSSES processes or an error that the function raised, with that error. Raises
-        AnnotatorError when no machine can do the work, or the cluster has gone.
+        Yields:
+            One Done for each key; with the error if the function raised one, or if LOSSES processes died at it.
+
+        Raises:
+            AnnotatorError: No machine can do the work, or the cluster is gone.
         """
         waiting, again, is_over = iter(keys), deque[_Call](), False
         try:
@@ -265,7 +268,7 @@ class Tasks:
         return Done(call.key, result, error, machine.name)
 
     def _note_machine(self, reference: Any) -> None:
-        """What a machine says of whether it can do the work."""
+        """Store a machine's answer to the question whether it can do the work, or the reason why it cannot."""
         machine = next((machine for machine in self.machines.values() if machine.starting == reference), None)
         if machine is None:
             return

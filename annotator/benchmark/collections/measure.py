@@ -132,7 +132,11 @@ def _places(folders: Sequence[Path], made: Sequence[str], images: int, root: Pat
 
 
 def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]], options: Options) -> dict[str, Any]:
-    """Of one collection: what it is, the figures of all trainings, and the score of each setting of `auto`."""
+    """Train every method on one collection and return its results.
+
+    `about` describes the collection; `figures` holds the means over seeds of each training, by (method, number of the
+    setting, share); `scores` holds one score for each setting of `auto`.
+    """
     say(f"== {name}")
     dataset = reduced(data.read(place / "images", place / "truth.csv", None, None), most)
     tasks = {
@@ -179,8 +183,11 @@ def _row(name: str, share: float, figures: dict, choice: int) -> dict[str, Any]:
 
 
 def _methods(figures: Sequence[dict], options: Options) -> list[dict[str, Any]]:
-    """Of every method, `auto` with its present constants: the mean of each figure over all collections and shares, and
-    `best`, in how many cells it is first; in falling order of the means."""
+    """Return one row for each method, in falling order of the means of its figures; `auto` has its present constants.
+
+    A row holds the mean of each figure over all collections and shares, and as `best` the number of cells (collection,
+    share, figure) in which the method is first.
+    """
     cells = [(of, share, key) for of in figures for share in options.shares for key in HIDDEN]
     first = [max(options.methods, key=lambda name: of[name, 0, share][key]) for of, share, key in cells]
     means = [

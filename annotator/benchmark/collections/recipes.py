@@ -37,7 +37,7 @@ LETTERS = {letter: letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the images of a collection are made.
+    """The rules by which the images of one collection are drawn.
 
     Attributes:
         classes: What may be shown.
@@ -90,7 +90,11 @@ def composed(recipe: Recipe, rng: Random) -> tuple[Image.Image, list[str]]:
 
 
 def _free_place(taken: list[tuple[int, int, int]], side: int, rng: Random) -> tuple[int, int]:
-    """Of twenty places the one whose middle is farthest from those of other things, against their sizes."""
+    """Return the top left corner for a square of `side` pixels, apart from the squares (x, y, side) in `taken`.
+
+    Twenty random places are tried; the one with the widest gap to its nearest square is returned (the first one if
+    `taken` is empty).
+    """
     places = rng.integers(0, SIDE - side + 1, (20, 2))
     if not taken:
         return int(places[0, 0]), int(places[0, 1])
@@ -158,7 +162,7 @@ def crop_of_a_scene(rng: Random) -> tuple[Image.Image, list[str]]:
 
 
 def _inside(box: tuple[float, float, float, float], x: int, y: int, side: int) -> float:
-    """How much of a box lies in a square, in [0, 1]."""
+    """Return the share of a box's area that lies in the square with top left corner (x, y), in [0, 1]."""
     left, top, right, bottom = box
     across = max(0.0, min(right, x + side) - max(left, x))
     return across * max(0.0, min(bottom, y + side) - max(top, y)) / max((right - left) * (bottom - top), 1e-9)

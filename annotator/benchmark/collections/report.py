@@ -40,7 +40,7 @@ def rows(result: dict[str, Any], code: Callable[[str], str] = str) -> list[list[
 
 
 def about(result: dict[str, Any]) -> list[str]:
-    """What was measured on, a line for each collection, and then what came out of it."""
+    """Return one line for each collection, and one on the backbone, the seeds and the rivals."""
     setting = result["setting"]
     lines = [
         f"{name}: {of['images']:,} images, {of['classes']} classes, {of['labels_an_image']:.2f} labels an image"
@@ -56,7 +56,7 @@ def about(result: dict[str, Any]) -> list[str]:
 
 
 def outcome(result: dict[str, Any]) -> list[str]:
-    """How often `auto` is first and by how much it leads, in a sentence a choice of constants."""
+    """Return one sentence for each choice of constants: the share of cells in which `auto` is first, and its lead."""
     words = {"present": "Present constants"} | (
         {"left_out": "Constants chosen on the other collections"} if result["setting"]["searched"] else {}
     )

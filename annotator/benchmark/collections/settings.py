@@ -32,7 +32,7 @@ def drawn_settings(count: int) -> list[dict[str, Any]]:
 
 
 def left_out_choices(scores: np.ndarray) -> list[int]:
-    """Of each collection, the setting that is best on average over the others; the earliest of equals.
+    """Return for each collection the setting with the highest mean score over the other collections; ties: the first.
 
     Args:
         scores: (settings, collections), higher is better. Of one collection alone, the first setting is chosen.

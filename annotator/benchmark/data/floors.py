@@ -17,7 +17,7 @@ LARGEST = 1_500_000_000  # bytes of one JSON or XML file: its objects take ten t
 
 
 class Library(NamedTuple):
-    """How a kind of file is read and written."""
+    """The two functions by which a library reads and writes one kind of file."""
 
     read: Callable[[Path], Any]
     write: Callable[[Any, Path], object]

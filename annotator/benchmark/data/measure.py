@@ -68,7 +68,7 @@ def measure(
 
 
 def _of_format(folder: Path, name: str, show: Show) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """What each step took, what the floor took, and what is wrong."""
+    """Measure one export format; return the figures of its steps, those of the floor, and sentences on lost labels."""
     for old in ("out", "again", "copy"):
         shutil.rmtree(folder / old, ignore_errors=True)
     found = {"out": _step(f"{name}: export", show, "out", folder, name)}
@@ -122,7 +122,11 @@ def _rounded(number: float | None) -> float | None:
 
 
 def _step(what: str, show: Show, *arguments: object) -> dict[str, Any]:
-    """What step.py prints at its end. Raises AnnotatorError with its last output when it fails."""
+    """Run step.py in a process of its own and return the last JSON object that it prints.
+
+    Raises:
+        AnnotatorError: The process failed; the message holds the end of its output.
+    """
     show(0, 0, what)
     with tempfile.TemporaryFile() as errors:
         process = start("annotator.benchmark.data.step", *arguments, output=errors, results=subprocess.PIPE)

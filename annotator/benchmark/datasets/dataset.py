@@ -29,13 +29,13 @@ class Part:
         return len(self.paths)
 
     def rows(self, rows: np.ndarray) -> "Part":
-        """Those images only, in that order."""
+        """Return the part with only the given images, in the order of `rows`."""
         return Part(tuple(self.paths[row] for row in rows), self.truth[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """What methods are compared on.
+    """A set of images with their truth, in three parts, on which methods are compared.
 
     Attributes:
         name: As in DATASETS.

@@ -21,12 +21,15 @@ UNDERSTOOD = f"      or  formatted_{{train,val}}_{{labels,images}}.npy, and {OBS
 
 
 def any_there(root: Path) -> bool:
-    """Whether the folder holds any of the four."""
+    """Return whether the folder holds any of the four arrays (FILES)."""
     return any((root / name).exists() for name in FILES)
 
 
 def columns(root: Path) -> int | None:
-    """How many classes the labels have, which tells one set from another; None where that cannot be seen."""
+    """Return the number of classes of the training labels, or None if the array cannot be read or is not 2-D.
+
+    The number tells the published sets apart.
+    """
     try:
         array = load_array(root / FILES[0], root)
     except AnnotatorError:

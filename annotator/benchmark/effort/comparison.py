@@ -77,7 +77,7 @@ def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> t
 
 
 def cost_of(played: Curves, policy: str, by: str, goal: float, cost: Callable[[dict], float]) -> list[float | None]:
-    """What a goal costs with each seed, None where it is not reached."""
+    """Return the cost of reaching a goal with each seed; None where the goal is not reached."""
     plays = [play for play in played if (play.policy, play.person) == (policy, by)]
     reached = [curves.reached(played[play], *level(played, play, goal)) for play in plays]
     return [None if point is None else cost(point) for point in reached]

@@ -90,7 +90,7 @@ def _between(before: float, after: float, share: float) -> float:
 
 
 def seconds(point_: dict, time_model: TimeModel) -> float:
-    """What a point costs by another time model."""
+    """Return the seconds that a point of a curve costs by the given time model."""
     return Spent(parts=point_["parts"]).seconds(time_model)
 
 

@@ -217,8 +217,11 @@ def _key(row: dict) -> str:
 
 
 def _ratios(played: Curves, name: str, by: str, key: str) -> dict[str, float | None]:
-    """What recall 0.95 costs with a policy over what it costs with Autopilot: in actions and in seconds, for the form
-    also with every part of the time model halved and doubled; means over seeds."""
+    """Return the cost of recall 0.95 with a policy over its cost with Autopilot, in actions and in seconds.
+
+    Ratios are means over seeds, None where a play does not reach it. Those of the form (RIVAL) are also given with
+    every part of the time model halved and doubled.
+    """
 
     def ratio(cost: Callable[[dict], float]) -> float | None:
         theirs, ours = (cost_of(played, policy, by, curves.RECALL, cost) for policy in (name, OURS))

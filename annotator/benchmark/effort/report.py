@@ -57,7 +57,7 @@ def tables(result: dict) -> Tables:
 
 
 def about(result: dict) -> str:
-    """What was measured."""
+    """Return a sentence on the measured images, the network and the seeds."""
     figures, seeds = result["figures"], result["seeds"]
     return (
         f"{figures['images']:,} images, {figures['classes']} classes, {figures['labels_per_image']:g} labels an image; "

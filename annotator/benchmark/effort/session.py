@@ -17,7 +17,7 @@ PARTS = ("tile", "change", "submit", "begin", "look", "check", "click")
 
 @dataclass
 class Spent:
-    """What a person has done: `actions` are presses of a key or button; parts, those of TimeModel, count."""
+    """The effort of a person: `actions` counts presses of a key or button, `parts` the parts of TimeModel."""
 
     actions: int = 0
     parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))

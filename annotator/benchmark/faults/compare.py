@@ -81,7 +81,7 @@ def leftovers(project: Path, folders: list[Path]) -> list[str]:
 
 
 def counted(broken: dict[str, list[str]]) -> tuple[dict[str, int], list[str]]:
-    """How many guarantees of each kind were broken, and a sentence on each of the first NAMED."""
+    """Return the number of broken guarantees of each kind, and sentences on the first NAMED of each kind."""
     sentences = [f"{kind}: {each[:1000]}" for kind, cases in broken.items() for each in cases[:NAMED]]
     return {kind: len(cases) for kind, cases in broken.items()}, sentences
 

@@ -34,7 +34,15 @@ ENDING = 5.0  # seconds that processes which a killed one has started may take t
 
 @dataclass(frozen=True)
 class Died:
-    """How a process ended.
+    """The end of a process that was run with counted steps.
+
+    Attributes:
+        status: The exit status, -9 if the process was killed.
+        steps: The number of steps that it took; 0 if it was killed.
+        turns: The steps that renamed a file or committed to the database.
+        seconds: The time that it ran.
+        output: The end of its output.
+        left: Command lines of processes that it had started and that still ran after it.
 
     Attributes:
         status: Its exit status, -9 when it was killed.

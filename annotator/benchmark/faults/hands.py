@@ -8,7 +8,7 @@ Cell = tuple[int, int]
 
 
 class Hands:
-    """What all pages hold; threads may share it.
+    """The cells that each page holds at this moment, over all pages; threads may share it.
 
     Attributes:
         given: Count of cells and images that were handed out.

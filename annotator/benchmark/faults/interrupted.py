@@ -152,7 +152,7 @@ def _set_back(base: Path, folder: Path) -> None:
 def _look(
     scene: Scene, where: str, before: Any, after: Any, figures: Counter[str], broken: dict[str, list[str]]
 ) -> None:
-    """What a killed command has left."""
+    """Check the folder of a killed command; add to `figures` what the kill left, and to `broken` what is wrong."""
     try:
         state = scene.state()
         if not scene.allowed(state, before, after):

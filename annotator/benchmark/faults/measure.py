@@ -86,7 +86,7 @@ def measure(
 
 @dataclass
 class _Tally:
-    """How often the processes were harmed, and what workers did when they were killed."""
+    """Counts of kills and other faults, and of the states in which workers were killed."""
 
     kills: Counter = field(default_factory=Counter)
     other: Counter = field(default_factory=Counter)
@@ -163,7 +163,7 @@ def _harm(chance: random.Random, server: Server, tally: _Tally) -> None:
 
 
 def _drain(server: Server, pages: list[Person]) -> bool:
-    """Whether all that people still had to send was saved once the faults had ended."""
+    """Return whether every page could send its remaining decisions in time once the faults had ended."""
     if server.process.poll() is not None:
         server.start()
     for page in pages:

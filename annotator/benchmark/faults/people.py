@@ -32,7 +32,7 @@ Ask = Callable[[str, str, dict, float], dict]  # annotator, path, body, seconds 
 
 @dataclass
 class Sent:
-    """What all annotators sent, by uuid, and what the server answered.
+    """All decisions that the annotators sent, by uuid, and the server's answers to them.
 
     Attributes:
         entries: Uuid -> the decision as it was sent.
@@ -142,7 +142,7 @@ class Person(threading.Thread):
                 self._decide(action="label", image=image, source="click", **self._answer())
 
     def _next(self, path: str, body: dict, cells: Callable[[dict], list[Cell]]) -> list[dict]:
-        """What the server gives this page, which holds nothing else any more."""
+        """Request work for this page, which gives up all that it held, and record the new cells in Hands."""
         self._hands.keep(self._holder, ())
         answer = self._post(path, {"holder": self._holder, "have": [], "instead": self._before, **body})
         if answer is None:
@@ -219,7 +219,7 @@ def ask(address: str, headers: dict[str, str], path: str, body: dict, patience: 
 
 
 def cells_of(grid: dict) -> list[Cell]:
-    """What a grid puts into a page's hand."""
+    """Return the cells of a grid, one for each tile."""
     return [(tile["id"], grid["class"]) for tile in grid["tiles"]]
 
 

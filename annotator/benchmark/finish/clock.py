@@ -41,11 +41,11 @@ class Clock:
     sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(KINDS, ASSUMED))
 
     def seconds(self, kind: str, parts: Mapping[str, float]) -> float:
-        """Of one answer with these parts."""
+        """Return the seconds of one answer to a question of this kind; `parts` counts the parts of the time model."""
         return self.factors[kind] * sum(count * getattr(self.model, part) for part, count in parts.items())
 
     def form(self, images: int, classes: int, positives: int) -> float:
-        """Of a form for every image in which each positive is ticked."""
+        """Return the seconds of labelling with a form for every image, in which each positive is ticked."""
         parts = {"look": images, "check": images * classes, "change": positives, "submit": images}
         return self.seconds("image", parts)
 

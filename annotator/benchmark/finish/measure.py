@@ -28,7 +28,7 @@ NONE = "none"  # in the place of tools: only those of others
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured.
+    """The sets, tools and persons to measure, and how.
 
     Attributes:
         sets, tools, persons: Names; (): all. tools may be (NONE,).
@@ -168,7 +168,10 @@ def _folder_name(kind: str, *names: object) -> str:
 
 
 def _summary(rows: Sequence[dict]) -> dict[str, dict[str, float | None]]:
-    """Of each tool: how often it finished, and its minutes over those of the form where both did (geometric mean)."""
+    """Return for each tool how often it finished, failed or stopped too early, and its seconds over those of the form.
+
+    The ratio is the geometric mean over the runs in which both finished; it is left out if there are none.
+    """
     figures: dict[str, float | None] = {}
     ratios: dict[str, float | None] = {}
     form = {_place(row): row["seconds"] for row in rows if row["tool"] == RIVAL}

@@ -33,7 +33,7 @@ class WrongTool(AnnotatorError):
 
 @dataclass(frozen=True)
 class Task:
-    """What a tool is given.
+    """The set that a tool has to label, and the goal that it has to certify.
 
     Attributes:
         name: Of the set.
@@ -56,7 +56,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is asked.
+    """A question to a person: (image, class) pairs, shown in one of the ways of KINDS.
 
     Attributes:
         kind: One of KINDS.
@@ -77,7 +77,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the person said.
+    """A person's answer to a question.
 
     Attributes:
         present: One for each cell of the question: True present, False absent, None not said. Of a click, True stands
@@ -106,7 +106,7 @@ class Tool(Protocol):
         ...
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """What the person said to the newest question."""
+        """Take the person's answer to the newest question."""
         ...
 
     def labels(self) -> Iterable[tuple[int, int]]:
@@ -115,7 +115,7 @@ class Tool(Protocol):
         ...
 
     def certifies(self) -> bool:
-        """Whether the labels of this moment have the recall and precision of the task, as far as the tool can know."""
+        """Return whether the tool asserts that its present labels reach the recall and precision of the task."""
         ...
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ TOTALS = ("tool", "finished", "said done too early", "failed", "minutes, of the 
 
 
 def about(result: dict) -> list[str]:
-    """What was measured, and which times are assumed."""
+    """Return lines on the protocol, the goal and the sources of times."""
     goal, sources = result["goal"], result["clock"]["sources"]
     own = "" if goal["is_of_the_protocol"] else " (a goal of your own, not that of the protocol)"
     lines = [
@@ -62,7 +62,7 @@ def totals(result: dict) -> list[list[str]]:
 
 
 def sentences(result: dict) -> list[str]:
-    """How each tool certifies, and why any of them failed."""
+    """Return one line for each tool on how it certifies, and one for each failed run with the reason."""
     ways = {row["tool"]: row["certifies_by"] for row in result["rows"] if row["certifies_by"]}
     lines = [f"{name} is done when: {way}." for name, way in ways.items()]
     return lines + [f"FAILED {where(row)}: {row['why']}" for row in result["rows"] if row["why"]]

@@ -114,7 +114,7 @@ def serve_floor(db: Database) -> AbstractContextManager[Server]:
 
 
 def floor_command(db: Database) -> tuple[str, Path, Path]:
-    """What `server` takes to serve the floor."""
+    """Return the arguments with which `server` serves the floor for the images of a project."""
     folder = db.paths.project.parent
     return "annotator.benchmark.harness.floor", folder / "images", folder / "floor.jsonl"
 
@@ -143,7 +143,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Whether a process of this machine listens on the port."""
+    """Return whether a process of this machine listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((ADDRESS, port)) == 0

@@ -35,17 +35,17 @@ RUNS_BEFORE = 3  # by the third run the worker has loaded all it needs, and has 
 
 
 def key_and_click(ground: Ground) -> tuple[dict, dict]:
-    """A key and a click, with 20 classes."""
+    """Measure a key and a click, with 20 classes."""
     return _with_classes(ground, FEW, "")
 
 
 def classes_300(ground: Ground) -> tuple[dict, dict]:
-    """The same with 300 classes."""
+    """Measure a key and a click, with 300 classes."""
     return _with_classes(ground, 300, "300_classes_")
 
 
 def classes_1000(ground: Ground) -> tuple[dict, dict]:
-    """The same with 1,000 classes."""
+    """Measure a key and a click, with 1,000 classes."""
     return _with_classes(ground, 1000, "1000_classes_")
 
 

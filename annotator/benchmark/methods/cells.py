@@ -33,17 +33,17 @@ class Cell:
 
     @property
     def what(self) -> dict[str, Any]:
-        """What its result depends on (work.py)."""
+        """Return the parameters on which the result depends, as work.py stores them."""
         what = {"method": self.method, "share": self.share, "seed": self.seed, "choice": asdict(self.choice)}
         return what | ({} if self.naming.kind == "random" else {"clicks": self.naming.label})
 
     @property
     def can_be_sent(self) -> bool:
-        """Whether the features are all that it learns from: the files of images are on this machine."""
+        """Return whether the method learns from features alone, so that a machine without the image files can train it."""
         return METHODS[self.method].reads in ("features", "regions")
 
     def said(self, result: dict) -> str:
-        """How it went, in words."""
+        """Return a sentence on the result."""
         of = f"share {self.share:g}" + ("" if self.naming.kind == "random" else f", {self.naming.label}")
         if self.kind == "trial":
             return f"{of}, trial: {self.method} has validation mAP {100 * result['val_map']:.1f}"
@@ -54,7 +54,11 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Trainings:
-    """What all trainings of a comparison share: how a method is trained, and the labels.
+    """The function that trains a method, and the tasks, shared by all trainings of a comparison.
+
+    Attributes:
+        train: Trains one method on one task.
+        tasks: (share, way of clicking) -> one task for each seed.
 
     Attributes:
         tasks: Of each share and way of clicking, one a seed.

@@ -29,7 +29,7 @@ def read(
     boxes: Path | None = None,
     split: bool = True,
 ) -> DataSet:
-    """What the options ask for: a folder with its truth, a set of the papers, or else the sample data.
+    """Read the set that the options name: a folder with its truth, a set of the papers, or else the sample data.
 
     Args:
         boxes: How large things are in the images of the folder; None: of the sample data, its own.

@@ -23,7 +23,7 @@ LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 
 @dataclass(frozen=True)
 class Network:
-    """What all methods of one comparison are trained on, where the papers leave a choice.
+    """The network of a comparison, and the settings that the papers leave open, the same for all methods.
 
     Attributes:
         backbone: Any name of models.backbones.pretrained.
@@ -44,7 +44,7 @@ class Network:
 
     @classmethod
     def of(cls, options: Options, published: str) -> "Network":
-        """What the options of a comparison say."""
+        """Return the network that the options of a comparison choose."""
         chosen = (options.epochs, options.batch, options.linear_init)
         return cls(options.network, options.size, options.device, published, *chosen)
 

@@ -39,8 +39,11 @@ class ComparedImages:
         self._train, self._classes = len(dataset.train), dataset.classes
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to other machines: features, and if they are read, region codes and scores of names; maps stay
-        with the files."""
+        """Return the state that is sent to other machines, without the files.
+
+        It holds features and, if a method reads them, region codes and scores of names; feature maps stay on this
+        machine.
+        """
         if self._options.reads_regions:
             _ = self._region_codes  # made once, here
         if self._options.reads_names:
@@ -60,7 +63,10 @@ class ComparedImages:
         return self._maps
 
     def name_scores(self) -> np.ndarray:
-        """Of the training images, from whole images: a guess from names in which no other image has a part."""
+        """Return the scores of class names for the training images, (N, C) float32; nan for all other images.
+
+        Scores are made of whole images (models/zero_shot/first_guess.py).
+        """
         return self._name_scores
 
     @cached_property

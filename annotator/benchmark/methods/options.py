@@ -18,7 +18,7 @@ SIZE = 448  # pixels, in all papers of this literature
 
 @dataclass(frozen=True)
 class Options:
-    """What is compared, and how; see `measure`."""
+    """The options of a comparison; see `measure`."""
 
     methods: tuple[str, ...] = ("all",)
     regime: str = "linear"
@@ -50,12 +50,12 @@ class Options:
 
     @property
     def reads_regions(self) -> bool:
-        """Whether one of the methods does."""
+        """Return whether one of the methods reads region codes."""
         return any(METHODS[name].reads == "regions" for name in self.methods)
 
     @property
     def reads_names(self) -> bool:
-        """Whether one of the methods weighs scores of the names of classes."""
+        """Return whether one of the methods weighs scores of the names of classes."""
         return any("text" in METHODS[name].needs for name in self.methods)
 
     def unmet(self, name: str) -> str:
@@ -71,7 +71,11 @@ class Options:
         return ""
 
     def checked(self) -> "Options":
-        """The same with "all", "auto" and None resolved. Raises AnnotatorError with everything that is wrong."""
+        """Return these options with "all", "auto" and None resolved.
+
+        Raises:
+            AnnotatorError: Listing everything that is wrong.
+        """
         whole = self.regime == "finetune"
         trainable = tuple(name for name in METHODS if not self.unmet(name))
         names = trainable if "all" in self.methods else tuple(dict.fromkeys(self.methods))
@@ -119,7 +123,7 @@ class Options:
 
 
 def _no_device(name: str) -> list[str]:
-    """What is wrong with the name of a device, if anything is."""
+    """Return a sentence if torch cannot use the device of this name, else []."""
     if name == "auto":
         return []
     try:

@@ -31,7 +31,7 @@ FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{FIRST}", "ece", "
 
 @dataclass(frozen=True)
 class Choice:
-    """How a method is trained: what tuning decides. As it comes, everything is the method's own.
+    """The settings of a training that tuning chooses; the defaults are the method's own.
 
     Attributes:
         lr, epochs: Times those of the method (cached features) or of its paper (whole networks).
@@ -92,7 +92,7 @@ class Task:
         return self.labels[self.labelled]
 
     def training_labels(self, full: bool) -> TrainingLabels:
-        """What a trainer is given: the labels of `labels_for`, and all training images to learn from."""
+        """Return what a trainer is given: the labels of `labels_for`, and all training images as the pool."""
         return TrainingLabels(self.train[self.labelled], self.labels_for(full), pool=self.train)
 
     def val_map(self, probabilities: np.ndarray) -> float:

@@ -19,7 +19,12 @@ Train = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on wha
 
 
 def training_function(dataset: DataSet, options: Options) -> Train:
-    """What trains a method as the options say. Raises ValueError for a backbone there is not, AnnotatorError."""
+    """Return the function that trains a method as the options say.
+
+    Raises:
+        ValueError: The backbone does not exist.
+        AnnotatorError: An image cannot be read.
+    """
     if options.regime == "finetune":
         paths = data.everything(dataset).paths
         network = Network.of(options, dataset.name if dataset.name in SETS else "voc")
@@ -61,7 +66,7 @@ def train_on_frozen(
 def train_network(
     name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, state: Path
 ) -> Trained:
-    """The same for the whole network, with the settings of the method's paper.
+    """Train the whole network with the settings of the method's paper, and keep the best epoch as train_on_frozen does.
 
     Args:
         paths: (N,) the files of the whole collection.

@@ -34,7 +34,7 @@ def tuned(name: str, budget: int, scores: Sequence[float]) -> tuple[Choice, list
 
 
 def space() -> dict[str, list]:
-    """What is drawn from, for the report; besides, each method's own `tunable`."""
+    """Return the values from which all methods' settings are drawn; each method's own `tunable` comes on top."""
     return {"lr_factors": list(LR_FACTORS), "epoch_factors": list(EPOCH_FACTORS), "batches": list(BATCHES)}
 
 

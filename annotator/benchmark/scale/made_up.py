@@ -91,7 +91,7 @@ def make_features(
 
 
 def read_made_up(arrays: Path) -> MadeUp:
-    """What `make_features` left in a folder."""
+    """Read the arrays that `make_features` wrote into a folder, memory-mapped."""
     return MadeUp(*(np.load(arrays / f"{name}.npy", mmap_mode="r") for name in ("truth", "labels", "unbiased")))
 
 

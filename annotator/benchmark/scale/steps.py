@@ -39,7 +39,7 @@ READ = 100  # files that a thread reads at a time
 
 
 class Size(NamedTuple):
-    """What is measured: in `folder`, so many images and classes, photos of so many kilobytes."""
+    """The size of a measured project: its folder, and the numbers of images, of classes and of kilobytes of a photo."""
 
     folder: Path
     images: int
@@ -79,7 +79,10 @@ def rows(size: Size, measured: Measured) -> Figures:
 
 
 def _with_a_large_cache(db: Database) -> None:
-    """What is not measured is made quickly: contents and uuids in no order fill indexes from all sides."""
+    """Give the database a large page cache, for unmeasured bulk writes.
+
+    Random contents and uuids fill the indexes in no order, which is slow in a small cache.
+    """
     with db.writing() as sql:
         sql.execute(f"PRAGMA cache_size = -{bulk.CACHE}")
 

@@ -73,7 +73,7 @@ def train(db: Database, made: MadeUp, trainings: int, measured: Callable[[], Non
 
 
 def _train_once(clock: Clock, name: str, db: Database, cache: FeatureCache, regions: RegionCache) -> np.ndarray:
-    """What worker/training/train.py does, phase by phase."""
+    """Train once as worker/training/train.py does, with the time of each phase; return the probabilities."""
     started = time.perf_counter()
     with clock.phase(f"{name}_reading_labels"):
         known = training_set(db, cache)

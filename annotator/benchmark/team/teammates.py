@@ -26,7 +26,14 @@ PATIENCE = 60.0  # seconds until a request is given up
 
 @dataclass
 class Measured:
-    """What all teammates have seen. Seconds of each answered request, by what it was; other statuses than 200."""
+    """The measurements of all teammates.
+
+    Attributes:
+        seconds: Kind of request -> the seconds of each answered one.
+        statuses: Counts of statuses other than 200.
+        unanswered: Requests without an answer.
+        without_work: Requests for work that gave none.
+    """
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {"work": [], "picture": [], "decision": []})
     statuses: Counter[int] = field(default_factory=Counter)

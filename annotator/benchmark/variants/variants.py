@@ -54,7 +54,7 @@ def pooled_by(*ways: str) -> Combine:
 
 
 def average(part: np.ndarray) -> np.ndarray:
-    """What the default gives, of PLAIN."""
+    """Return the average-pooled part of the features of PLAIN, which is what the default network gives."""
     return part[:, :, : part.shape[2] // len(POOLED_BY)]
 
 

@@ -60,7 +60,7 @@ class SingleFile(Scene):
 
 
 class TaggedFile(SingleFile):
-    """The same with a name: a tag has all of its cells or is not there."""
+    """An export into a single file under a tag; a tag must have all of its cells or must not exist."""
 
     name, repeated = "export_tagged", False
     options = ("--format", "csv", "--tag", "v1")
@@ -128,7 +128,7 @@ class Shards(CopiedFolder):
 
 
 class DownloadedZip(Scene):
-    """What the Export page packs for a download; the next one removes what is left."""
+    """An export to a zip for download by the Export page; the next export removes the remains of a killed one."""
 
     name = "export_zip"
     loads = ("annotator.ui.export.running",)
@@ -148,7 +148,7 @@ class DownloadedZip(Scene):
 
 
 class FolderOnServer(DownloadedZip):
-    """What the Export page writes into a folder of the server."""
+    """An export by the Export page into a folder of the server."""
 
     name, repeated, on_server = "export_on_server", False, "yes"
 

@@ -49,23 +49,23 @@ class Scene:
         raise NotImplementedError
 
     def again(self) -> Sequence[object]:
-        """What goes on after a kill: the same command."""
+        """Return the command that continues after a kill; by default the killed command itself."""
         return self.words()
 
     def state(self) -> Any:
-        """What somebody finds there, without times and names that are drawn."""
+        """Return the state of the folder in a comparable form, without times and randomly drawn names."""
         raise NotImplementedError
 
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
-        """Whether a kill may leave this: all of it or nothing, unless a scene says more."""
+        """Return whether a kill may leave this state; by default only the states before and after the command."""
         return state in (before, after)
 
     def broken(self) -> list[str]:
-        """What is wrong whatever the moment."""
+        """Return sentences on faults that no kill may cause, at whatever moment it comes."""
         return project_broken(self.project)
 
     def done(self) -> list[str]:
-        """What is wrong once the command has ended well."""
+        """Return sentences on faults after the command has ended without error."""
         return []
 
     def leftovers(self) -> list[str]:
@@ -118,7 +118,7 @@ def decided(project: Path) -> list[tuple]:
 
 
 def project_broken(project: Path) -> list[str]:
-    """What does not agree in a project: rebuilt from its decisions, and counted (store/upkeep/consistency.py)."""
+    """Return the contradictions between a project's decisions and its derived tables (store/upkeep/consistency.py)."""
     db = Database(project)
     try:
         return consistency.problems(db)

@@ -52,7 +52,7 @@ class FormTool:
 
 
 class _WithModel:
-    """What the other three share: a project that learns, and the audit."""
+    """The common base of the other three tools: a project with a model that learns, and the audit."""
 
     certifies_by = BY_SAMPLE
 
@@ -124,7 +124,7 @@ class RandomTool(_WithModel):
 
 
 class UncertaintyTool(RandomTool):
-    """The same, images first of which the model is least sure."""
+    """RandomTool with another order: the images of which the model is least sure come first."""
 
     strategy = "uncertainty"
 
