@@ -44,13 +44,6 @@ class Said:
         second: (N, C) bool, the answers of a second person; audits are answered with them, too.
         other: (N,) int, the second person.
         twice: (N,) bool, whether both people answer the image.
-
-    Attributes:
-        owner: (N,) int, whose image it is.
-        first: (N, C) bool, what the owner says; it becomes the label.
-        second: (N, C) bool, what somebody else says; also what is said in audits.
-        other: (N,) int, who that is.
-        twice: (N,) bool, whether an image is answered by both.
     """
 
     owner: np.ndarray

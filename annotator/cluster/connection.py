@@ -38,11 +38,6 @@ class Use:
         on: The cluster, as the option --on names it.
         without: The command that does the same without a cluster.
         lost: Advice for when the cluster dies in the middle of the work.
-
-    Attributes:
-        on: Where: as --on says.
-        without: The command that does the same without a cluster.
-        lost: What to do when the cluster has gone in the middle of the work.
     """
 
     on: str

@@ -45,7 +45,7 @@ def measure(
     options: Options = Options(RIVALS, shares=SHARES, seeds=2),
     command: str = "",
 ) -> dict[str, Any]:
-    """Compare on these folders, the sample data, and collections made by recipe.
+    """Compare `auto` with the rivals on the given folders, the sample data, and collections made by recipe.
 
     Args:
         folders: Each holds `images` and `truth.csv`.
@@ -97,11 +97,14 @@ def measure(
 
 
 def summary(rows: Sequence[dict[str, Any]], which: str) -> dict[str, float]:
-    """Over all cells: `cells`, how many there are; `first`, the share of them in which `auto` is not behind the best
-    rival; `lead`, its mean lead and `worst`, the smallest one, in [-1, 1]; `ece`, the mean over collections and shares.
+    """Return the summary of all cells (collection, share, figure).
 
     Args:
         which: "" for the present constants, "_left_out" for those that were chosen without the collection.
+
+    Returns:
+        `cells`, their number; `first`, the share of them in which `auto` is not behind the best rival; `lead`, its mean
+        lead, and `worst`, its smallest one, both in [-1, 1]; `ece`, the mean over collections and shares.
     """
     leads = [row[f"{key}{which}"] - row[f"{key}_rival"] for row in rows for key in HIDDEN]
     return {
@@ -114,7 +117,7 @@ def summary(rows: Sequence[dict[str, Any]], which: str) -> dict[str, float]:
 
 
 def _places(folders: Sequence[Path], made: Sequence[str], images: int, root: Path) -> dict[str, Path]:
-    """Where each collection lies; those made by recipe are made if they are not there."""
+    """Return the folder of each collection by name; collections by recipe are made below `root` if they are missing."""
     places = {path.resolve().name: path for path in folders} | {"sample_data": SAMPLE}
     root.mkdir(parents=True, exist_ok=True)
     if len(places) <= len(folders):
@@ -199,7 +202,7 @@ def _methods(figures: Sequence[dict], options: Options) -> list[dict[str, Any]]:
 
 
 def reduced(dataset: DataSet, most: int) -> DataSet:
-    """At most so many images, chosen by a hash of their names, in the proportions of its parts."""
+    """Return at most `most` images of a set, chosen by a hash of their names, the three parts in proportion."""
     size = sum(len(getattr(dataset, name)) for name in data.PARTS)
     if size <= most:
         return dataset

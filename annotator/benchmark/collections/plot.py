@@ -9,8 +9,9 @@ from annotator.benchmark.methods.task import HIDDEN
 
 
 def draw(result: dict[str, Any], path: Path) -> None:
-    """A panel for each figure: of every collection the lead at each share; with searched constants, by those of the
-    other collections.
+    """Draw one panel for each figure: the lead of `auto` on every collection at each share.
+
+    With searched constants, each collection's lead is that of the constants chosen on the other collections.
 
     Args:
         path: Its ending says the format: one of methods.plot.ENDINGS.

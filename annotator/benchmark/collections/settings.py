@@ -24,7 +24,7 @@ STREAM = 20261123
 
 
 def drawn_settings(count: int) -> list[dict[str, Any]]:
-    """So many settings: first the present constants ({}), then random ones; more of them begin with the fewer."""
+    """Return `count` settings: the present constants ({}), then random ones; long lists begin with shorter ones."""
     chance = np.random.default_rng(STREAM)
     return [{}] + [
         {name: values[int(chance.integers(len(values)))] for name, values in SPACE.items()} for _ in range(count - 1)

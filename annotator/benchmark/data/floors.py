@@ -97,7 +97,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
 
 
 def run(files: list[Path], again: Path, progress: Callable[[int, int], None]) -> dict[str, float] | None:
-    """Seconds and processor seconds of reading and of writing these files; None where one is too large.
+    """Return the seconds and processor seconds of reading and writing the files; None if one is too large.
 
     Args:
         again: A new folder for what is written.

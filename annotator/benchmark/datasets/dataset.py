@@ -15,10 +15,10 @@ from models.protocol import single_positive, split
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some images and all that they show.
+    """The images of one part of a set, with their truth.
 
     Attributes:
-        paths: Existing files inside the folder that was given.
+        paths: Existing files inside the folder of the set.
         truth: (n, C) bool, complete.
     """
 
@@ -71,12 +71,12 @@ def official(
     notes: tuple[str, ...] | list[str],
     areas: np.ndarray | None = None,
 ) -> DataSet:
-    """A set of the papers, by their protocol: observed labels and split of models/protocol.py, seed 1200.
+    """Return a set of the papers by their protocol: observed labels and split of models/protocol.py, seed 1200.
 
     Args:
         train, test: The official parts, their rows in the published order.
-        observed: (len(train), C) labels that somebody has drawn already; None draws them as published.
-        areas: (len(train), C) how large each class is on each image; None: nothing says it.
+        observed: (len(train), C) published labels; None: they are drawn as the papers did.
+        areas: (len(train), C), the size of each class on each image; None: not known.
 
     Raises:
         AnnotatorError: A part would be without an image.
@@ -102,7 +102,7 @@ def official(
 
 
 def whole_truth(dataset: DataSet) -> np.ndarray:
-    """(n_train + n_val, C) bool: the truth of the official training set in its published order."""
+    """Return the truth of the official training set in its published order, (n_train + n_val, C) bool."""
     if dataset.official_rows is None:
         raise ValueError(f"{dataset.name} is no set of the papers: its rows have no published order.")
     train_rows, val_rows = dataset.official_rows

@@ -43,14 +43,6 @@ class Died:
         seconds: The time that it ran.
         output: The end of its output.
         left: Command lines of processes that it had started and that still ran after it.
-
-    Attributes:
-        status: Its exit status, -9 when it was killed.
-        steps: That it took; 0 when it was killed.
-        turns: The steps after which something has another name or is stored: renames and commits.
-        seconds: That it took.
-        output: The last of what it printed.
-        left: Command lines of processes that it had started and that live on.
     """
 
     status: int

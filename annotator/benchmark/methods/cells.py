@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def can_be_sent(self) -> bool:
-        """Return whether the method learns from features alone, so that a machine without the image files can train it."""
+        """Return whether the method learns from features alone, so that it can be trained away from the image files."""
         return METHODS[self.method].reads in ("features", "regions")
 
     def said(self, result: dict) -> str:
@@ -59,9 +59,6 @@ class Trainings:
     Attributes:
         train: Trains one method on one task.
         tasks: (share, way of clicking) -> one task for each seed.
-
-    Attributes:
-        tasks: Of each share and way of clicking, one a seed.
     """
 
     train: Train

@@ -131,7 +131,7 @@ class Comparison:
         self.clock = _Clock(trainings)
 
     def made(self, cells: Sequence[Cell]) -> list[dict]:
-        """Return the result of each training in the order of `cells`; finished results are read from the work folder."""
+        """Return the result of each training in the order of `cells`; finished ones are read from the work folder."""
         results: dict[int, dict] = {}
         waiting: list[int] = []
         for place, cell in enumerate(cells):
