@@ -1,4 +1,4 @@
-"""How often auto-accept breaks its precision guarantee, in simulated projects whose truth is known.
+"""Measurement of how often auto-accept breaks its precision guarantee, in simulated projects whose truth is known.
 
 Each project goes through the steps of a real one: an audit is drawn and answered part by part, people answer likely
 cells in between, and after every part the app's code checks the guarantee (models/statistics/sequential_bound.py). A

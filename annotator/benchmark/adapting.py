@@ -1,4 +1,4 @@
-"""What adapting a network brings: test mAP of a linear head on frozen features, against the adapted network.
+"""Measurement of adapting a network: test mAP of a linear head on frozen features, against the adapted network.
 
 A share of all cells of the training images is answered, drawn at random, present or absent. Rows of the table, all told
 the same answers:

@@ -1,4 +1,4 @@
-"""Where things are in a folder of images: a CSV of boxes, checked against the names of images and classes."""
+"""Boxes of things in a folder of images: a CSV, checked against the names of images and classes."""
 
 import csv
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""How often the certificate's 95 % intervals hold the truth, in simulated projects whose truth is known.
+"""Measurement of how often the certificate's 95 % intervals hold the truth, in simulated projects with known truth.
 
 Each project goes through the steps of a real one: people label likely cells, a model scores the rest well or badly,
 some cells are auto-accepted, an audit is drawn, ordinary work answers some of its cells, people answer others, and the
@@ -97,7 +97,10 @@ class Truth:
 
 
 def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
-    """Measure for each condition how often the intervals of classes, and of all classes together, hold the truth."""
+    """Measure for each condition how often the intervals of classes, and of all classes together, hold the truth.
+
+    Each project has IMAGES images and CLASSES classes; CELLS cells are drawn for an audit.
+    """
     started = time.perf_counter()
     rows = {name: coverage(condition, projects, seed) for name, condition in (CONDITIONS | ERRING | OVERLOOKED).items()}
     # What everybody overlooks is beyond what overlap can show: reported, and not promised.

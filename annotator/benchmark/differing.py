@@ -1,4 +1,4 @@
-"""What people who err teach the model, by what is made of their answers: mean AP on the images that nobody answered.
+"""Ways to train on answers of people who err: mean AP on the images that nobody answered.
 
 Some images are answered in every class by all of a team, as many by one of them only. The first of the team is
 careless. What the model is taught of these answers:

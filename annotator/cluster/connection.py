@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster, or starting one on this machine; what can go wrong there, in words.
+"""The connection to a Ray cluster, or to one started on this machine, and error messages for its failures.
 
 `ray` is the cluster that RAY_ADDRESS names, else one of this machine alone; `ray://HOST:10001` is reached through its
 head. Ray's usage reports and its dashboard stay off in what is started here, and only this process has its token:
@@ -46,7 +46,11 @@ class Use:
 
 
 def check(on: str) -> None:
-    """Raises AnnotatorError when `on` is none of: local, ray, ray://HOST[:PORT]."""
+    """Check the value of the option --on.
+
+    Raises:
+        AnnotatorError: `on` is none of: local, ray, ray://HOST[:PORT].
+    """
     if on in ("local", "ray"):
         return
     parts = urlsplit(on)
@@ -63,10 +67,10 @@ def check(on: str) -> None:
 
 @contextlib.contextmanager
 def connected(use: Use) -> Iterator[Any]:
-    """The module ray, connected; at the end it is disconnected, and a cluster that was started here is ended.
+    """Yield the module ray, connected; at the end disconnect, and end a cluster that was started here.
 
     Raises:
-        AnnotatorError: Ray is not installed, the head does not answer, or its versions are others.
+        AnnotatorError: Ray is not installed, the head does not answer, or its versions differ.
     """
     address = use.on if use.on != "ray" else os.environ.get("RAY_ADDRESS", "")
     is_own = address in ("", "local")
@@ -116,8 +120,10 @@ def _connected(address: str, is_own: bool, use: Use) -> Iterator[Any]:
 
 
 def _init(ray: Any, options: dict[str, Any]) -> None:
-    """Connect; a second time where the head could not start the process that serves this client: it dies in a fork
-    of gRPC now and then (GRPC_ENABLE_FORK_SUPPORT=0 in the environment of `ray start` helps)."""
+    """Connect; try a second time if the head could not start the process that serves this client.
+
+    That process sometimes dies in a fork of gRPC (GRPC_ENABLE_FORK_SUPPORT=0 in the environment of `ray start` helps).
+    """
     try:
         ray.init(**options)
     except ConnectionError as error:
@@ -129,7 +135,7 @@ def _init(ray: Any, options: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Whoever has a handler of SIGTERM keeps it: Ray sets one that ends the process."""
+    """Restore this process's handler of SIGTERM at the end of the block: Ray installs one that ends the process."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -162,7 +168,7 @@ def _environment(is_own: bool) -> Iterator[None]:
 
 
 def without_program(use: Use, error: Exception) -> AnnotatorError:
-    """The head of a cluster that is reached through it cannot unpack what we send."""
+    """Return the error for a head that cannot unpack our function, because it has no complete annotator."""
     return AnnotatorError(
         f"The head of the Ray cluster ({use.on}) has no complete annotator ({_first_line(error)}).\n"
         "    Install the same version there as here: pip install 'multilabel-annotator[cluster]'"
@@ -170,7 +176,7 @@ def without_program(use: Use, error: Exception) -> AnnotatorError:
 
 
 def lost(use: Use, error: Exception) -> AnnotatorError:
-    """The head of the cluster has gone in the middle of the work."""
+    """Return the error for a cluster that stopped answering in the middle of the work."""
     return AnnotatorError(f"The Ray cluster ({use.on}) does not answer any more: {_first_line(error)}.\n    {use.lost}")
 
 
@@ -188,7 +194,7 @@ def _with_port(address: str) -> str:
 
 
 def _check_head(address: str) -> None:
-    """Ask for a connection first: Ray itself tries for the better part of a minute."""
+    """Try to connect to the head's port first: Ray itself tries for the better part of a minute."""
     if not address or address in ("local", "auto"):
         return
     parts = urlsplit(_with_port(address) if "://" in address else f"//{address}")
@@ -238,5 +244,5 @@ def _indented(text: str) -> str:
 
 
 def cores() -> int:
-    """Cores this process may run on, which in a container can be fewer than the machine has."""
+    """Return the number of cores this process may run on; in a container it can be smaller than the machine's."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""`auto` against the best published method on many collections, its constants chosen without the one they are used on.
+"""`auto` against the best published method on many collections, with constants chosen on the other collections.
 
 Every method is taken as it comes. The published ones keep their best epoch by the validation images, which are fully
 labeled; `auto` keeps its last. The best published method is another one from cell to cell: a collection, a share of

@@ -1,4 +1,4 @@
-"""The same bytes through the library that people use for them: each file of an export is read whole and written again.
+"""The floor: each file of an export is read whole and written again by the library that people use for it.
 
 Nothing is checked, looked up or stored, and memory grows with the file: less work than an export or an import does.
 """

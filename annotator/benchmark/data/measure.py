@@ -1,4 +1,4 @@
-"""Labels of made-up images out of a project in every format and into an empty one, and the same files through pandas.
+"""Labels of made-up images, exported in every format and imported into an empty project, beside plain libraries.
 
 Each step is a process of its own: its time is that of the work without the start of Python, its peak of memory is its
 own. The floor (floors.py) reads and writes the same files in the same run. After each import all cells are compared

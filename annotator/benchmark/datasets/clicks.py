@@ -1,4 +1,4 @@
-"""Which labels training gets to see: one a training image, on all of the images or on a share of them.
+"""The labels that training sees: one for each training image, on all of the images or on a share of them.
 
 The same seed gives a larger share the labels of the smaller one and more of them, so that shares can be compared; and
 it clicks the same images whichever class is named on them (naming.py).

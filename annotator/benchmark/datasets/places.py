@@ -1,4 +1,4 @@
-"""Finding the files of a set: inside the folder that was given and nowhere else, and all that is missing at once.
+"""Finding the files of a set inside the given folder and nowhere else; errors name all missing files at once.
 
 The names of images come from files that somebody else made. None of them may lead out of the folder, neither by ".."
 nor by a link; folders are listed once, so that a hundred thousand names cost no look at the disk each.

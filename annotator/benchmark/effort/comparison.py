@@ -1,5 +1,7 @@
-"""What the curves of all plays say: the cost of every goal, Autopilot against the best other policy, and how far it is
-ever behind one. A figure is the mean over seeds, with the smallest and the largest."""
+"""Tables from the curves of all plays: the cost of every goal, and Autopilot against the best other policy.
+
+A figure is the mean over seeds, with the smallest and the largest.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""How complete and correct a data set is after each step: points of a curve, and where curves reach a goal."""
+"""Completeness and correctness of a data set after each step: points of a curve, and where curves reach a goal."""
 
 from collections.abc import Sequence
 

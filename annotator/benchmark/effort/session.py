@@ -81,7 +81,7 @@ class Session(ProjectCopy):
         self.keep(*ticked, Decision(_new(), "done", **shared))
 
     def chips(self, image_id: int, class_ids: list[int], chances: list[float], run: int) -> None:
-        """Confirm or reject suggestions one by one, then "nothing else here", as on the Review page."""
+        """Confirm or reject suggestions one by one, then answer "nothing else here", as on the Review page."""
         columns = np.array([self.column(class_id) for class_id in class_ids])
         start = np.zeros(len(columns), bool)
         answers, _ = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)

@@ -58,13 +58,14 @@ class Options:
 
 
 def measure(options: Options, command: str = "") -> dict[str, Any]:
-    """All rows, one for each set, person, seed and tool.
+    """Let every tool work with every person on every set.
 
     Returns:
-        {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}.
+        {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}; one
+        row for each set, person, seed and tool. A tool that breaks the protocol ends its own row only.
 
-    Raises AnnotatorError, before anything is measured, for whatever is not there or does not go together. A tool that
-    does something wrong ends its own row only.
+    Raises:
+        AnnotatorError: Options do not exist or do not go together; nothing has been measured then.
     """
     names, persons, tools = _checked(options)
     clock = read_times(options.times) if options.times else Clock()

@@ -9,8 +9,9 @@ ACROSS = 2  # panels beside each other
 
 
 def draw(result: dict, path: Path) -> None:
-    """A panel for each set and person of the first seed. A dot: the tool said rightly that it was done; a cross: too
-    early.
+    """Draw one panel for each set and person of the first seed.
+
+    A dot marks where a tool said rightly that it was done, a cross where it said so too early.
 
     Args:
         path: Its ending says the format.

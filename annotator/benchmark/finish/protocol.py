@@ -28,7 +28,7 @@ COMPUTING = 900.0  # seconds that a tool may compute between two answers
 
 
 class WrongTool(AnnotatorError):
-    """A tool did something that the protocol does not allow, ended, or gave no answer in time."""
+    """The error of a tool that broke the protocol, ended, or gave no answer in time."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +92,17 @@ class Answer:
 class Tool(Protocol):
     """A tool under test: one object for one set and one person.
 
-    `certifies_by` says in a sentence how it knows that it is finished, and what it takes for granted.
+    `certifies_by` says in a sentence how the tool decides that it is finished, and which assumptions it makes.
     """
 
     certifies_by: str
 
     def start(self, task: Task) -> None:
-        """Called once, before anything else."""
+        """Prepare for a task; called once, before all other methods."""
         ...
 
     def ask(self) -> Question | None:
-        """The next question; None: there is nothing more to ask."""
+        """Return the next question; None if the tool has no more questions."""
         ...
 
     def answer(self, question: Question, answer: Answer) -> None:
@@ -110,8 +110,7 @@ class Tool(Protocol):
         ...
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """The (image, class) pairs that are present in the data set as it would be handed out now; all others are
-        absent."""
+        """Return the (image, class) pairs that the present data set has as present; all others are absent."""
         ...
 
     def certifies(self) -> bool:
@@ -119,19 +118,23 @@ class Tool(Protocol):
         ...
 
     def close(self) -> None:
-        """Called once, at the end."""
+        """Release resources; called once, at the end."""
         ...
 
 
 class Asked:
-    """Checks the questions of one tool on one task, one after the other."""
+    """A checker of the questions that one tool asks in one task."""
 
     def __init__(self, images: int, classes: int):
         self.images, self.classes = images, classes
         self._times: Counter[tuple[int, int]] = Counter()
 
     def check(self, question: Question) -> None:
-        """Raises WrongTool, with all that is wrong, for a question that cannot be asked, or was asked too often."""
+        """Check a question.
+
+        Raises:
+            WrongTool: The question breaks the protocol (with all that is wrong), or was asked too often.
+        """
         if problems := list(self._problems(question)):
             raise WrongTool(f"A question cannot be asked: {'; '.join(problems)}.")
         self._times.update(question.cells)

@@ -33,7 +33,7 @@ def about(result: dict) -> list[str]:
 
 
 def tables(result: dict) -> Iterator[tuple[str, list[list[str]]]]:
-    """A title and rows under HEADINGS, for each set and person."""
+    """Yield a title and rows under HEADINGS, for each set and person."""
     for set_ in result["sets"]:
         rows = [row for row in result["rows"] if (row["set"], row["seed"]) == (set_["set"], set_["seed"])]
         size = f"{counted(set_['images'], 'image')}, {counted(set_['classes'], 'class', 'classes')}"
@@ -44,7 +44,7 @@ def tables(result: dict) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def totals(result: dict) -> list[list[str]]:
-    """Rows under TOTALS, one for each tool."""
+    """Return rows under TOTALS, one for each tool."""
     rows = []
     for name in dict.fromkeys(row["tool"] for row in result["rows"]):
         figures, runs = result["figures"], sum(row["tool"] == name for row in result["rows"])
@@ -69,12 +69,12 @@ def sentences(result: dict) -> list[str]:
 
 
 def where(row: dict) -> str:
-    """Which row it is, in words."""
+    """Return the set, person, seed and tool of a row in words."""
     return f"{row['tool']} on {row['set']}, {row['person']} person, seed {row['seed']}"
 
 
 def markdown(result: dict) -> str:
-    """Everything in Markdown, with the exact command."""
+    """Return everything in Markdown, with the exact command."""
     lines = [f"`{result['command']}`", "", *about(result), "", NOTE, ""]
     lines += _table(TOTALS, totals(result))
     for title, rows in tables(result):

@@ -1,4 +1,4 @@
-"""One training of a comparison: what it is called, whether another machine can do it, and what it gives."""
+"""One training of a comparison: its name, its result, and whether another machine can do it."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,14 +14,14 @@ Tasks = dict[tuple[float, Naming], list[Task]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One training.
+    """One training of a comparison.
 
     Attributes:
-        kind: Trial: of a choice, by validation mAP alone; result: for the table.
-        method: Of models.methods.METHODS.
-        share: Of the training images that have a label.
-        seed: Which labels and weights.
-        naming: How the labels were chosen.
+        kind: "trial": of a choice, judged by validation mAP alone; "result": for the table.
+        method: A name in models.methods.METHODS.
+        share: The share of the training images that have a label.
+        seed: The seed of labels and weights.
+        naming: The way in which the labels were chosen.
     """
 
     kind: str
@@ -65,13 +65,13 @@ class Trainings:
     tasks: Tasks
 
     def result(self, cell: Cell, state: Path) -> dict:
-        """Train, and judge: the figures of task.py, of a trial only what chooses it.
+        """Train and return the figures of task.py; of a trial only those that choose it.
 
         Args:
-            state: What the files of a long training are called (epochs.py).
+            state: The path from which the files of a long training are named (epochs.py).
 
         Raises:
-            ValueError: As the training does; a choice that the method refuses is a trial that scores 0.
+            ValueError: As the training does; but a choice that the method refuses is a trial that scores 0.
         """
         task = self.tasks[cell.share, cell.naming][cell.seed]
         try:

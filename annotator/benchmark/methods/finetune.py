@@ -50,7 +50,7 @@ class Network:
 
 
 def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
-    """The settings of the method's paper, or where it has none the shared ones, changed as the choices say."""
+    """Return the settings of the method's paper, or the shared ones if it has none, with the changes of the choices."""
     published = (METHODS[name].published or shared_protocol())[network.published]
     return replace(
         published,
@@ -65,7 +65,7 @@ def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
 def whole_network_trainer(
     name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, resume: Resume
 ) -> WholeNetworkTrainer:
-    """The training of a whole network on the images with a label; a new one begins with a linear start if asked to.
+    """Return a trainer of the whole network on the images with a label; a new one begins with a linear start if asked.
 
     Args:
         paths: (N,) the files of the whole collection.

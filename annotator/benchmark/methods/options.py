@@ -1,4 +1,4 @@
-"""What can be chosen about a comparison, and what is assumed where nothing is said."""
+"""The options of a comparison, and their defaults."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -39,13 +39,13 @@ class Options:
 
     @property
     def namings(self) -> tuple[Naming, ...]:
-        """The ways of clicking, each with each strength; random first, with which the others are compared."""
+        """Return each way of clicking at each strength; random first, with which the others are compared."""
         others = (kind for kind in dict.fromkeys(self.clicks) if kind != "random")
         return RANDOM, *(Naming(kind, strength) for kind in others for strength in self.strengths)
 
     @property
     def network(self) -> str:
-        """The backbone, or the one that the regime is usually compared on."""
+        """The chosen backbone, or the one on which the regime is usually compared."""
         return self.backbone or (DEFAULT_BACKBONE if self.regime == "linear" else "resnet50")
 
     @property
@@ -59,7 +59,7 @@ class Options:
         return any("text" in METHODS[name].needs for name in self.methods)
 
     def unmet(self, name: str) -> str:
-        """Why a method cannot take part in this comparison, with what to do; "" where it can."""
+        """Return the reason why a method cannot take part in this comparison, with advice; "" if it can."""
         method, whole = METHODS[name], self.regime == "finetune"
         if whole and (method.reads == "regions" or method.needs):
             return f"{name} learns from a frozen network (--regime linear); whole networks learn by the others"

@@ -1,4 +1,4 @@
-"""How one method is trained in a comparison: by the trainer that projects use, or as a whole network."""
+"""Training of one method in a comparison: by the trainer that projects use, or as a whole network."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,15 +36,18 @@ def training_function(dataset: DataSet, options: Options) -> Train:
 def train_on_frozen(
     name: str, choice: Choice, task: Task, images: Images, options: Options, seed: int, state: Path
 ) -> Trained:
-    """Train on the images with a label; after every epoch the validation images are scored, and the best epoch is kept.
+    """Train on the images with a label; score the validation images after every epoch, and keep the best epoch.
 
     Args:
-        name: Of models.methods.METHODS.
-        seed: Decides the start and the order.
-        options: Epochs, times choice.epochs, and batch, where the choice has none; None: the method's own.
-        state: What the files are called in which a long training can be taken up again (epochs.py).
+        name: A name in models.methods.METHODS.
+        seed: The seed of the weights and of the order of images.
+        options: Its epochs are multiplied by choice.epochs, its batch is used if the choice has none; None: the
+            method's own.
+        state: The path from which the files are named that let a long training go on (epochs.py).
 
-    Raises ValueError for parameters that do not exist or make no sense, AnnotatorError for images that cannot be read.
+    Raises:
+        ValueError: Parameters do not exist or make no sense.
+        AnnotatorError: An image cannot be read.
     """
     method, trainer = make_method(name, **choice.parameters), trainer_class(METHODS[name].reads)
     best = Best(best_file(state) if trainer.long else None)

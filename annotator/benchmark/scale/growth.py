@@ -1,4 +1,4 @@
-"""What measured sizes say of one that was not measured."""
+"""Extrapolation from measured sizes to a size that was not measured."""
 
 from collections.abc import Sequence
 

@@ -24,7 +24,7 @@ def about(result: dict[str, Any]) -> str:
 
 
 def tables(result: dict[str, Any]) -> list[Table]:
-    """(headings, rows): one of each size, and with several sizes one of how all grows."""
+    """Return (headings, rows) of each size, and with several sizes those of the growth."""
     made = []
     for size in result["sizes"]:
         headings = (f"{size['images']:,} images", *COLUMNS)

@@ -17,7 +17,7 @@ TIMES = ("data_card.json", "data_card.md")  # files of a folder that say when th
 
 
 class SingleFile(Scene):
-    """One file with others beside it: they are of one moment, and old until all of the new are there."""
+    """An export of one file with companion files, all of one moment: a kill must leave the old set or the new one."""
 
     name = "export_file"
     target = "out/labels.csv"
@@ -87,7 +87,7 @@ class TaggedFile(SingleFile):
 
 
 class CopiedFolder(SingleFile):
-    """A folder with a copy of each image: the old one or the new one, whole."""
+    """An export into a folder with a copy of each image; a kill must leave the old folder or the new one, complete."""
 
     name = "export_folder"
     target = "out/set"
@@ -113,7 +113,7 @@ class CopiedFolder(SingleFile):
 
 
 class LinkedFolder(CopiedFolder):
-    """A folder with a hard link to each image."""
+    """An export into a folder with a hard link to each image."""
 
     name = "export_links"
     chosen: ClassVar[dict[str, Any]] = {"images": "link"}
@@ -121,7 +121,7 @@ class LinkedFolder(CopiedFolder):
 
 
 class Shards(CopiedFolder):
-    """Archives with the images in them."""
+    """An export into archives that contain the images."""
 
     name = "export_shards"
     options = ("--format", "webdataset", "--images", "copy", "--lossy")
@@ -168,7 +168,11 @@ class FolderOnServer(DownloadedZip):
 
 
 def export_as_page(project: str, name: str, on_server: str) -> None:
-    """Export as the page does, and wait until that is done. Raises AnnotatorError where it went wrong."""
+    """Export as the Export page does, and wait until it is done.
+
+    Raises:
+        AnnotatorError: The export failed.
+    """
     db = Database(Path(project))
     written = exporting(db)
     written.start(Order("voc", Choices(images="copy"), name, bool(on_server), lossy=True))
