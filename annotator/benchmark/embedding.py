@@ -47,8 +47,8 @@ def measure(
     """Compare the pipeline with its rivals, on photos and on 12-megapixel JPEGs that are made here.
 
     Args:
-        images: Folder of photos, searched recursively; None: the sample data. Repeated if there are too few.
-        rounds: Every rival is timed so often.
+        images: A folder of photos, searched recursively, repeated if there are too few; None: the sample data.
+        rounds: The number of timings of every rival.
         photos_a_round: Images in each timing of the pipeline and the forward pass; the plain loop gets a third of them,
             at most PLAIN. None: PHOTOS, on a GPU PHOTOS_OF_GPU.
         large: 12-megapixel JPEGs, each in every timing of the pipeline; the plain loop gets a third of them.
@@ -56,8 +56,9 @@ def measure(
     Returns:
         {"bench", "figures": {name: number}, "ratios": {name: number}}; units are in the names.
 
-    Raises AnnotatorError when the folder holds no image that can be read, or a licence is not accepted; ValueError from
-    load_backbone.
+    Raises:
+        AnnotatorError: The folder holds no readable image, or a licence is not accepted.
+        ValueError: As load_backbone does.
     """
     refuse_unaccepted(backbone)
     network = load_backbone(backbone, None)

@@ -100,10 +100,10 @@ def measure(
     """Measure how often the hottest spot of a heat map lies in a box of its class, by the number of labels.
 
     Args:
-        images: Folder of images, searched recursively; None: the sample data.
-        truth: CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
-        boxes: CSV `image,class,left,top,right,bottom` in pixels of the image as people see it; None: the sample data's.
-        labels: Numbers of images that get one click each; more than there are means all of them.
+        images: A folder of images, searched recursively; None: the sample data.
+        truth: A CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
+        boxes: A CSV `image,class,left,top,right,bottom` in pixels of the upright image; None: the sample data's.
+        labels: Numbers of images that get one click each; larger numbers than there are images mean all images.
 
     Returns:
         {"bench", "figures", "ratios"}: `labels_<n>_hits` and `_maps`; `positives_<from>_hits` and `_maps` over all

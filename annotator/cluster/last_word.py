@@ -1,4 +1,4 @@
-"""A message for a command that Ray ends.
+"""A message on standard error for a command that Ray ends.
 
 Ray's library leaves the process, in C++ and without an exception, when the agent of the machine (raylet) or the head
 of the cluster has gone: nothing in Python can say so then. So a small process beside the command does, if the command

@@ -48,10 +48,11 @@ def measure(
     """Compare `auto` with the rivals on the given folders, the sample data, and collections made by recipe.
 
     Args:
-        folders: Each holds `images` and `truth.csv`.
-        made: Names of recipes.COLLECTIONS; images: of each of them.
-        most: Images of a folder that take part, chosen by a hash of their names.
-        settings: Of the constants of `auto` that are tried, the present ones first.
+        folders: Folders that hold `images` and `truth.csv`.
+        made: Names of recipes.COLLECTIONS.
+        images: The number of images of each collection made by recipe.
+        most: The largest number of images of a folder that take part, chosen by a hash of their names.
+        settings: The number of settings of the constants of `auto` to try, the present one first.
         options: Methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.measure.
 
     Returns:
@@ -60,7 +61,7 @@ def measure(
         (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images.
 
     Raises:
-        AnnotatorError: For a folder that is no such collection, a recipe there is not, or options that make no sense.
+        AnnotatorError: A folder is no such collection, a recipe does not exist, or options make no sense.
     """
     options = replace(options, methods=(OURS, *options.methods)).checked()
     unknown = [name for name in made if name not in COLLECTIONS]

@@ -40,10 +40,10 @@ class Recipe:
     """The rules by which the images of one collection are drawn.
 
     Attributes:
-        classes: What may be shown.
-        draw: One thing of a class.
-        ground: What is behind the things, SIDE x SIDE.
-        more: How many classes an image shows beside the first, on average (Poisson).
+        classes: The classes that can be shown.
+        draw: Draws one thing of a class.
+        ground: Draws the background, SIDE x SIDE.
+        more: The mean number of classes of an image besides the first (Poisson).
         uneven: The class of rank r is chosen with weight r ** -uneven.
         sides: The smallest and the largest side of a thing, in pixels.
     """

@@ -38,17 +38,16 @@ class DataSet:
     """A set of images with their truth, in three parts, on which methods are compared.
 
     Attributes:
-        name: As in DATASETS.
+        name: A name in DATASETS.
         classes: C names, in the order of the columns.
         train, val: The two parts of the official training set, or of a folder.
-        test: Official test set, or the rest of a folder.
+        test: The official test set, or the rest of a folder.
         observed: (n_train, C) int8, the labels that training sees: 1 present, -1 absent, 0 unseen. For the sets of the
             papers as published; for a folder, one label of every image that shows anything (seed 0). Other seeds and
             shares: clicks.observed.
-        official_rows: For the sets of the papers: where train and val stand in the official training set; None: a
-            folder.
-        areas: (n_train, C) how large each class is on each training image, in any unit; None: nothing says it.
-        notes: What somebody who reads the figures must know: files preferred, images or classes left out.
+        official_rows: The rows of train and val in the official training set of a paper's set; None for a folder.
+        areas: (n_train, C), the size of each class on each training image, in any unit; None: not known.
+        notes: Sentences for readers of the figures: the files used, images or classes left out.
     """
 
     name: str

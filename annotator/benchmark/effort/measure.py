@@ -114,7 +114,7 @@ def make_project(
     """Make a project without decisions; return its truth (N, C) bool, in the order of image ids and class ids.
 
     Args:
-        backbone: None: the usual one.
+        backbone: The network; None: the usual one.
         embeds: Whether the images are embedded.
 
     Raises:
@@ -159,7 +159,7 @@ def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[Tru
         names: Name -> image id, for every name that the truth may use.
 
     Raises:
-        AnnotatorError: For a truth that does not fit, or that contradicts itself on one picture with two names.
+        AnnotatorError: The truth does not fit, or contradicts itself on one picture with two names.
     """
     bad = {file.path for file in images.kept_out(db)}
     labels = read_truth(truth, names.keys() | bad)

@@ -11,8 +11,8 @@ class Hands:
     """The cells that each page holds at this moment, over all pages; threads may share it.
 
     Attributes:
-        given: Count of cells and images that were handed out.
-        twice: Those that another page held: (cell, page, the other page).
+        given: The number of cells and images that were handed out.
+        twice: The cells that were given while another page held them: (cell, page, the other page).
     """
 
     def __init__(self):

@@ -36,8 +36,8 @@ class Sent:
 
     Attributes:
         entries: Uuid -> the decision as it was sent.
-        acknowledged: Uuids that the server has called saved.
-        refused: Uuid -> the reason.
+        acknowledged: The uuids that the server has acknowledged as saved.
+        refused: Uuid -> the reason of the refusal.
     """
 
     entries: dict[str, dict] = field(default_factory=dict)

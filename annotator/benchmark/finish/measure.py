@@ -32,13 +32,13 @@ class Options:
 
     Attributes:
         sets, tools, persons: Names; (): all. tools may be (NONE,).
-        images, truth: A folder and its CSV, measured in the place of `sets`; None: none.
+        images, truth: A folder and its CSV, measured instead of `sets`; None: none.
         classes, commands: Tools of others: FILE.py:CLASS or MODULE:CLASS; command lines that speak JSON lines.
-        seeds: 0 .. seeds - 1: each draws its own made-up sets, persons, and whatever tools draw.
-        count: Images of a made-up set.
-        times: A CSV of measured times; None: assumed ones.
+        seeds: The number of seeds, from 0 on; each draws its own made-up sets, persons, and random choices of tools.
+        count: The number of images of a made-up set.
+        times: A CSV of measured times; None: assumed times.
         within: Seconds in which a tool of others must answer.
-        work: Keeps sets and what tools keep of them; None: nothing is kept.
+        work: A folder that keeps sets and what tools derive from them; None: nothing is kept.
     """
 
     sets: Sequence[str] = ()

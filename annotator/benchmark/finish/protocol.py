@@ -36,12 +36,12 @@ class Task:
     """The set that a tool has to label, and the goal that it has to certify.
 
     Attributes:
-        name: Of the set.
-        images, classes: N files and C names; questions and labels name them by their place, from 0 on.
-        recall, precision: Micro-averaged over all image-class pairs: what it is to certify.
-        confidence: With which it is to certify this: of 100 such tools, so many times 100 should be right.
-        seed: For everything the tool draws at random.
-        work: A folder of its own on this set, kept between runs: for what follows from the images alone.
+        name: The name of the set.
+        images, classes: N files and C names; questions and labels refer to them by their place, from 0 on.
+        recall, precision: The goal to certify, micro-averaged over all image-class pairs.
+        confidence: The share of such certificates that should be right, in [0, 1].
+        seed: The seed of all random choices of the tool.
+        work: A folder for data that the tool derives from the images alone, kept between runs.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Question:
     Attributes:
         kind: One of KINDS.
         images, classes: Places in the task.
-        preset: The answers set beforehand, one for each image of a grid or each class of an image; (): none.
+        preset: The preset answers, one for each image of a grid or each class of an image; (): none.
     """
 
     kind: str
@@ -80,9 +80,9 @@ class Answer:
     """A person's answer to a question.
 
     Attributes:
-        present: One for each cell of the question: True present, False absent, None not said. Of a click, True stands
-            at the class that was named and None elsewhere; False everywhere: the image shows none of these classes.
-        seconds: From the question being on screen to the last press.
+        present: One value for each cell of the question: True present, False absent, None not said. For a click, True
+            is at the class that was named and None elsewhere; False everywhere: the image shows none of these classes.
+        seconds: The time from the question's appearance on screen to the last press.
     """
 
     present: tuple[bool | None, ...]

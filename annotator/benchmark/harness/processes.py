@@ -71,7 +71,7 @@ def start(
     Args:
         output: The file for standard output and standard error.
         results: subprocess.PIPE: standard output goes there instead.
-        options: For Popen.
+        options: Further arguments of Popen.
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "annotator.benchmark.harness.tied", module, *map(str, arguments)],

@@ -32,12 +32,12 @@ def read(
     """Read the set that the options name: a folder with its truth, a set of the papers, or else the sample data.
 
     Args:
-        boxes: How large things are in the images of the folder; None: of the sample data, its own.
-        split: False: all images are training images.
+        boxes: A CSV of the boxes of things in the images of the folder; None: not known, but the sample data has its
+            own.
+        split: Whether the images of a folder are split; if not, all are training images.
 
     Raises:
-        AnnotatorError: For options that do not go together, whatever keeps the set from being read, or a part of it
-            that shows nothing at all.
+        AnnotatorError: Options do not go together, the set cannot be read, or a part of it shows nothing at all.
     """
     own, paper = (images, truth), (name, root)
     if any(own) and any(paper):

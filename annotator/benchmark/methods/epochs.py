@@ -33,7 +33,7 @@ def forget(state: Path) -> None:
 
 
 class Best:
-    """The score of every epoch, and the weights of the best one, in a file that each new best epoch replaces.
+    """The score of every epoch, and the weights of the best one, in a file that is replaced after every epoch.
 
     Attributes:
         scores: Validation mAP in [0, 1] of each epoch: of its network, or of the averaged weights if that is higher.

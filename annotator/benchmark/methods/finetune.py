@@ -27,11 +27,11 @@ class Network:
 
     Attributes:
         backbone: Any name of models.backbones.pretrained.
-        size: Pixels, both sides of what the network sees.
+        size: The side of the network's square input, in pixels.
         device: "cpu", "cuda", ...
-        published: Whose settings are used: "voc", "coco", "nus" or "cub".
+        published: The data set whose settings are used: "voc", "coco", "nus" or "cub".
         epochs, batch: None: those of the method's paper.
-        linear_init: Whether the classifier is first trained alone, on features that stand still.
+        linear_init: Whether the classifier is first trained alone, on fixed features.
     """
 
     backbone: str

@@ -38,23 +38,27 @@ def measure(
     """Train every method at every share with every seed, and return their figures.
 
     Args:
-        images, truth: A folder and its CSV `image,labels`, and boxes, a CSV that says how large things are; or.
-        dataset, root: A set of the papers and where it lies; neither: the sample data.
-        options: Methods: names, or ("all",); regime "linear": a linear head on frozen features, or "finetune": the
-            whole network. shares: of the training images that have their one label, the others have none. trials: how
-            many settings are tried for every method on validation mAP at each share, with the labels of the first seed
+        images, truth: A folder and its CSV `image,labels`.
+        boxes: A CSV of the boxes of things in that folder.
+        dataset, root: A set of the papers and its folder, instead of `images`; neither: the sample data.
+        options: Methods: names, or ("all",). regime: "linear", a linear head on frozen features, or "finetune", the
+            whole network. shares: of the training images that have their one label; the others have none. trials: the
+            number of settings tried for every method on validation mAP at each share, with the labels of the first seed
             (1: the method's own). epochs, batch, size, linear_init: see finetune.Network. work: a folder for features
-            and finished results, taken up again. no_split: all images are training images and the last epoch counts, as
-            in a project; what is measured on test images is left out. on: "local", or the Ray cluster on which methods
-            train (on_cluster.py). clicks, strengths: how the one label was chosen (naming.py), besides at random.
-        command: As it was typed, for the report.
+            and finished results, which later calls continue. no_split: all images are training images and the last
+            epoch counts, as in a project; figures of test images are left out. on: "local", or the Ray cluster on which
+            methods train (on_cluster.py). clicks, strengths: the ways in which the one label was chosen (naming.py),
+            besides at random.
+        command: The command line, for the report.
 
     Returns:
-        {"bench": "methods", "rows": [...], "setting": {...}}. A row: method, share, clicks, and the mean over the seeds
-        of each of FIGURES in [0, 1] (seconds of an epoch), its deviation as `_std`, what was chosen;
-        `hidden_ap_over_random`, how much more than with random clicks, where clicks are others.
+        {"bench": "methods", "rows": [...], "setting": {...}}. A row: method, share, clicks, the mean over the seeds of
+        each of FIGURES in [0, 1] (seconds of an epoch), its deviation as `_std`, the chosen settings; and, for other
+        clicks than random, `hidden_ap_over_random`, the gain over random clicks.
 
-    Raises AnnotatorError for options that make no sense, or data that cannot be compared on; ValueError from models.
+    Raises:
+        AnnotatorError: Options make no sense, or the data cannot be compared on.
+        ValueError: As models do.
     """
     asked = options or Options()
     options = asked.checked()

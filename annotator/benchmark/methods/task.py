@@ -34,8 +34,8 @@ class Choice:
     """The settings of a training that tuning chooses; the defaults are the method's own.
 
     Attributes:
-        lr, epochs: Times those of the method (cached features) or of its paper (whole networks).
-        batch: None: the method's own.
+        lr, epochs: Factors on those of the method (cached features) or of its paper (whole networks).
+        batch: The batch size; None: the method's own.
         parameters: The method's constants that differ from their defaults.
     """
 

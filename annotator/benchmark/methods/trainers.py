@@ -75,7 +75,7 @@ def train_network(
         paths: (N,) the files of the whole collection.
 
     Raises:
-        ValueError: For parameters there are not, an image that cannot be read (named), or a loss that is not finite.
+        ValueError: A parameter does not exist, an image (named) cannot be read, or a loss is not finite.
     """
     best = Best(best_file(state))
     resume = Resume(state_file(state), lambda: best.weights)
