@@ -18,8 +18,8 @@ WAITING = LEASE_SECONDS + 30.0
 class Freed:
     """A thread that lets teammates vanish, and waits until none of them leases anything.
 
-    A lease that has ended may be given to another person. From then on an image counts as held by one person only, so
-    the hands of those who vanished are emptied when their leases end, and not before.
+    An image whose lease has ended may be given to another person. It must not count as held twice then, so the hands of
+    those who vanished are emptied when their leases end, and not before.
     """
 
     def __init__(self, db: Database, hands: Hands, vanishing: Sequence[Teammate]):
