@@ -1,8 +1,8 @@
 """A message on standard error for a command that Ray ends.
 
 Ray's library leaves the process, in C++ and without an exception, when the agent of the machine (raylet) or the head
-of the cluster has gone: nothing in Python can say so then. So a small process beside the command does, if the command
-has gone without a good-bye; also where it was killed, or Ray has crashed.
+of the cluster has gone; no Python code runs then that could say so. A small process beside the command writes the
+message if the command ends without leaving the block, also if it was killed or Ray has crashed.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Calls of one function on the machines of a Ray cluster, as many at a time as there are cores.
 
-Each call is a task of Ray's on a machine that was asked first whether it can do the work. What is lost with a process
-or a machine is its calls, which are sent again; Ray's own retries are off, because it would send them to a machine that
+Each call is a task of Ray's on a machine that was asked first whether it can do the work. Calls that are lost with a
+process or a machine are sent again; Ray's own retries are off, because it would send them to a machine that
 cannot do them either. Nothing is made before it can be sent, and a machine has AHEAD calls for each core: that bounds
 the memory of both sides. A call that takes far longer than the others is sent a second time when there is nothing else
 to do, and the first answer counts.
@@ -22,12 +22,12 @@ from annotator.cluster.connection import Use, lost, without_program
 from annotator.cluster.versions import refusal, versions
 from annotator.errors import AnnotatorError, several
 
-AHEAD = 2  # calls that a core has: one at work, one at hand
-LOSSES = 3  # processes that a call may take with it
-LOOK_SECONDS = 2.0  # how often machines are looked for
+AHEAD = 2  # calls for each core: one running, one waiting
+LOSSES = 3  # processes that may die at a call before the call fails
+LOOK_SECONDS = 2.0  # between two looks for new machines
 WAIT_SECONDS = 0.2  # for an answer, before the caller may report
 NO_MACHINE_SECONDS = 30.0  # until a cluster without cores is given up
-STRAGGLING_TIMES, STRAGGLING_SECONDS = 4.0, 10.0  # the mean, and at least: after that a call is sent a second time
+STRAGGLING_TIMES, STRAGGLING_SECONDS = 4.0, 10.0  # times the mean, and at least: then a call is sent again
 
 
 @dataclass(frozen=True)
