@@ -1,4 +1,4 @@
-"""How often auto-accept breaks its precision guarantee, in simulated projects whose truth is known.
+"""Measurement of how often auto-accept breaks its precision guarantee, in simulated projects whose truth is known.
 
 Each project goes through the steps of a real one: an audit is drawn and answered part by part, people answer likely
 cells in between, and after every part the app's code checks the guarantee (models/statistics/sequential_bound.py). A
@@ -18,14 +18,14 @@ IMAGES, PRECISION, CHECKS = 20_000, 0.99, 4
 
 @dataclass(frozen=True)
 class Condition:
-    """One kind of class.
+    """The properties of one kind of simulated class.
 
     Attributes:
-        share: Of the images that show it.
+        share: The share of the images that show the class.
         model: How far the scores of present cells lie above those of absent ones, in standard deviations; negative for
             a model that is worse than chance.
-        state: What cells are accepted as: 1 present, -1 absent.
-        work: Share of the likely cells that people answer between two checks.
+        state: The state that cells are accepted as: 1 present, -1 absent.
+        work: The share of the likely cells that people answer between two checks.
         border: None, or the share of wrong cells among those that the model calls likely: just above what is allowed.
     """
 
@@ -52,8 +52,13 @@ CONDITIONS = {
 
 
 def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
-    """For each condition the share of projects with a broken guarantee (broken) and with any accepted cell (used), and
-    the share of the open cells that were accepted (filled), in classes of IMAGES images."""
+    """Measure for each condition how often a guarantee is broken, and how much is accepted.
+
+    Returns:
+        {"bench", "figures", "ratios"}; figures of each condition: the share of projects with a broken guarantee
+        (broken) and with any accepted cell (used), and the share of the open cells that were accepted (filled), in
+        classes of IMAGES images.
+    """
     started = time.perf_counter()
     rows = {name: broken(condition, projects, seed) for name, condition in CONDITIONS.items()}
     return {
@@ -65,7 +70,7 @@ def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
 
 
 def broken(condition: Condition, projects: int, seed: int = 0) -> dict:
-    """One row of `measure`."""
+    """Simulate projects under one condition and return its row of `measure`: broken, used, filled."""
     runs = np.array([simulate_acceptance(np.random.default_rng([seed, n]), condition) for n in range(projects)])
     return {
         "broken": round(float(runs[:, 0].mean()), 4),
@@ -75,8 +80,11 @@ def broken(condition: Condition, projects: int, seed: int = 0) -> dict:
 
 
 def simulate_acceptance(rng: np.random.Generator, condition: Condition) -> tuple[bool, float]:
-    """One class of one project: whether its guarantee was broken at any check, and the share of the open cells that
-    were accepted at the last one."""
+    """Simulate one class of one project.
+
+    Returns:
+        Whether the guarantee was broken at any check, and the share of the open cells accepted at the last check.
+    """
     wrong, scores = _cells(rng, condition)
     zone = np.flatnonzero(scores >= CANDIDATES[0])
     if not len(zone):
@@ -100,7 +108,7 @@ def simulate_acceptance(rng: np.random.Generator, condition: Condition) -> tuple
 
 
 def _cells(rng: np.random.Generator, condition: Condition) -> tuple[np.ndarray, np.ndarray]:
-    """Which cells would be accepted wrongly, (N,) bool, and the model's probability that they would not."""
+    """Draw the cells of a class: (N,) bool, accepting is wrong, and (N,) the model's probability that it is right."""
     if condition.border is not None:
         return rng.random(IMAGES) < condition.border, rng.uniform(0.5, 1, IMAGES)
     present = rng.random(IMAGES) < condition.share

@@ -1,4 +1,4 @@
-"""What adapting a network brings: test mAP of a linear head on frozen features, against the adapted network.
+"""Measurement of adapting a network: test mAP of a linear head on frozen features, against the adapted network.
 
 A share of all cells of the training images is answered, drawn at random, present or absent. Rows of the table, all told
 the same answers:
@@ -43,12 +43,18 @@ def measure(
     device: str = "cpu",
     bound: bool = True,
 ) -> dict[str, Any]:
-    """Adapt, and compare on test images. share: of the training cells that is answered; bound: also told all cells.
+    """Adapt a network to answers, and compare it with frozen features on the test images.
+
+    Args:
+        share: The share of the training cells that is answered.
+        bound: Whether the methods are also told all cells.
 
     Returns:
-        {"bench", "figures": {name: mean over the seeds}}; shares of 1 and minutes.
+        {"bench", "figures": {name: mean over the seeds}}; shares in [0, 1], and minutes.
 
-    Raises AnnotatorError for images or a truth that do not fit, ValueError for a network that cannot be adapted.
+    Raises:
+        AnnotatorError: Images or truth do not fit.
+        ValueError: The network cannot be adapted.
     """
     data = folder_of_images.read(images, truth)
     train_paths = [*data.train.paths, *data.val.paths]

@@ -1,4 +1,4 @@
-"""Where things are in a folder of images: a CSV of boxes, checked against the names of images and classes."""
+"""Boxes of things in a folder of images: a CSV, checked against the names of images and classes."""
 
 import csv
 from collections import defaultdict
@@ -13,12 +13,13 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom, in pixels
 
 
 def read_boxes(path: Path, images: Sequence[str], classes: Sequence[str]) -> dict[tuple[int, int], list[Box]]:
-    """(row, column) -> boxes, of a CSV `image,class,left,top,right,bottom`.
+    """Read boxes by (row, column) from a CSV `image,class,left,top,right,bottom`.
 
     Args:
-        images, classes: The names that it may use, by row and by column.
+        images, classes: The allowed names, by row and by column.
 
-    Raises AnnotatorError that names all lines that cannot be used.
+    Raises:
+        AnnotatorError: Naming all lines that cannot be used.
     """
     rows = {name: row for row, name in enumerate(images)}
     columns = {name: column for column, name in enumerate(classes)}

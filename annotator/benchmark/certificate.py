@@ -1,4 +1,4 @@
-"""How often the certificate's 95 % intervals hold the truth, in simulated projects whose truth is known.
+"""Measurement of how often the certificate's 95 % intervals hold the truth, in simulated projects with known truth.
 
 Each project goes through the steps of a real one: people label likely cells, a model scores the rest well or badly,
 some cells are auto-accepted, an audit is drawn, ordinary work answers some of its cells, people answer others, and the
@@ -28,18 +28,18 @@ HELD = ("classes", "overall", "precision", "precision_overall")
 
 @dataclass(frozen=True)
 class Condition:
-    """One kind of project.
+    """The properties of one kind of simulated project.
 
     Attributes:
-        shares: Of the images that show a class: from the rarest to the commonest.
+        shares: The shares of the images that show a class, from the rarest class to the commonest.
         model: How far the scores of present cells lie above those of absent ones, in standard deviations; negative for
             a model that is worse than chance.
-        decided: Share of the cells that people decide before the audit is drawn, likely ones first.
-        answered: Share of the audit's cells that are answered.
-        since: Share of the cells that ordinary work decides between the audit and the certificate.
+        decided: The share of the cells that people decide before the audit is drawn, likely ones first.
+        answered: The share of the audit's cells that are answered.
+        since: The share of the cells that ordinary work decides between the audit and the certificate.
         filled: Whether likely cells are auto-accepted before the audit is drawn.
-        audits: Number of audits, with work in between.
-        people: Who answers; None: somebody who is always right.
+        audits: The number of audits, with work in between.
+        people: The team that answers; None: one person who is always right.
     """
 
     shares: tuple[float, float]
@@ -97,9 +97,9 @@ class Truth:
 
 
 def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
-    """For each condition, how often the intervals of classes, and of all classes together, held the truth.
+    """Measure for each condition how often the intervals of classes, and of all classes together, hold the truth.
 
-    Each project has IMAGES images and CLASSES classes, of which CELLS cells are drawn at a time.
+    Each project has IMAGES images and CLASSES classes; CELLS cells are drawn for an audit.
     """
     started = time.perf_counter()
     rows = {name: coverage(condition, projects, seed) for name, condition in (CONDITIONS | ERRING | OVERLOOKED).items()}
@@ -114,12 +114,12 @@ def measure(projects: int = PROJECTS, seed: int = 0) -> dict:
 
 
 def coverage(condition: Condition, projects: int, seed: int = 0) -> dict:
-    """Shares of projects in which the interval held the truth.
+    """Return the shares of simulated projects in which the intervals held the truth.
 
     Returns:
-        Classes, overall: of recall and of the missing ones (both must hold; where people err of recall that allows for
-        it); precision, precision_overall: only where they do not err; and width, of the classes' interval of recall, on
-        average.
+        Classes, overall: of recall and of the missing positives (both must hold; where people err, of the recall that
+        allows for it); precision, precision_overall: only where people do not err; and width, the mean width of the
+        classes' interval of recall.
     """
     held, right, widths = [], [], []
     for number in range(projects):
@@ -138,12 +138,12 @@ def coverage(condition: Condition, projects: int, seed: int = 0) -> dict:
 
 
 def holds(bounds, truth: np.ndarray) -> np.ndarray:
-    """(C + 1,) bool: the interval holds the truth, or there is none to hold."""
+    """Return (C + 1,) bool: the interval holds the truth, or the truth is nan."""
     return np.isnan(truth) | ((bounds.low <= truth + 1e-9) & (bounds.high >= truth - 1e-9))
 
 
 def simulate(rng: np.random.Generator, condition: Condition) -> tuple[Truth, Certified]:
-    """One project from its first decision to its certificate."""
+    """Simulate one project from its first decision to its certificate."""
     rates = np.exp(rng.uniform(*np.log(condition.shares), size=CLASSES))
     truth = rng.random((IMAGES, CLASSES)) < rates
     states = np.full(truth.shape, OPEN)
@@ -216,14 +216,14 @@ def _with_all(cells: np.ndarray) -> np.ndarray:
 
 
 def _scores(rng: np.random.Generator, truth: np.ndarray, rates: np.ndarray, apart: float) -> np.ndarray:
-    """Probabilities of such a model: calibrated where `apart` is positive, reversed where it is negative."""
+    """Draw the probabilities of a model: calibrated where `apart` is positive, reversed where it is negative."""
     seen = rng.normal(size=truth.shape) + apart * truth
     logits = np.abs(apart) * (seen if apart > 0 else -seen) - apart**2 / 2 + np.log(rates / (1 - rates))
     return 1 / (1 + np.exp(-logits))
 
 
 def _work(rng: np.random.Generator, states: np.ndarray, said: np.ndarray, scores: np.ndarray, share: float) -> None:
-    """Ordinary work: for each class 70 % likely cells, the rest at random."""
+    """Decide open cells in `states` as ordinary work does: for each class 70 % likely cells, the rest at random."""
     for column in range(states.shape[1]):
         open_ = np.flatnonzero(states[:, column] == OPEN)
         many = min(round(share * len(states)), len(open_))

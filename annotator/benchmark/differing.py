@@ -1,4 +1,4 @@
-"""What people who err teach the model, by what is made of their answers: mean AP on the images that nobody answered.
+"""Ways to train on answers of people who err: mean AP on the images that nobody answered.
 
 Some images are answered in every class by all of a team, as many by one of them only. The first of the team is
 careless. What the model is taught of these answers:
@@ -55,14 +55,14 @@ def measure(
 
     Args:
         images, truth: A folder and its labels; None: the sample data.
-        ways: Of WAYS; `agreed`, which the others are compared with, always takes part.
+        ways: Names in WAYS; `agreed`, with which the others are compared, always takes part.
 
     Returns:
         {"bench", "figures": {"<team> people, <way>": mean AP over the seeds, in [0, 1]; "... over agreed": the mean
         difference to `agreed`, with "low" and "high", the smallest and the largest of a seed}}.
 
     Raises:
-        AnnotatorError: For images or a truth that do not fit, or a way there is not.
+        AnnotatorError: Images and truth do not fit, or a way does not exist.
     """
     if unknown := [way for way in ways if way not in WAYS]:
         raise AnnotatorError(f"Answers cannot be used by {unknown[0]!r}. {did_you_mean(unknown[0], WAYS, 99)}")
@@ -101,7 +101,12 @@ def _seed(dataset: DataSet, images: ComparedImages, people: int, seed: int, ways
 
 
 def answers_of(rng: np.random.Generator, truth: np.ndarray, people: int) -> tuple[np.ndarray, np.ndarray]:
-    """What a team says of images whose truth (n, C) is given: (P, n, C) bool, and (P, n) bool, who answered which."""
+    """Draw the answers of a team of P people (the first of them careless) on images whose truth is (n, C) bool.
+
+    Returns:
+        (P, n, C) bool, the answers, and (P, n) bool, whether a person answers an image: its owner always does, and half
+        of the images are answered by all.
+    """
     missed, raised = np.array([CARELESS] + [CAREFUL] * (people - 1)).T[:, :, None, None]
     answers = rng.random((people, *truth.shape)) < np.where(truth, 1 - missed, raised)
     owner, by_all = rng.integers(0, people, len(truth)), rng.random(len(truth)) < 0.5
@@ -111,7 +116,7 @@ def answers_of(rng: np.random.Generator, truth: np.ndarray, people: int) -> tupl
 def taught_by(
     way: str, rng: np.random.Generator, answers: np.ndarray, given: np.ndarray, truth: np.ndarray
 ) -> list[np.ndarray]:
-    """The labels (n, C) of each model: PRESENT, ABSENT, or UNSEEN where a cell is left out; one of WAYS."""
+    """Return the labels (n, C) of each model by one of WAYS: PRESENT, ABSENT, or UNSEEN for a cell left out."""
     said = answers & given[:, :, None]
     yes, of = said.sum(0), given.sum(0)[:, None]
     differ = differing(answers, given)
@@ -144,20 +149,20 @@ def taught_by(
 
 
 def differing(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """(n, C) bool, cells of which not all who answered said the same."""
+    """Return (n, C) bool, the cells to which people gave different answers."""
     yes = (answers & given[:, :, None]).sum(0)
     return (yes > 0) & (yes < given.sum(0)[:, None])
 
 
 def probability_of_several(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """(n, C) how probable each class is there, as a training of a project computes it; 0.5 of one person's answers."""
+    """Return (n, C) probabilities of presence as a project's training computes them; 0.5 where one person answered."""
     pattern_of, patterns = _patterns(answers, given)
     known = probabilities(patterns, len(answers), answers.shape[2])
     return np.array([[known.get(pattern, 0.5) for pattern in of] for of in pattern_of])
 
 
 def _patterns(answers: np.ndarray, given: np.ndarray) -> tuple[list[list[Pattern]], Counter[Pattern]]:
-    """Who said what of each cell; and how many cells of several people have each pattern."""
+    """Return the pattern (class, answers by person) of each cell, and a count of patterns with two people or more."""
     _, images, classes = answers.shape
     pattern_of: list[list[Pattern]] = [
         [(c, tuple((p, bool(answers[p, i, c])) for p in np.flatnonzero(given[:, i]).tolist())) for c in range(classes)]
@@ -167,7 +172,7 @@ def _patterns(answers: np.ndarray, given: np.ndarray) -> tuple[list[list[Pattern
 
 
 def probability(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """(n, C) how probable each class is there, by who said what and how often each of them errs."""
+    """Return (n, C) probabilities of presence, from each cell's answers and the error rates of those who gave them."""
     people, _, classes = answers.shape
     pattern_of, patterns = _patterns(answers, given)
     rates = error_rates(patterns, people, classes)
@@ -191,7 +196,7 @@ def probability(answers: np.ndarray, given: np.ndarray) -> np.ndarray:
 def _scores(
     images: ComparedImages, rows: np.ndarray, labels: np.ndarray, unbiased: np.ndarray, seed: int
 ) -> np.ndarray:
-    """(N, C) probabilities of `auto`, taught so; what is left out is masked, as in worker/training/train.py."""
+    """Train `auto` on these labels and return its (N, C) probabilities; UNSEEN cells are masked, as in a project."""
     used = labels != UNSEEN
     kept = used.any(1)
     taught = TrainingLabels(rows[kept], labels[kept], None if used[kept].all() else used[kept], (used & unbiased)[kept])

@@ -1,4 +1,4 @@
-"""How fast image files become features, beside the most that the same network can do and the code anyone would write.
+"""Speed of embedding image files, beside the most that the same network can do and the code anyone would write.
 
 Three rivals take turns, so that other load on the machine slows all of them; each figure is the median of its rounds.
 
@@ -47,8 +47,8 @@ def measure(
     """Compare the pipeline with its rivals, on photos and on 12-megapixel JPEGs that are made here.
 
     Args:
-        images: Folder of photos, searched recursively; None: the sample data. Repeated if there are too few.
-        rounds: Every rival is timed so often.
+        images: A folder of photos, searched recursively, repeated if there are too few; None: the sample data.
+        rounds: The number of timings of every rival.
         photos_a_round: Images in each timing of the pipeline and the forward pass; the plain loop gets a third of them,
             at most PLAIN. None: PHOTOS, on a GPU PHOTOS_OF_GPU.
         large: 12-megapixel JPEGs, each in every timing of the pipeline; the plain loop gets a third of them.
@@ -56,8 +56,9 @@ def measure(
     Returns:
         {"bench", "figures": {name: number}, "ratios": {name: number}}; units are in the names.
 
-    Raises AnnotatorError when the folder holds no image that can be read, or a licence is not accepted; ValueError from
-    load_backbone.
+    Raises:
+        AnnotatorError: The folder holds no readable image, or a licence is not accepted.
+        ValueError: As load_backbone does.
     """
     refuse_unaccepted(backbone)
     network = load_backbone(backbone, None)
@@ -111,12 +112,12 @@ def measure(
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Median of the ratios of each round."""
+    """Return the median of the ratios of each round."""
     return round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 3)
 
 
 def _in_turns(rivals: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Images a second of every rival in every round; a round before them, to warm up, is not counted."""
+    """Return images a second of every rival in every round, after an uncounted round to warm up."""
     speeds: dict[str, list[float]] = {name: [] for name in rivals}
     for number in range(rounds + 1):
         for name, run in rivals.items():
@@ -147,13 +148,13 @@ def _random_pixels(network: Backbone, count: int) -> torch.Tensor:
 
 
 def _shared_pass(network: Backbone, count: int) -> Callable[[], object]:
-    """All cores on one forward pass, as torch does by itself."""
+    """Return a forward pass in which all cores share one batch, as torch does by default."""
     pixels = _random_pixels(network, count)
     return lambda: network.features(pixels)
 
 
 def _pass_each(network: Backbone, count: int) -> Callable[[], None]:
-    """A forward pass on each core, sharing the images out among them."""
+    """Return a forward pass on each core, with the images divided among them."""
     parts = _random_pixels(network, count).split(network.chunk if network.on_gpu else 8)
 
     def run() -> None:
@@ -164,7 +165,7 @@ def _pass_each(network: Backbone, count: int) -> Callable[[], None]:
 
 
 def _plain_loop(paths: Sequence[Path], network: Backbone, plain: nn.Module) -> Callable[[], None]:
-    """The obvious loop: no threads, no batches, no reduced decoding."""
+    """Return the obvious loop: no threads, no batches, no reduced decoding."""
     interpolation = transforms.InterpolationMode(network.interpolation)
     prepare = transforms.Compose(
         [
@@ -201,7 +202,7 @@ def _readable(folder: Path) -> list[Path]:
 
 
 def _make_large(photos: Sequence[Path], folder: Path, count: int) -> list[Path]:
-    """JPEGs of 12 megapixels: photos enlarged, with the grain of a sensor, which is what fills such files."""
+    """Write JPEGs of 12 megapixels: enlarged photos with the noise of a sensor, which makes up most of such files."""
     noise = np.random.default_rng(0)
     paths = []
     for number in range(count):

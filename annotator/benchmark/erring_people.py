@@ -13,16 +13,16 @@ OPEN = 2
 
 @dataclass(frozen=True)
 class People:
-    """A team, every one of whom answers images of their own and, blind, some that others answer, too.
+    """A team; each person answers images of their own and, blind, some that another person answers, too.
 
     Attributes:
-        many: How many they are.
-        finds: Sensitivity of each person in each class, from .. to.
-        rejects: Specificity of each person in each class, from .. to.
-        overlap: Share of the images that two of them answer.
-        settled: Share of the cells on which they differ that a reviewer, who is right, has settled.
-        careless: Whether the first of them finds half of what is there.
-        overlooked: Share of the present cells that are hard: people find a third of what they find otherwise.
+        many: The number of people.
+        finds: The range of the sensitivity of each person in each class.
+        rejects: The range of the specificity of each person in each class.
+        overlap: The share of the images that two people answer.
+        settled: The share of the cells with different answers that a reviewer, who is right, has settled.
+        careless: Whether the first person finds half of what is present.
+        overlooked: The share of the present cells that are hard: people find a third as many of them as of others.
     """
 
     many: int
@@ -36,14 +36,14 @@ class People:
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What a team says of N images and C classes.
+    """The answers of a team about N images and C classes.
 
     Attributes:
-        owner: (N,) int, whose image it is.
-        first: (N, C) bool, what the owner says; it becomes the label.
-        second: (N, C) bool, what somebody else says; also what is said in audits.
-        other: (N,) int, who that is.
-        twice: (N,) bool, whether an image is answered by both.
+        owner: (N,) int, the person to whom the image belongs.
+        first: (N, C) bool, the answers of the owner; they become the labels.
+        second: (N, C) bool, the answers of a second person; audits are answered with them, too.
+        other: (N,) int, the second person.
+        twice: (N,) bool, whether both people answer the image.
     """
 
     owner: np.ndarray
@@ -54,7 +54,7 @@ class Said:
 
 
 def say(rng: np.random.Generator, truth: np.ndarray, people: People) -> Said:
-    """Everybody's answers to cells whose truth (N, C) is given."""
+    """Draw the answers of a team to cells whose truth (N, C) is given."""
     images, classes = truth.shape
     finds = rng.uniform(*people.finds, (people.many, classes))
     rejects = rng.uniform(*people.rejects, (people.many, classes))
@@ -75,10 +75,10 @@ def say(rng: np.random.Generator, truth: np.ndarray, people: People) -> Said:
 def read_twice(
     rng: np.random.Generator, said: Said, truth: np.ndarray, states: np.ndarray, people: People
 ) -> tuple[DoubleRead | None, np.ndarray]:
-    """Label the images that two people answered, in `states` (N, C), and settle some of what they differ on.
+    """Label the images that two people answered, in `states` (N, C), and settle some of their different answers.
 
     Returns:
-        What can be compared, and the cells (N, C) bool on which they still differ.
+        The comparison of the two answers, None if there is none, and the cells (N, C) bool that are still different.
     """
     rows = np.flatnonzero(said.twice)
     first, second = said.first[rows], said.second[rows]

@@ -1,4 +1,4 @@
-"""How soon a decision is gone from every queue, in the probabilities, and in a training.
+"""Measurement of how soon a decision is gone from every queue, in the probabilities, and in a training.
 
 The project is generated: tiny images of random pixels, random features around one direction a class (1280 numbers,
 float16, in the cache, so that nothing is embedded), and one positive decision on every image, which is all that one
@@ -40,13 +40,13 @@ Cells = list[tuple[int, int]]
 
 
 def measure(images: int = 10_000, classes: int = 80, *, answers: int = 40, repetitions: int = 3) -> dict:
-    """Seconds from a decision to published probabilities that have learned from it.
+    """Measure the seconds from a decision to published probabilities that have learned from it.
 
     Args:
-        images, classes: Size of the project; every image has one positive decision.
-        answers: Decisions of each kind: one suggestion, a grid of 24 of one class, "nothing else here"; each is given
-            as soon as the one before is in the probabilities, whatever the worker does.
-        repetitions: Trainings: no decision is given until one has seen everything.
+        images, classes: The size of the project; every image has one positive decision.
+        answers: The number of decisions of each kind (one suggestion, a grid of 24 of one class, "nothing else here");
+            each is made as soon as the one before is in the probabilities, whatever the worker does.
+        repetitions: The number of trainings; no decision is made until a training has seen everything.
 
     Returns:
         {"bench", "figures", "ratios"}; the bare product is float32 features (images, 1280) times weights (1280,
@@ -92,11 +92,11 @@ def measure(images: int = 10_000, classes: int = 80, *, answers: int = 40, repet
 
 @dataclass
 class _Person:
-    """An annotator who knows the truth and answers what the model suggests.
+    """A simulated annotator who knows the truth and answers what the model suggests.
 
     Attributes:
         truth: (images, classes) bool, in the order of the ids of both.
-        refills: Requests, at most, until a queue no longer held what had been answered.
+        refills: The largest number of requests until a queue no longer held an answered cell.
     """
 
     db: Database
@@ -105,7 +105,7 @@ class _Person:
     refills: int = 0
 
     def answer(self, kind: str) -> float:
-        """Seconds from passing a decision to the store to published probabilities that have seen it."""
+        """Make a decision; return the seconds until probabilities that have seen it are published."""
         cells = self._next_cells(kind)
         decision = self._decision(kind, cells)
         started = time.perf_counter()
@@ -121,7 +121,10 @@ class _Person:
         return seconds
 
     def answer_while_it_trains(self, most: int) -> list[float]:
-        """The same of single answers, until the training in progress is published."""
+        """Answer single cells until the training in progress is published, at most `most`; return the seconds of each.
+
+        The answer during which the run is published is not counted.
+        """
         before, each = self.run().id, []
         while len(each) < most:
             seconds = self.answer("single")
@@ -131,7 +134,7 @@ class _Person:
         return each
 
     def wait_for_training(self) -> float:
-        """Seconds from a single answer to a run that was trained with it."""
+        """Make a single answer; return the seconds until a run that was trained with it."""
         started = time.perf_counter()
         decisions.decide(self.db, [self._decision("single", self._next_cells("single"))])
         newest = decisions.newest_decision(self.db)
@@ -139,7 +142,7 @@ class _Person:
         return time.perf_counter() - started
 
     def wait_for_rest(self) -> None:
-        """Until everything has been trained on, and the worker, which rests as long as it trained, may train again."""
+        """Wait until everything has been trained on and the worker may train again; it rests as long as it trained."""
 
         def rested() -> bool:
             run = self.run()
@@ -157,11 +160,11 @@ class _Person:
         return run
 
     def wait(self, condition: Callable[[], object], what: str) -> None:
-        """Until the condition holds, or the worker has ended, which the harness then reports."""
+        """Wait until the condition holds, or the worker has ended, which the harness then reports."""
         wait_for(lambda: self.worker_has_ended() or condition(), what, PATIENCE, pause=POLL)
 
     def _next_cells(self, kind: str) -> Cells:
-        """What the next decision of this kind is about: the likeliest cells."""
+        """Return the cells of the next decision of this kind: the likeliest unanswered ones."""
         if kind == "grid":
             wanted = WantedGrids(uuid.uuid4().hex, "Bench", None, GRID, (), 1)
             grids = grid.next_grids(self.db, wanted).items
@@ -185,7 +188,7 @@ class _Person:
         return Decision(uuid_, "label", "Bench", "suggestion", image_id=image_id, class_id=class_id, state=state)
 
     def _is_queued(self, cells: Cells) -> bool:
-        """Whether a queue of a new page holds one of these cells."""
+        """Return whether any queue of a new page offers one of these cells."""
         wanted = Wanted("review", uuid.uuid4().hex, "Bench", (), GRID, Filter(low=0.0))
         items = annotate.next_work(self.db, wanted).items
         annotate.next_work(self.db, Wanted("review", wanted.holder, "Bench", (), 0))
@@ -211,7 +214,7 @@ def _summary(seconds: list[float]) -> dict[str, float | int]:
 
 
 def _make_project(folder: Path, image_count: int, class_count: int) -> tuple[Database, np.ndarray, np.ndarray]:
-    """The project, its features as float32, and its truth (images, classes) bool."""
+    """Make a project of image files; return it, its features as float32, and its truth (images, classes) bool."""
     say(f"making {image_count:,} images, {class_count:,} classes")
     projects.write_noise_images(folder / "images", image_count, (8, 8), ".bmp")
     db = projects.new_project(folder, class_count)
@@ -233,7 +236,11 @@ def _make_project(folder: Path, image_count: int, class_count: int) -> tuple[Dat
 
 
 def _without_files(folder: Path, image_count: int, class_count: int) -> tuple[Database, np.ndarray, np.ndarray]:
-    """The same of images that are features, region codes and labels only; the features of PART images."""
+    """Make a project of features, region codes and labels without image files.
+
+    Returns:
+        The project, the features (float32) of the first PART images, and its truth (images, classes) bool.
+    """
     from annotator.benchmark.scale import steps  # loads torch
     from annotator.benchmark.scale.made_up import read_made_up
 
@@ -251,7 +258,7 @@ def _click(image_id: int, class_id: int) -> Decision:
 
 
 def _bare_product(features: np.ndarray, class_count: int) -> float:
-    """Seconds of one matrix product, median of nine."""
+    """Return the seconds of one matrix product, the median of nine."""
     weights = np.random.default_rng(1).normal(size=(features.shape[1], class_count)).astype(np.float32)
     seconds = []
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Whether heat maps point at their class: whether the hottest spot lies in a box of it.
+"""Measurement of how often the hottest spot of a class's heat map lies in a box of the class.
 
 The pointing game of Zhang et al., "Top-down Neural Attention by Excitation Backprop", ECCV 2016,
 https://arxiv.org/abs/1608.00507, without its margin of 15 pixels. Some images get one of their true labels each,
@@ -40,11 +40,11 @@ BINS = (1, 5, 10, EARLY_POSITIVES)  # positives that the training has seen of a 
 
 @dataclass(frozen=True)
 class EmbeddedImages:
-    """Images as trainers read them (models/trainers/base.py), their names, and those of the C classes.
+    """The images as trainers read them (models/trainers/base.py), with their names, and those of the C classes.
 
     Attributes:
         features: (N, D) float16.
-        codes: Of their regions.
+        codes: The codes of their regions.
     """
 
     features: np.ndarray
@@ -54,7 +54,7 @@ class EmbeddedImages:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Nothing: a result must not depend on the trainings before it."""
+        """An empty dict, because a result must not depend on earlier trainings."""
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
@@ -69,8 +69,16 @@ class EmbeddedImages:
 
 @dataclass(frozen=True)
 class Pointed:
-    """One heat map: how many positives of its class the training had seen, whether it and the floors hit, whether it
-    misses in a box of another class, and whether it is said that it may show another one (backbones/occlusion.py)."""
+    """The result for one heat map.
+
+    Attributes:
+        positives: The number of positives of its class that the training had seen.
+        hit: Whether its hottest spot lies in a box of its class.
+        centre: Whether the centre of the image does.
+        area: The share of the image that the boxes of its class cover.
+        on_another: Whether it misses, and lies in a box of another class.
+        warned: Whether it is marked as possibly showing another class (backbones/occlusion.py).
+    """
 
     positives: int
     hit: bool
@@ -89,13 +97,13 @@ def measure(
     backbone: str = DEFAULT_BACKBONE,
     seed: int = 0,
 ) -> dict:
-    """How often the hottest spot of a heat map lies in a box of its class, by labels and by positives of the class.
+    """Measure how often the hottest spot of a heat map lies in a box of its class, by the number of labels.
 
     Args:
-        images: Folder of images, searched recursively; None: the sample data.
-        truth: CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
-        boxes: CSV `image,class,left,top,right,bottom` in pixels of the image as people see it; None: the sample data's.
-        labels: Numbers of images that get one click each; more than there are means all of them.
+        images: A folder of images, searched recursively; None: the sample data.
+        truth: A CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
+        boxes: A CSV `image,class,left,top,right,bottom` in pixels of the upright image; None: the sample data's.
+        labels: Numbers of images that get one click each; larger numbers than there are images mean all images.
 
     Returns:
         {"bench", "figures", "ratios"}: `labels_<n>_hits` and `_maps`; `positives_<from>_hits` and `_maps` over all
@@ -143,7 +151,11 @@ def measure(
 
 
 def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, np.ndarray]:
-    """What the worker keeps of the images that can be read, and the truth (N, C) bool."""
+    """Embed the readable images of a folder as the worker does; return them, and their truth (N, C) bool.
+
+    Raises:
+        AnnotatorError: The folder has no images, or the truth no label `present`.
+    """
     names = list_files(folder, leave_out=truth).images()
     if not names:
         raise AnnotatorError(f"There are no images in {folder}. Read are {', '.join(sorted(IMAGE_SUFFIXES))}.")
@@ -168,7 +180,7 @@ def embedded(folder: Path, truth: Path, backbone: str) -> tuple[EmbeddedImages, 
 
 
 def clicks(shown: np.ndarray, count: int, chance: np.random.Generator) -> np.ndarray:
-    """(N, C) int8: on `count` of the images that show anything, one of what they show; everything else unseen."""
+    """Draw one true label for each of `count` images that show anything; return (N, C) int8, all other cells unseen."""
     labels = np.zeros(shown.shape, np.int8)
     for row in chance.choice(np.flatnonzero(shown.any(1)), count, replace=False):
         labels[row, chance.choice(np.flatnonzero(shown[row]))] = PRESENT
@@ -183,7 +195,7 @@ def _points(
     network: Backbone,
     seed: int,
 ) -> Iterator[Pointed]:
-    """A Pointed for each cell that has a box, was not clicked, and whose class the training knows."""
+    """Yield a Pointed for each cell that has a box, was not clicked, and whose class the training knows."""
     positives = (clicked == PRESENT).sum(0)
     labeled = np.flatnonzero(clicked.any(1))
     trainer = make_trainer(make_method(), images, TrainingLabels(labeled, clicked[labeled]), seed=seed)
@@ -222,7 +234,7 @@ def _inside(spot: tuple[float, float], boxes: list[Box]) -> bool:
 
 
 def _area(boxes: list[Box], width: int, height: int) -> float:
-    """The share of the image that its boxes cover, together."""
+    """Return the share of the image that the union of its boxes covers."""
     covered = np.zeros((height, width), bool)
     for left, top, right, bottom in boxes:
         covered[max(0, round(top)) : max(0, round(bottom)), max(0, round(left)) : max(0, round(right))] = True

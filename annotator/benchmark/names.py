@@ -1,4 +1,4 @@
-"""What the names of classes bring: average precision of hidden labels and human effort, with their guesses and without.
+"""Measurement of class names: average precision of hidden labels and human effort, with guesses from names and without.
 
 One project is embedded with a text-image network, and copied; in one copy classes are guessed from their names. Before
 any answer the guesses rank all cells alone. Then both are told one label an image, drawn at random, and trained. At
@@ -36,10 +36,13 @@ NAME = "Bench"
 
 
 def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, seed: int = 0) -> dict[str, Any]:
-    """The figures, and what names change. effort: also simulate a person.
+    """Measure hidden average precision and human effort with and without guesses from class names.
+
+    Args:
+        effort: Whether to simulate a person as well.
 
     Raises:
-        AnnotatorError: For a network that knows no texts, or images and a truth that do not fit.
+        AnnotatorError: The network cannot read texts, or images and truth do not fit.
     """
     with scratch_folder() as folder:
         without, with_names = folder / "without", folder / "with"
@@ -70,7 +73,7 @@ def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, se
 
 
 def _before_answers(project: Path, shown: np.ndarray) -> dict[str, float | None]:
-    """Guess from names, and how well that ranks all cells, from whole images and then from patches, too."""
+    """Guess from names, and return how well that ranks all cells, from whole images and then also from patches."""
     worker, figures = Worker(project), {}
     try:
         if name_texts.wording(worker.db) is None:
@@ -97,7 +100,7 @@ def _ranked(db: Database, shown: np.ndarray, name: str) -> dict[str, float | Non
 
 
 def _after_clicks(project: Path, copy: Path, shown: np.ndarray, told: np.ndarray) -> tuple[float, float]:
-    """Hidden average precision, of cells and of classes, of a copy that was told these labels and trained."""
+    """Give a copy these labels and train it; return its hidden average precision over cells and over classes."""
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns("*.lock", "*-shm"))
     try:
         db = Database(copy)

@@ -1,4 +1,4 @@
-"""Which class of an image a person names first: the model by which simulated people click.
+"""The class of an image that a person names first: the model by which simulated people click.
 
 Spain and Perona ("Measuring and predicting object importance", IJCV 2011) call the chance to be named first the
 importance of an object, and model naming as drawing balls from an urn: a class is named first with its share of the
@@ -26,7 +26,7 @@ STRONGEST = 10.0  # e^10 times as salient for one standard deviation: beyond it,
 
 @dataclass(frozen=True)
 class Naming:
-    """How people choose the class they name first.
+    """The way in which people choose the class that they name first.
 
     Attributes:
         kind: One of KINDS.
@@ -38,7 +38,7 @@ class Naming:
 
     @property
     def label(self) -> str:
-        """What it is called in reports."""
+        """Return the name for reports: the kind and, unless it is random, the strength."""
         return self.kind if self.kind == "random" else f"{self.kind} {self.strength:g}"
 
 
@@ -46,16 +46,16 @@ RANDOM = Naming()
 
 
 def class_salience(classes: int, strength: float, chance: np.random.Generator) -> np.ndarray:
-    """(C,) positive: how much more than usual each class is noticed; log-normal, of spread `strength`."""
+    """Draw (C,) positive factors by which each class is noticed more than usual; log-normal, of spread `strength`."""
     return np.exp(strength * chance.normal(size=classes))
 
 
 def log_weights(truth: np.ndarray, naming: Naming, seed: int, areas: np.ndarray | None = None) -> np.ndarray:
-    """(n, C) logarithms of the weights with which the classes of an image are named first.
+    """Return the logarithms (n, C) of the weights with which the classes of an image are named first.
 
     Args:
         truth: (n, C) bool.
-        seed: Decides which classes are salient, and how long objects are that have no box.
+        seed: The seed of the salience of classes, and of the lengths of objects without a box.
         areas: (n, C) of what each image shows, in any unit, above 0 where truth is True; None: not known.
     """
     if naming.kind == "random":
@@ -71,15 +71,15 @@ def log_weights(truth: np.ndarray, naming: Naming, seed: int, areas: np.ndarray 
 
 
 def first_named(truth: np.ndarray, uniform: np.ndarray, log_weights: np.ndarray | None = None) -> np.ndarray:
-    """(n,) int64: the class named first on each image; 0 where an image shows nothing.
+    """Return (n,) int64, the class named first on each image; 0 if the image shows nothing.
+
+    The class with the largest u^(1 / weight) is a draw by weights (Efraimidis and Spirakis, "Weighted random sampling
+    with a reservoir", Information Processing Letters, 2006).
 
     Args:
         truth: (n, C) bool.
         uniform: (n, C) random numbers of [0, 1).
-        log_weights: (n, C); None: all alike.
-
-    The class of the largest u^(1 / weight) is a draw by weights (Efraimidis and Spirakis, "Weighted random sampling
-    with a reservoir", Information Processing Letters, 2006).
+        log_weights: (n, C); None: all are equal.
     """
     keys = uniform
     if log_weights is not None:
@@ -89,9 +89,11 @@ def first_named(truth: np.ndarray, uniform: np.ndarray, log_weights: np.ndarray 
 
 
 def naming_rates(truth: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(C,) share of the clicked images that show a class on which it is the one named; nan where none shows it.
+    """Return for each class (C,) the share of the clicked images showing it on which it is named; nan if none shows it.
 
-    truth (n, C) bool, labels (n, C) int8 of the same images, 1 where named
+    Args:
+        truth: (n, C) bool.
+        labels: (n, C) int8 of the same images, 1 where a class is named.
     """
     clicked = (labels == 1).any(1)
     shown = truth[clicked].sum(0)

@@ -1,7 +1,7 @@
-"""How often the intervals of the time model hold the truth, for made-up people with known times.
+"""Measurement of how often the intervals of the time model hold the truth, for made-up people with known times.
 
-The same of a whole task, a grid of 24 with 3 changes. It is known better than its parts, which answers cannot always
-tell apart.
+A whole task, a grid of 24 with 3 changes, is measured as well. It is known better than its parts, which answers cannot
+always tell apart.
 """
 
 import time
@@ -32,10 +32,10 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def measure(people: int = 100, seed: int = 0) -> dict[str, Any]:
-    """The share of the 95 % intervals that hold the truth: by kind of person and number of timed answers.
+    """Measure the share of the 95 % intervals that hold the truth, by kind of person and number of timed answers.
 
     Args:
-        people: Of each kind and number of answers.
+        people: The number of people of each kind and number of answers.
     """
     started, figures, held = time.perf_counter(), {}, []
     for kind, about in KINDS.items():
@@ -52,8 +52,15 @@ def measure(people: int = 100, seed: int = 0) -> dict[str, Any]:
 def _held(
     rng: np.random.Generator, answers: int | None, factors: dict[str, float] | None = None, **more: Any
 ) -> tuple[float, bool, float]:
-    """For one person: the share of the parts whose interval holds the truth, whether that of a grid does, and its width
-    as the factor between its ends; answers: how many are in the log, None: the speed test instead."""
+    """Simulate one person and check the intervals of their times.
+
+    Args:
+        answers: The number of answers in the log; None: the speed test instead.
+
+    Returns:
+        The share of the parts whose interval holds the truth, whether the interval of a grid does, and the ratio of the
+        latter's ends.
+    """
     truth = person(rng)
     if factors is not None:
         truth = TimeModel(**{part: getattr(DEFAULTS, part) * factors.get(part, 1) for part in PARTS})
@@ -66,7 +73,7 @@ def _held(
 
 
 def person(rng: np.random.Generator) -> TimeModel:
-    """A person whose times are drawn from the prior around the defaults."""
+    """Draw a person's times from the prior around the defaults."""
     factors = np.exp(rng.multivariate_normal(np.zeros(len(PARTS)), prior_covariance(len(PARTS))))
     return TimeModel(*(getattr(DEFAULTS, part) * factor for part, factor in zip(PARTS, factors.tolist(), strict=True)))
 
@@ -80,12 +87,12 @@ def log(
     spread: float = 0.5,
     paused: float = 0.03,
 ) -> list[Answer]:
-    """So many answers of this person: grids, whole images and clicks, a third each.
+    """Draw `answers` timed answers of this person: grids, whole images and clicks, a third each.
 
     Args:
-        classes: Of the project; half of the images have fewer open.
-        spread: Standard deviation of the log seconds of equal tasks.
-        paused: Share of the answers during which the person pauses, for PAUSE seconds on average.
+        classes: The number of classes of the project; half of the images have fewer open.
+        spread: The standard deviation of the log seconds of equal tasks.
+        paused: The share of the answers during which the person pauses, for PAUSE seconds on average.
     """
     result = []
     for _ in range(answers):
@@ -102,7 +109,7 @@ def log(
 def tested(
     rng: np.random.Generator, times: TimeModel, *, classes: int = 12, spread: float = 0.5, paused: float = 0.03
 ) -> list[Answer]:
-    """The speed test of this person, once; arguments as of `log`."""
+    """Draw one speed test of this person; arguments as of `log`."""
     asked = [(kind, min(size, classes) if kind == "image" else size, changes) for kind, size, changes in PLAN]
     return [
         _answer(rng, times, kind, size, int(rng.binomial(size, NAMED)) if kind == "image" else changes, spread, paused)

@@ -1,4 +1,4 @@
-"""What a page waits for: every route of the server, on a project of a thousand images and on one of a million.
+"""Response times of every route of the server, on a project of a thousand images and on one of a million.
 
 Both projects are generated (harness/bulk.py) and served by the real page, a process each. Requests to both, and to a
 bare Starlette route, take turns over one connection each, with the bodies that a browser sends: images in hand are
@@ -40,13 +40,13 @@ MEMORY = {"Rss": "rss", "Pss": "pss", "Private_Dirty": "private"}  # of /proc, k
 
 @dataclass
 class Client:
-    """An annotator at work on one project: what they request next, from what they were given last.
+    """A simulated annotator on one project, whose next requests follow from the last answers.
 
     Attributes:
-        pid: Of the server.
-        have: Per row of ROWS, what is in hand; passed: what was, at most PASSED.
-        undoable: Uuids of decisions that can be taken back.
-        version: Of the Gallery's listing that is scrolled through.
+        pid: The process id of the server.
+        have: Row of ROWS -> the images or cells in hand; passed: those in hand before, at most PASSED.
+        undoable: The uuids of decisions that can be undone.
+        version: The version of the Gallery's listing that is being scrolled.
     """
 
     project: BulkProject
@@ -62,7 +62,7 @@ class Client:
     version: str = ""
 
     def ask(self, row: str) -> tuple[float, float]:
-        """One request of a row (a name in ROWS): milliseconds until its answer was read, and milliseconds of a core."""
+        """Send one request of a row in ROWS; return milliseconds until its answer was read, and those of a core."""
         method, path, body = ROWS[row](self)
         started, computed = time.perf_counter(), _core_seconds(self.pid)
         self.connection.request(method, path, json.dumps(body) if body is not None else None, self.headers)
@@ -78,7 +78,7 @@ class Client:
         return 1000 * seconds, 1000 * computed
 
     def page(self, row: str, **more: object) -> dict:
-        """The body of a page that requests more."""
+        """Return the body of a page's request for more images."""
         body = {"holder": f"{row}-{os.getpid()}", "have": self.have.get(row, []), "passed": self.passed.get(row, [])}
         return body | more
 
@@ -86,7 +86,7 @@ class Client:
         return self.chance.randint(1, self.images)
 
     def labeled(self) -> int:
-        """An image to decide on: one with a label, or the small project would soon have nothing left to show."""
+        """Return an image with a label, to decide on; otherwise the small project would soon have none left to show."""
         return self.chance.choice(self.project.labeled)
 
     def class_id(self) -> int:
@@ -96,11 +96,11 @@ class Client:
         return self.chance.sample(range(1, self.classes + 1), count)
 
     def file(self) -> int:
-        """An image whose picture can be shown."""
+        """Return an image whose picture can be shown."""
         return self.chance.choice(self.project.files)
 
     def decision(self, **more: object) -> dict:
-        """A body with one decision, which can be taken back later."""
+        """Return a body with one decision that can be undone later."""
         self.undoable.append(str(uuid.uuid4()))
         return {"decisions": [{"uuid": self.undoable[-1], "milliseconds": 900} | more]}
 
@@ -115,7 +115,7 @@ class Client:
 
 
 def _names(item: dict) -> list:
-    """How a page names what it has in hand: images, cells of a grid, or those of an action of Autopilot."""
+    """Return the names of all that a page holds from one item: an image, the cells of a grid, or those of an action."""
     if "kind" in item:
         return [[item["item"]["id"], 0]] if item["item"] else _names(item["grid"])
     return [[tile["id"], item["class"]] for tile in item["tiles"]] if "tiles" in item else [item["id"]]
@@ -126,7 +126,7 @@ def _work(row: str, mode: str, **filters: object) -> Callable[[Client], Request]
 
 
 def _sequence(row: str, order: str) -> Callable[[Client], Request]:
-    """The next images of an order of files, behind the last one that was passed."""
+    """Return a request for the next images in an order of files, after the last one that was passed."""
 
     def request(client: Client) -> Request:
         after = (client.passed.get(row) or [0])[-1]
@@ -160,7 +160,7 @@ def _grids(row: str, class_id: int | None) -> Callable[[Client], Request]:
 
 
 def _gallery(of_filter: Callable[[Client], dict], **more: object) -> Callable[[Client], Request]:
-    """The beginning of a new listing: between any two requests of a row, decisions are made."""
+    """Return a request for the beginning of a new listing, because decisions come between any two requests of a row."""
     return lambda client: ("POST", "/api/gallery", {"filter": of_filter(client), "start": 0, "count": TILES} | more)
 
 
@@ -232,16 +232,18 @@ ROWS: dict[str, Callable[[Client], Request]] = {
 
 
 def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) -> dict:
-    """Times of all routes in milliseconds, and the memory of the page process.
+    """Measure the times of all routes in milliseconds, and the memory of the page process.
 
     Args:
         requests: Counted requests of each row, on each project.
 
     Returns:
-        {"bench", "figures", "ratios"}: `<row>_<small or large>[_cpu]_<p50 or p95>_ms`, the floor's, megabytes, how long
-        the worker takes for the rankings; ratios of the large project over the small one.
+        {"bench", "figures", "ratios"}: `<row>_<small or large>[_cpu]_<p50 or p95>_ms`, the same of the floor,
+        megabytes, and the time of the worker's rankings; ratios of the large project over the small one.
 
-    Raises AnnotatorError when a route does not answer as it should; DiskFull.
+    Raises:
+        AnnotatorError: The answer of a route is wrong.
+        DiskFull: The disk is full.
     """
     with scratch_folder() as folder, ExitStack() as stack:
         started = time.perf_counter()
@@ -277,7 +279,7 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
 def _times(
     clients: dict[str, Client], floor: http.client.HTTPConnection, requests: int
 ) -> dict[tuple[str, str], list[float]]:
-    """Milliseconds by row and size, the projects and the floor taking turns."""
+    """Return milliseconds by row and size; the projects and the floor take turns."""
     times: dict[tuple[str, str], list[float]] = {}
     for number in range(requests + WARM_UP):
         for row in ROWS:
@@ -305,14 +307,14 @@ def _percentiles(times: dict[tuple[str, str], list[float]]) -> dict[str, float]:
 
 
 def _core_seconds(pid: int) -> float:
-    """Seconds that a process has used the cores so far; 0 where it cannot be known."""
+    """Return the processor seconds of a process so far; 0 if they cannot be known."""
     if not sys.platform.startswith("linux"):
         return 0.0
     return time.clock_gettime((~pid << 3) | 2)  # the clock of another process, as clock_getcpuclockid(3) names it
 
 
 def _memory(pid: int) -> dict[str, float]:
-    """Megabytes of a process by kind; nothing where there is no /proc (macOS, Windows)."""
+    """Return the megabytes of a process by kind; {} without /proc (macOS, Windows)."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -12,7 +12,7 @@ from annotator.store.classes.classes import name_problem
 
 @dataclass(frozen=True)
 class TrueLabel:
-    """One label of the table, and its line."""
+    """One label of the table, with its line number."""
 
     line: int | str
     image: str
@@ -21,12 +21,15 @@ class TrueLabel:
 
 
 def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
-    """Every label of the table, of whichever shape label_table.py reads; absent too where a row says all.
+    """Read every label of the table, in any layout that label_table.py reads.
+
+    Classes that a row does not list are absent if the row lists all labels of its image.
 
     Args:
         images: All names of images.
 
-    Raises AnnotatorError that lists every unknown image, unusable class name, bad state and conflict with its line.
+    Raises:
+        AnnotatorError: Listing every unknown image, unusable class name, bad state and conflict with its line.
     """
     problems = Problems()
     contents = read(path, problems)
@@ -52,10 +55,10 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
 
 
 def conflicts_of_contents(labels: Collection[TrueLabel], ids: Mapping[str, int]) -> list[str]:
-    """Labels that conflict on one image with several names; [] when all agree.
+    """Return a sentence for each conflict between labels of one image under several names; [] if all agree.
 
     Args:
-        ids: Name -> image; names that are not in it are skipped.
+        ids: Name -> image id; other names are skipped.
     """
     first: dict[tuple[int, str], TrueLabel] = {}
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster, or starting one on this machine; what can go wrong there, in words.
+"""The connection to a Ray cluster, or to one started on this machine, and error messages for its failures.
 
 `ray` is the cluster that RAY_ADDRESS names, else one of this machine alone; `ray://HOST:10001` is reached through its
 head. Ray's usage reports and its dashboard stay off in what is started here, and only this process has its token:
@@ -32,12 +32,12 @@ STORE_BYTES = 512 << 20  # shared memory of a cluster that is started here: it h
 
 @dataclass(frozen=True)
 class Use:
-    """What a command wants of a cluster, for messages.
+    """A command's use of a cluster, for messages.
 
     Attributes:
-        on: Where: as --on says.
+        on: The cluster, as the option --on names it.
         without: The command that does the same without a cluster.
-        lost: What to do when the cluster has gone in the middle of the work.
+        lost: Advice for when the cluster dies in the middle of the work.
     """
 
     on: str
@@ -46,7 +46,11 @@ class Use:
 
 
 def check(on: str) -> None:
-    """Raises AnnotatorError when `on` is none of: local, ray, ray://HOST[:PORT]."""
+    """Check the value of the option --on.
+
+    Raises:
+        AnnotatorError: `on` is none of: local, ray, ray://HOST[:PORT].
+    """
     if on in ("local", "ray"):
         return
     parts = urlsplit(on)
@@ -63,10 +67,10 @@ def check(on: str) -> None:
 
 @contextlib.contextmanager
 def connected(use: Use) -> Iterator[Any]:
-    """The module ray, connected; at the end it is disconnected, and a cluster that was started here is ended.
+    """Yield the module ray, connected; at the end disconnect, and end a cluster that was started here.
 
     Raises:
-        AnnotatorError: Ray is not installed, the head does not answer, or its versions are others.
+        AnnotatorError: Ray is not installed, the head does not answer, or its versions differ.
     """
     address = use.on if use.on != "ray" else os.environ.get("RAY_ADDRESS", "")
     is_own = address in ("", "local")
@@ -116,8 +120,10 @@ def _connected(address: str, is_own: bool, use: Use) -> Iterator[Any]:
 
 
 def _init(ray: Any, options: dict[str, Any]) -> None:
-    """Connect; a second time where the head could not start the process that serves this client: it dies in a fork
-    of gRPC now and then (GRPC_ENABLE_FORK_SUPPORT=0 in the environment of `ray start` helps)."""
+    """Connect; try a second time if the head could not start the process that serves this client.
+
+    That process sometimes dies in a fork of gRPC (GRPC_ENABLE_FORK_SUPPORT=0 in the environment of `ray start` helps).
+    """
     try:
         ray.init(**options)
     except ConnectionError as error:
@@ -129,7 +135,7 @@ def _init(ray: Any, options: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Whoever has a handler of SIGTERM keeps it: Ray sets one that ends the process."""
+    """Restore this process's handler of SIGTERM at the end of the block: Ray installs one that ends the process."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -140,7 +146,11 @@ def _own_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _environment(is_own: bool) -> Iterator[None]:
-    """What Ray reads from the environment, for a while. is_own: of a cluster that is started here."""
+    """Set the environment variables that Ray reads, for the duration of the block.
+
+    Args:
+        is_own: Whether the cluster is started here; it then gets a token, unless RAY_AUTH_MODE is set.
+    """
     wanted = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     wanted |= {"RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}  # else it waits at SIGTERM, for its own processes to end
     if is_own and "RAY_AUTH_MODE" not in os.environ:
@@ -158,7 +168,7 @@ def _environment(is_own: bool) -> Iterator[None]:
 
 
 def without_program(use: Use, error: Exception) -> AnnotatorError:
-    """The head of a cluster that is reached through it cannot unpack what we send."""
+    """Return the error for a head that cannot unpack our function, because it has no complete annotator."""
     return AnnotatorError(
         f"The head of the Ray cluster ({use.on}) has no complete annotator ({_first_line(error)}).\n"
         "    Install the same version there as here: pip install 'multilabel-annotator[cluster]'"
@@ -166,12 +176,12 @@ def without_program(use: Use, error: Exception) -> AnnotatorError:
 
 
 def lost(use: Use, error: Exception) -> AnnotatorError:
-    """The head of the cluster has gone in the middle of the work."""
+    """Return the error for a cluster that stopped answering in the middle of the work."""
     return AnnotatorError(f"The Ray cluster ({use.on}) does not answer any more: {_first_line(error)}.\n    {use.lost}")
 
 
 def _is_of_ray(error: BaseException | None) -> bool:
-    """Whether Ray or a connection to it has failed, and not a function that ran there."""
+    """Return whether Ray or a connection to it has failed (also as a cause), and not a function that ran there."""
     if error is None or "RayTaskError" in type(error).__name__:
         return False
     is_rays = type(error).__module__.partition(".")[0] in ("ray", "grpc")
@@ -184,7 +194,7 @@ def _with_port(address: str) -> str:
 
 
 def _check_head(address: str) -> None:
-    """Ask for a connection first: Ray itself tries for the better part of a minute."""
+    """Try to connect to the head's port first: Ray itself tries for the better part of a minute."""
     if not address or address in ("local", "auto"):
         return
     parts = urlsplit(_with_port(address) if "://" in address else f"//{address}")
@@ -224,7 +234,7 @@ def _in_words(address: str, error: Exception, use: Use) -> AnnotatorError:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says first; of one that only announces what follows, the last line, too."""
+    """Return the first line of an error without a final period; if it ends with a colon, with the last line added."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return (f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]).rstrip(".")
 
@@ -234,5 +244,5 @@ def _indented(text: str) -> str:
 
 
 def cores() -> int:
-    """Cores this process may run on, which in a container can be fewer than the machine has."""
+    """Return the number of cores this process may run on; in a container it can be smaller than the machine's."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,8 +1,8 @@
-"""A word for a command that Ray ends.
+"""A message on standard error for a command that Ray ends.
 
 Ray's library leaves the process, in C++ and without an exception, when the agent of the machine (raylet) or the head
-of the cluster has gone: nothing in Python can say so then. So a small process beside the command does, if the command
-has gone without a good-bye; also where it was killed, or Ray has crashed.
+of the cluster has gone; no Python code runs then that could say so. A small process beside the command writes the
+message if the command ends without leaving the block, also if it was killed or Ray has crashed.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ except OSError:
 
 @contextlib.contextmanager
 def said_if_ended(text: str) -> Iterator[None]:
-    """Within, this text is written to standard error if the process ends without leaving the block."""
+    """Write `text` to standard error if the process ends without leaving the block."""
     # It inherits no pipe of other processes; without -S and -I the folder or the environment could bring code in.
     watch = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _WATCH, str(os.getpid()), text],

@@ -1,7 +1,7 @@
 """Calls of one function on the machines of a Ray cluster, as many at a time as there are cores.
 
-Each call is a task of Ray's on a machine that was asked first whether it can do the work. What is lost with a process
-or a machine is its calls, which are sent again; Ray's own retries are off, because it would send them to a machine that
+Each call is a task of Ray's on a machine that was asked first whether it can do the work. Calls that are lost with a
+process or a machine are sent again; Ray's own retries are off, because it would send them to a machine that
 cannot do them either. Nothing is made before it can be sent, and a machine has AHEAD calls for each core: that bounds
 the memory of both sides. A call that takes far longer than the others is sent a second time when there is nothing else
 to do, and the first answer counts.
@@ -22,17 +22,17 @@ from annotator.cluster.connection import Use, lost, without_program
 from annotator.cluster.versions import refusal, versions
 from annotator.errors import AnnotatorError, several
 
-AHEAD = 2  # calls that a core has: one at work, one at hand
-LOSSES = 3  # processes that a call may take with it
-LOOK_SECONDS = 2.0  # how often machines are looked for
+AHEAD = 2  # calls for each core: one running, one waiting
+LOSSES = 3  # processes that may die at a call before the call fails
+LOOK_SECONDS = 2.0  # between two looks for new machines
 WAIT_SECONDS = 0.2  # for an answer, before the caller may report
 NO_MACHINE_SECONDS = 30.0  # until a cluster without cores is given up
-STRAGGLING_TIMES, STRAGGLING_SECONDS = 4.0, 10.0  # the mean, and at least: after that a call is sent a second time
+STRAGGLING_TIMES, STRAGGLING_SECONDS = 4.0, 10.0  # times the mean, and at least: then a call is sent again
 
 
 @dataclass(frozen=True)
 class Done:
-    """A call that is over: its key, what the function returned or why there is nothing, and the machine's name."""
+    """The end of a call: its key, the result of the function or the error, and the machine's name."""
 
     key: Any
     result: Any
@@ -45,12 +45,12 @@ class Machine:
     """A machine of the cluster.
 
     Attributes:
-        cores: Calls at once; each is counted as `share` of a core of Ray's.
-        starting: A reference, until it has said whether it can do the work.
-        sees: Whether it reads the files that it was asked for.
-        reason: Why it is left out; "" where it is not.
-        calls: That it has.
-        failures: Calls in a row that it could not do, and until when it gets no other for that.
+        cores: The number of calls at once; each is counted as `share` of one of Ray's cores.
+        starting: A reference to its answer whether it can do the work; None once it has answered.
+        sees: Whether it can read the files of Tasks.files.
+        reason: The reason why it is left out; "" if it is not.
+        calls: The number of calls that it has.
+        failures: The number of calls in a row that it could not do; until `rests_until` it gets no other for that.
     """
 
     node_id: str
@@ -70,7 +70,7 @@ class Machine:
         return is_ready and self.calls < AHEAD * self.cores
 
     def note_failure(self, why: str) -> None:
-        """It did not do a call, through no fault of the call: it may have gone."""
+        """Count a call that the machine lost through no fault of the call; after LOSSES in a row it is left out."""
         self.failures += 1
         self.rests_until = time.monotonic() + LOOK_SECONDS
         if self.failures >= LOSSES:
@@ -88,13 +88,13 @@ class _Call:
 
 @dataclass
 class Tasks:
-    """Calls of `function(shared, argument)`.
+    """The calls of `function(shared, argument)` on the machines of a cluster.
 
     Attributes:
-        use: For messages.
-        function: Of a module that every machine has.
-        shared: What all calls need; it goes into the cluster once.
-        files: (path, bytes) that a machine is asked to see, for `Machine.sees`.
+        use: The use of the cluster, for messages.
+        function: A function of a module that every machine has.
+        shared: The first argument of all calls; it is sent to the cluster once.
+        files: (path, bytes) that each machine is asked to look for, for `Machine.sees`.
     """
 
     ray: Any
@@ -117,18 +117,21 @@ class Tasks:
 
     @property
     def left_out(self) -> list[str]:
-        """Machines that can do nothing, and why, one sentence each."""
+        """One sentence for each machine that cannot do the work, with the reason."""
         return [f"{machine.name} is left out: {machine.reason}" for machine in self.machines.values() if machine.reason]
 
     def results(self, keys: Iterable[Any], argument: Callable[[Any, Machine], Any]) -> Generator[Done | None]:
-        """What the calls gave, in the order in which they end; None when there is nothing for a moment.
+        """Yield the result of each call as it ends, and None after every round of waiting, so that the caller can act.
 
         Args:
-            keys: One for each call; taken when there is a machine for it.
+            keys: One for each call; the next key is taken only when a machine is free.
             argument: Makes the argument of a call for a machine.
 
-        Every key comes once; after LOSSES processes or an error that the function raised, with that error. Raises
-        AnnotatorError when no machine can do the work, or the cluster has gone.
+        Yields:
+            One Done for each key; with the error if the function raised one, or if LOSSES processes died at it.
+
+        Raises:
+            AnnotatorError: No machine can do the work, or the cluster is gone.
         """
         waiting, again, is_over = iter(keys), deque[_Call](), False
         try:
@@ -194,7 +197,7 @@ class Tasks:
         return name if name not in taken else f"{name} ({node['NodeID'][:6]})"
 
     def _free_machine(self) -> Machine | None:
-        """The machine with the fewest calls for its cores, of those that have room for one."""
+        """Return the machine with room that has the fewest calls for its cores; None if all are full."""
         free = [machine for machine in self.machines.values() if machine.has_room]
         return min(free, key=lambda machine: machine.calls / machine.cores, default=None)
 
@@ -214,7 +217,7 @@ class Tasks:
         return function.options(num_cpus=share, max_retries=0, scheduling_strategy=here)
 
     def _straggler(self) -> _Call | None:
-        """A call that takes so long that its machine may hang."""
+        """Return the oldest call if it takes so long that its machine may hang, else None."""
         patience = max(STRAGGLING_SECONDS, STRAGGLING_TIMES * AHEAD * self.mean_seconds)
         calls = [call for call, _ in self._out.values() if call.sent == 1 and not call.is_over]
         oldest = min(calls, key=lambda call: call.at, default=None)
@@ -222,7 +225,7 @@ class Tasks:
         return oldest if slow else None
 
     def _ready(self) -> list[Any]:
-        """References that are ready, after WAIT_SECONDS at most."""
+        """Return the references that are ready, after at most WAIT_SECONDS."""
         waiting = [machine.starting for machine in self.machines.values() if machine.starting is not None]
         waiting += self._out
         if not waiting:
@@ -265,7 +268,7 @@ class Tasks:
         return Done(call.key, result, error, machine.name)
 
     def _note_machine(self, reference: Any) -> None:
-        """What a machine says of whether it can do the work."""
+        """Store a machine's answer to the question whether it can do the work, or the reason why it cannot."""
         machine = next((machine for machine in self.machines.values() if machine.starting == reference), None)
         if machine is None:
             return
@@ -290,7 +293,7 @@ _NO_MORE = object()
 
 
 def _can_work(wanted: dict[str, str], files: list[tuple[Path, int]]) -> tuple[str, bool]:
-    """On a machine of the cluster: why it can do nothing, "" when it can; whether it sees these files."""
+    """Return the reason why this machine of the cluster cannot work ("" if it can), and whether it sees these files."""
     return refusal(wanted), bool(files) and all(_has(path, size) for path, size in files)
 
 

@@ -1,4 +1,4 @@
-"""Whether a machine of a cluster has the same program as this one: checked before it gets work."""
+"""The check that a machine of a cluster has the same program as this one, before it gets work."""
 
 import platform
 from importlib import metadata
@@ -8,21 +8,21 @@ OPEN_CLIP = "open_clip_torch"  # where a network of it is used
 
 
 def versions(*more: str) -> dict[str, str]:
-    """Versions of what must be the same on all machines: of Python the minor one, of packages without the build.
+    """Return the versions that must be equal on all machines: of Python the minor one, of packages without the build.
 
     Args:
-        more: Further packages that the work needs; those are refused where they are missing.
+        more: Further packages that the work needs; a machine without them is refused.
     """
     return {"Python": ".".join(platform.python_version_tuple()[:2])} | {name: _version(name) for name in SAME + more}
 
 
 def needed_for(backbone: str) -> tuple[str, ...]:
-    """Packages that a machine needs to unpack the network of that name, beside those of all networks."""
+    """Return the packages that a machine needs to unpack the network of that name, besides those of all networks."""
     return (OPEN_CLIP,) if "open_clip:" in backbone else ()
 
 
 def refusal(wanted: dict[str, str]) -> str:
-    """Why this machine cannot do work of a machine with these versions; "" when it can."""
+    """Return the reason why this machine cannot work for a machine with these versions; "" if it can."""
     here = {"Python": versions()["Python"]}
     differing: list[str] = []
     for name, version in wanted.items():

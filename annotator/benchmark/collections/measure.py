@@ -1,4 +1,4 @@
-"""`auto` against the best published method on many collections, its constants chosen without the one they are used on.
+"""`auto` against the best published method on many collections, with constants chosen on the other collections.
 
 Every method is taken as it comes. The published ones keep their best epoch by the validation images, which are fully
 labeled; `auto` keeps its last. The best published method is another one from cell to cell: a collection, a share of
@@ -45,13 +45,14 @@ def measure(
     options: Options = Options(RIVALS, shares=SHARES, seeds=2),
     command: str = "",
 ) -> dict[str, Any]:
-    """Compare on these folders, the sample data, and collections made by recipe.
+    """Compare `auto` with the rivals on the given folders, the sample data, and collections made by recipe.
 
     Args:
-        folders: Each holds `images` and `truth.csv`.
-        made: Names of recipes.COLLECTIONS; images: of each of them.
-        most: Images of a folder that take part, chosen by a hash of their names.
-        settings: Of the constants of `auto` that are tried, the present ones first.
+        folders: Folders that hold `images` and `truth.csv`.
+        made: Names of recipes.COLLECTIONS.
+        images: The number of images of each collection made by recipe.
+        most: The largest number of images of a folder that take part, chosen by a hash of their names.
+        settings: The number of settings of the constants of `auto` to try, the present one first.
         options: Methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.measure.
 
     Returns:
@@ -60,7 +61,7 @@ def measure(
         (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images.
 
     Raises:
-        AnnotatorError: For a folder that is no such collection, a recipe there is not, or options that make no sense.
+        AnnotatorError: A folder is no such collection, a recipe does not exist, or options make no sense.
     """
     options = replace(options, methods=(OURS, *options.methods)).checked()
     unknown = [name for name in made if name not in COLLECTIONS]
@@ -97,11 +98,14 @@ def measure(
 
 
 def summary(rows: Sequence[dict[str, Any]], which: str) -> dict[str, float]:
-    """Over all cells: `cells`, how many there are; `first`, the share of them in which `auto` is not behind the best
-    rival; `lead`, its mean lead and `worst`, the smallest one, in [-1, 1]; `ece`, the mean over collections and shares.
+    """Return the summary of all cells (collection, share, figure).
 
     Args:
         which: "" for the present constants, "_left_out" for those that were chosen without the collection.
+
+    Returns:
+        `cells`, their number; `first`, the share of them in which `auto` is not behind the best rival; `lead`, its mean
+        lead, and `worst`, its smallest one, both in [-1, 1]; `ece`, the mean over collections and shares.
     """
     leads = [row[f"{key}{which}"] - row[f"{key}_rival"] for row in rows for key in HIDDEN]
     return {
@@ -114,7 +118,7 @@ def summary(rows: Sequence[dict[str, Any]], which: str) -> dict[str, float]:
 
 
 def _places(folders: Sequence[Path], made: Sequence[str], images: int, root: Path) -> dict[str, Path]:
-    """Where each collection lies; those made by recipe are made if they are not there."""
+    """Return the folder of each collection by name; collections by recipe are made below `root` if they are missing."""
     places = {path.resolve().name: path for path in folders} | {"sample_data": SAMPLE}
     root.mkdir(parents=True, exist_ok=True)
     if len(places) <= len(folders):
@@ -132,7 +136,11 @@ def _places(folders: Sequence[Path], made: Sequence[str], images: int, root: Pat
 
 
 def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]], options: Options) -> dict[str, Any]:
-    """Of one collection: what it is, the figures of all trainings, and the score of each setting of `auto`."""
+    """Train every method on one collection and return its results.
+
+    `about` describes the collection; `figures` holds the means over seeds of each training, by (method, number of the
+    setting, share); `scores` holds one score for each setting of `auto`.
+    """
     say(f"== {name}")
     dataset = reduced(data.read(place / "images", place / "truth.csv", None, None), most)
     tasks = {
@@ -179,8 +187,11 @@ def _row(name: str, share: float, figures: dict, choice: int) -> dict[str, Any]:
 
 
 def _methods(figures: Sequence[dict], options: Options) -> list[dict[str, Any]]:
-    """Of every method, `auto` with its present constants: the mean of each figure over all collections and shares, and
-    `best`, in how many cells it is first; in falling order of the means."""
+    """Return one row for each method, in falling order of the means of its figures; `auto` has its present constants.
+
+    A row holds the mean of each figure over all collections and shares, and as `best` the number of cells (collection,
+    share, figure) in which the method is first.
+    """
     cells = [(of, share, key) for of in figures for share in options.shares for key in HIDDEN]
     first = [max(options.methods, key=lambda name: of[name, 0, share][key]) for of, share, key in cells]
     means = [
@@ -192,7 +203,7 @@ def _methods(figures: Sequence[dict], options: Options) -> list[dict[str, Any]]:
 
 
 def reduced(dataset: DataSet, most: int) -> DataSet:
-    """At most so many images, chosen by a hash of their names, in the proportions of its parts."""
+    """Return at most `most` images of a set, chosen by a hash of their names, the three parts in proportion."""
     size = sum(len(getattr(dataset, name)) for name in data.PARTS)
     if size <= most:
         return dataset

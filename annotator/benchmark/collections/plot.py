@@ -9,11 +9,12 @@ from annotator.benchmark.methods.task import HIDDEN
 
 
 def draw(result: dict[str, Any], path: Path) -> None:
-    """A panel for each figure: of every collection the lead at each share; with searched constants, by those of the
-    other collections.
+    """Draw one panel for each figure: the lead of `auto` on every collection at each share.
+
+    With searched constants, each collection's lead is that of the constants chosen on the other collections.
 
     Args:
-        path: Its ending says the format: one of methods.plot.ENDINGS.
+        path: The file to write; its suffix, one of methods.plot.ENDINGS, decides the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -37,13 +37,13 @@ LETTERS = {letter: letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the images of a collection are made.
+    """The rules by which the images of one collection are drawn.
 
     Attributes:
-        classes: What may be shown.
-        draw: One thing of a class.
-        ground: What is behind the things, SIDE x SIDE.
-        more: How many classes an image shows beside the first, on average (Poisson).
+        classes: The classes that can be shown.
+        draw: Draws one thing of a class.
+        ground: Draws the background, SIDE x SIDE.
+        more: The mean number of classes of an image besides the first (Poisson).
         uneven: The class of rank r is chosen with weight r ** -uneven.
         sides: The smallest and the largest side of a thing, in pixels.
     """
@@ -74,7 +74,7 @@ def make_collection(folder: Path, name: str, images: int) -> None:
 
 
 def composed(recipe: Recipe, rng: Random) -> tuple[Image.Image, list[str]]:
-    """One image, and the classes it shows; things may cover each other a little."""
+    """Draw one image and return it with the classes that it shows; its things may overlap a little."""
     image = recipe.ground(rng)
     weights = np.arange(1, len(recipe.classes) + 1) ** -recipe.uneven
     count = min(1 + int(rng.poisson(recipe.more)), len(recipe.classes))
@@ -90,7 +90,11 @@ def composed(recipe: Recipe, rng: Random) -> tuple[Image.Image, list[str]]:
 
 
 def _free_place(taken: list[tuple[int, int, int]], side: int, rng: Random) -> tuple[int, int]:
-    """Of twenty places the one whose middle is farthest from those of other things, against their sizes."""
+    """Return the top left corner for a square of `side` pixels, apart from the squares (x, y, side) in `taken`.
+
+    Twenty random places are tried; the one with the widest gap to its nearest square is returned (the first one if
+    `taken` is empty).
+    """
     places = rng.integers(0, SIDE - side + 1, (20, 2))
     if not taken:
         return int(places[0, 0]), int(places[0, 1])
@@ -102,7 +106,7 @@ def _free_place(taken: list[tuple[int, int, int]], side: int, rng: Random) -> tu
 
 
 def glyph(character: str, rng: Random) -> Image.Image:
-    """A character of matplotlib's own font in some colour, turned a little."""
+    """Draw a character of matplotlib's own font in a random colour, rotated a little."""
     large = _font()
     left, top, right, bottom = large.getbbox(character)
     side = int(max(right - left, bottom - top)) + 8
@@ -115,7 +119,7 @@ def glyph(character: str, rng: Random) -> Image.Image:
 
 
 def digit(name: str, rng: Random) -> Image.Image:
-    """A scan of a handwritten digit (8 x 8 pixels; scikit-learn's copy of the UCI set), as ink."""
+    """Return a scan of a handwritten digit (8 x 8 pixels; scikit-learn's copy of the UCI set), as ink."""
     scans, classes = _digits()
     scan = scans[rng.choice(np.flatnonzero(classes == int(name)))]
     ink = Image.fromarray((scan * 255 / 16).astype(np.uint8)).resize((160, 160), Image.Resampling.BICUBIC)
@@ -125,7 +129,7 @@ def digit(name: str, rng: Random) -> Image.Image:
 
 
 def paper(rng: Random) -> Image.Image:
-    """Light paper with lines."""
+    """Draw light paper with lines."""
     image = Image.new("RGB", (SIDE, SIDE), tuple(int(value) for value in rng.integers(205, 250, 3)))
     draw, apart = ImageDraw.Draw(image), int(rng.integers(24, 60))
     for y in range(int(rng.integers(0, apart)), SIDE, apart):
@@ -134,7 +138,7 @@ def paper(rng: Random) -> Image.Image:
 
 
 def photograph(rng: Random) -> Image.Image:
-    """A piece of one of scikit-learn's two photos, mirrored half of the time."""
+    """Return a random crop of one of scikit-learn's two photos, mirrored half of the time."""
     whole = _photos()[int(rng.integers(2))]
     side = int(rng.integers(180, min(whole.size) + 1))
     x, y = (int(rng.integers(0, length - side + 1)) for length in whole.size)
@@ -143,7 +147,7 @@ def photograph(rng: Random) -> Image.Image:
 
 
 def crop_of_a_scene(rng: Random) -> tuple[Image.Image, list[str]]:
-    """A piece of one of the sample images, and the classes of which it shows half a box or more; at least one."""
+    """Return a random crop of a sample image, and the classes (at least one) of which it shows half a box or more."""
     scenes = _scenes()
     while True:
         path, boxes = scenes[int(rng.integers(len(scenes)))]
@@ -158,7 +162,7 @@ def crop_of_a_scene(rng: Random) -> tuple[Image.Image, list[str]]:
 
 
 def _inside(box: tuple[float, float, float, float], x: int, y: int, side: int) -> float:
-    """How much of a box lies in a square, in [0, 1]."""
+    """Return the share of a box's area that lies in the square with top left corner (x, y), in [0, 1]."""
     left, top, right, bottom = box
     across = max(0.0, min(right, x + side) - max(left, x))
     return across * max(0.0, min(bottom, y + side) - max(top, y)) / max((right - left) * (bottom - top), 1e-9)
@@ -166,7 +170,7 @@ def _inside(box: tuple[float, float, float, float], x: int, y: int, side: int) -
 
 @cache
 def recipes() -> dict[str, Recipe]:
-    """The recipes of images that are put together from things."""
+    """Return the recipes of images that are composed of things."""
     things = {**SUITS, **PICTOGRAMS, **LETTERS}
 
     def typed(name: str, rng: Random) -> Image.Image:
@@ -210,7 +214,7 @@ def _photos() -> list[Image.Image]:
 
 @cache
 def _scenes() -> list[tuple[Path, dict[str, list[tuple[float, float, float, float]]]]]:
-    """Every sample image with the boxes of each of its classes."""
+    """Return every sample image with the boxes of each of its classes."""
     paths = sorted((SAMPLE / "images").iterdir())
     with (SAMPLE / "truth.csv").open(encoding="utf-8") as file:
         classes = sorted({name for row in csv.DictReader(file) for name in row["labels"].split("|") if name})

@@ -21,13 +21,13 @@ LEFT_OUT = (
 
 
 def headings(result: dict[str, Any]) -> list[str]:
-    """The headings of `rows`."""
+    """Return the headings of `rows`."""
     of_figures = [word for key in HIDDEN for word in (HEADINGS[key], "best published", "lead", *_left_out(result))]
     return ["collection", "labeled", *of_figures, "ECE"]
 
 
 def rows(result: dict[str, Any], code: Callable[[str], str] = str) -> list[list[str]]:
-    """A line for each collection and share. code writes the name of a method."""
+    """Return one row for each collection and share; `code` formats the name of a method."""
     return [
         [
             row["collection"],
@@ -40,7 +40,7 @@ def rows(result: dict[str, Any], code: Callable[[str], str] = str) -> list[list[
 
 
 def about(result: dict[str, Any]) -> list[str]:
-    """What was measured on, a line for each collection, and then what came out of it."""
+    """Return one line for each collection, and one on the backbone, the seeds and the rivals."""
     setting = result["setting"]
     lines = [
         f"{name}: {of['images']:,} images, {of['classes']} classes, {of['labels_an_image']:.2f} labels an image"
@@ -56,7 +56,7 @@ def about(result: dict[str, Any]) -> list[str]:
 
 
 def outcome(result: dict[str, Any]) -> list[str]:
-    """How often `auto` is first and by how much it leads, in a sentence a choice of constants."""
+    """Return one sentence for each choice of constants: the share of cells in which `auto` is first, and its lead."""
     words = {"present": "Present constants"} | (
         {"left_out": "Constants chosen on the other collections"} if result["setting"]["searched"] else {}
     )
@@ -69,7 +69,7 @@ def outcome(result: dict[str, Any]) -> list[str]:
 
 
 def settings(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of the settings that were tried, best first: their mean over all collections and figures."""
+    """Return headings and rows of the tried settings, best first by their mean over all collections and figures."""
     tried = sorted(enumerate(result["settings"]), key=lambda pair: -pair[1]["mean"])
     chosen = [of["chosen"] for of in result["setting"]["collections"].values()]
     names, present = list(result["setting"]["searched"]), defaults_of(OURS)
@@ -86,8 +86,10 @@ def settings(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def methods(result: dict[str, Any], code: Callable[[str], str] = str) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of all methods, best first: means over all collections and shares, and in how many cells each
-    is the best of all, `auto` with its present constants."""
+    """Return headings and rows of all methods, best first; `auto` has its present constants.
+
+    A row holds the means over all collections and shares, and the number of cells in which the method is best of all.
+    """
     lines = [
         [code(of["method"]), *(f"{100 * of[key]:.1f}" for key in HIDDEN), f"{of['best']}"] for of in result["methods"]
     ]
@@ -95,7 +97,7 @@ def methods(result: dict[str, Any], code: Callable[[str], str] = str) -> tuple[l
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """All of it in Markdown, with the exact command."""
+    """Return the whole result in Markdown, with the exact command."""
     lines = [f"`{result['setting']['command']}`", "", *(f"* {line}" if line else line for line in about(result)[:-1])]
     lines += [about(result)[-1], "", *outcome(result), "", NOTE, *([LEFT_OUT] if _left_out(result) else []), ""]
     lines += _table(headings(result), rows(result, "`{}`".format))

@@ -24,7 +24,7 @@ STREAM = 20261123
 
 
 def drawn_settings(count: int) -> list[dict[str, Any]]:
-    """So many settings: first the present constants ({}), then random ones; more of them begin with the fewer."""
+    """Return `count` settings: the present constants ({}), then random ones; long lists begin with shorter ones."""
     chance = np.random.default_rng(STREAM)
     return [{}] + [
         {name: values[int(chance.integers(len(values)))] for name, values in SPACE.items()} for _ in range(count - 1)
@@ -32,7 +32,7 @@ def drawn_settings(count: int) -> list[dict[str, Any]]:
 
 
 def left_out_choices(scores: np.ndarray) -> list[int]:
-    """Of each collection, the setting that is best on average over the others; the earliest of equals.
+    """Return for each collection the setting with the highest mean score over the other collections; ties: the first.
 
     Args:
         scores: (settings, collections), higher is better. Of one collection alone, the first setting is chosen.

@@ -1,4 +1,4 @@
-"""The same bytes through the library that people use for them: each file of an export is read whole and written again.
+"""The floor: each file of an export is read whole and written again by the library that people use for it.
 
 Nothing is checked, looked up or stored, and memory grows with the file: less work than an export or an import does.
 """
@@ -17,7 +17,7 @@ LARGEST = 1_500_000_000  # bytes of one JSON or XML file: its objects take ten t
 
 
 class Library(NamedTuple):
-    """How a kind of file is read and written."""
+    """The two functions by which a library reads and writes one kind of file."""
 
     read: Callable[[Path], Any]
     write: Callable[[Any, Path], object]
@@ -97,7 +97,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
 
 
 def run(files: list[Path], again: Path, progress: Callable[[int, int], None]) -> dict[str, float] | None:
-    """Seconds and processor seconds of reading and of writing these files; None where one is too large.
+    """Return the seconds and processor seconds of reading and writing the files; None if one is too large.
 
     Args:
         again: A new folder for what is written.

@@ -35,10 +35,11 @@ def make_projects(
     absent: float,
     progress: Callable[[int, int], None],
 ) -> int:
-    """Make both; returns the number of labels.
+    """Make the labeled and the empty project; return the number of labels.
 
     Args:
-        present, absent: Labels an image, on average; where more absent ones are wanted than fit, all other classes are.
+        present, absent: The mean numbers of labels of an image; where more absent ones are wanted than fit, all other
+            classes are absent.
     """
     for folder in (labeled, empty):
         db = Database(folder, create=True)
@@ -95,7 +96,7 @@ def _label(
 def _cells(
     chance: np.random.Generator, first: int, count: int, class_count: int, present: float, absent: float
 ) -> Iterator[tuple[int, int, int]]:
-    """(image, class, state) of some images, ascending."""
+    """Yield (image, class, state) of `count` images from `first` on, ascending."""
     draws = chance.random((count, class_count))
     shares = np.array([present, UNSURE_SHARE, absent]) / class_count
     limits = np.minimum(np.cumsum(shares), 1.0)

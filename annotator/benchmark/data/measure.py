@@ -1,4 +1,4 @@
-"""Labels of made-up images out of a project in every format and into an empty one, and the same files through pandas.
+"""Labels of made-up images, exported in every format and imported into an empty project, beside plain libraries.
 
 Each step is a process of its own: its time is that of the work without the start of Python, its peak of memory is its
 own. The floor (floors.py) reads and writes the same files in the same run. After each import all cells are compared
@@ -33,20 +33,20 @@ def measure(
     absent: float = 1.0,
     show: Show = lambda done, of, what: None,
 ) -> dict[str, Any]:
-    """Time and memory of exports and imports of labels.
+    """Measure time and memory of exports and imports of labels.
 
     Args:
-        formats: Which; () for all that are written and have labels of their own.
-        present, absent: Labels an image, on average.
-        show: Called with (done, of, what is done).
+        formats: Names of formats; (): all that can be written and hold labels without image files.
+        present, absent: The mean numbers of labels of an image.
+        show: Called with (done, of, the present step).
 
     Returns:
-        {"bench", "figures", "ratios", "wrong"}: of each format and step (out, read, commit) seconds, processor seconds,
-        images a second, megabytes at most, of the process and above an interpreter that does nothing; ratios to the
-        floor; wrong lists in sentences what did not come back.
+        {"bench", "figures", "ratios", "wrong"}. Figures of each format and step (out, read, commit): seconds, processor
+        seconds, images a second, and peak megabytes, both of the process and above an interpreter that does nothing;
+        ratios to the floor; wrong: one sentence for each format whose cells came back differently.
 
     Raises:
-        AnnotatorError: For an unknown format, or when an export or import fails.
+        AnnotatorError: A format is unknown, or an export or import fails.
     """
     for name in formats:
         find_format(name, "write")
@@ -68,7 +68,7 @@ def measure(
 
 
 def _of_format(folder: Path, name: str, show: Show) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """What each step took, what the floor took, and what is wrong."""
+    """Measure one export format; return the figures of its steps, those of the floor, and sentences on lost labels."""
     for old in ("out", "again", "copy"):
         shutil.rmtree(folder / old, ignore_errors=True)
     found = {"out": _step(f"{name}: export", show, "out", folder, name)}
@@ -103,7 +103,7 @@ def _figures(name: str, found: dict[str, Any], images: int, bare: float | None) 
 
 
 def _ratios(name: str, found: dict[str, Any], of_floor: dict[str, Any]) -> dict[str, float | None]:
-    """By processor time, which other programs on the machine disturb least."""
+    """Return the ratios of our processor time to the floor's; other programs on the machine disturb it least."""
     ratios: dict[str, float | None] = {}
     for step, ours in (("out", found["out"]["cpu_seconds"]), ("in", _in(found, "cpu_seconds"))):
         theirs = of_floor.get("write_cpu_seconds" if step == "out" else "read_cpu_seconds")
@@ -113,7 +113,7 @@ def _ratios(name: str, found: dict[str, Any], of_floor: dict[str, Any]) -> dict[
 
 
 def _in(found: dict[str, Any], what: str) -> float:
-    """Reading and committing together; 0 for a format that is only written."""
+    """Return the sum of reading and committing; 0 for a format that is only written."""
     return found["read"][what] + found["commit"][what] if "commit" in found else 0.0
 
 
@@ -122,7 +122,11 @@ def _rounded(number: float | None) -> float | None:
 
 
 def _step(what: str, show: Show, *arguments: object) -> dict[str, Any]:
-    """What step.py prints at its end. Raises AnnotatorError with its last output when it fails."""
+    """Run step.py in a process of its own and return the last JSON object that it prints.
+
+    Raises:
+        AnnotatorError: The process failed; the message holds the end of its output.
+    """
     show(0, 0, what)
     with tempfile.TemporaryFile() as errors:
         process = start("annotator.benchmark.data.step", *arguments, output=errors, results=subprocess.PIPE)

@@ -12,7 +12,7 @@ NOTE = (
 
 
 def about(result: dict[str, Any]) -> str:
-    """What was measured."""
+    """Return the size of the measured set, and the peak memory of an interpreter that does nothing, in one line."""
     figures = result["figures"]
     return (
         f"{figures['images']:,} images x {figures['classes']:,} classes, {figures['labels']:,} labels; "
@@ -21,7 +21,7 @@ def about(result: dict[str, Any]) -> str:
 
 
 def rows(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """One row a step below HEADINGS, the steps of a format one below the other."""
+    """Return one row for each step of each format, below HEADINGS."""
     figures, ratios = result["figures"], result["ratios"]
     return [
         _row(figures, ratios, format_, step, title)
@@ -32,7 +32,7 @@ def rows(result: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def formats(result: dict[str, Any]) -> list[str]:
-    """The formats that were measured."""
+    """Return the measured formats."""
     return [name.removesuffix("_out_seconds") for name in result["figures"] if name.endswith("_out_seconds")]
 
 

@@ -21,7 +21,7 @@ EVERY = 0.2  # seconds between two lines of progress
 
 
 def make(folder: Path, images: str, classes: str, present: str, absent: str, shown: Shown) -> Figures:
-    """The labeled and the empty project."""
+    """Make the labeled and the empty project."""
     from annotator.benchmark.data.made_up import make_projects
 
     sizes = int(images), int(classes), float(present), float(absent)
@@ -29,7 +29,7 @@ def make(folder: Path, images: str, classes: str, present: str, absent: str, sho
 
 
 def bare(folder: Path, shown: Shown) -> Figures:
-    """An interpreter that does nothing."""
+    """Measure an interpreter that does nothing."""
     return {"peak_mb": peak_mb()}
 
 
@@ -51,7 +51,7 @@ def out(folder: Path, kind: str, shown: Shown) -> Figures:
 
 
 def floor(folder: Path, shown: Shown) -> Figures:
-    """Read and write the files of the export, but for its data card."""
+    """Read and write the files of the export, except its data card."""
     from annotator.benchmark.data.floors import run
 
     files = [path for path in _files(folder / "out") if not path.name.endswith(("card.json", "card.md"))]
@@ -60,7 +60,7 @@ def floor(folder: Path, shown: Shown) -> Figures:
 
 
 def back(folder: Path, kind: str, shown: Shown) -> Figures:
-    """Import what was exported into a copy of the empty project."""
+    """Import the export into a copy of the empty project."""
     from annotator.exchange.formats import find_format
     from annotator.exchange.imports.importing import Choices, prepare
 
@@ -86,7 +86,7 @@ def back(folder: Path, kind: str, shown: Shown) -> Figures:
 
 
 def compare(folder: Path, shown: Shown) -> Figures:
-    """Cells of the labeled project and of the copy that differ."""
+    """Count the cells in which the labeled project and the copy differ, with up to five examples."""
     from annotator.store.database.database import Database
 
     here, there = (_labels(Database(folder / name)) for name in ("labeled", "copy"))
@@ -106,14 +106,14 @@ def compare(folder: Path, shown: Shown) -> Figures:
 
 
 def _labels(db: Any) -> Any:
-    """(image id, class id, state), ascending."""
+    """Yield (image id, class id, state) of all labels, ascending."""
     cursor = db.sql.execute("SELECT image_id, class_id, state FROM label ORDER BY image_id, class_id")
     while rows := list(islice(cursor, 50_000)):
         yield from rows
 
 
 class Clock:
-    """Wall and processor seconds since it was made."""
+    """A stopwatch of wall and processor seconds, started when it is made."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
@@ -126,7 +126,7 @@ class Clock:
 
 
 def peak_mb() -> float | None:
-    """The most memory that this process has had so far, in MB; None where the system does not say."""
+    """Return this process's peak memory so far in MB; None where the system does not tell."""
     try:
         # Not ru_maxrss, which begins with what the process that started this one had.
         status = Path("/proc/self/status").read_text(encoding="ascii")

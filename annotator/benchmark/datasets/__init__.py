@@ -23,16 +23,16 @@ __all__ = ["DATASETS", "DataSet", "Loader", "Part", "clicks", "load", "observed"
 
 
 def load(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
-    """Reads a set.
+    """Read a set.
 
     Args:
-        name: One of DATASETS; None: `folder` if there is a truth, else the set of the papers that root holds.
-        root: The folder that it is in; no image and no list is taken from outside it.
-        truth: CSV `image,labels` or `image,class,state`, for `folder` only: the sets of the papers bring theirs.
+        name: A name in DATASETS; None: `folder` if a truth is given, else the set of the papers that root holds.
+        root: The folder of the set; no image and no list outside it is read.
+        truth: A CSV `image,labels` or `image,class,state`, for `folder` only: the sets of the papers include theirs.
 
     Raises:
-        AnnotatorError: For an unknown name, a folder that is missing or holds no such set (listing all that is
-            missing), a truth too many or too few, and whatever is wrong with the files.
+        AnnotatorError: The name is unknown, the folder is missing or holds no such set (listing all that is missing), a
+            truth is given for a set of the papers or missing for a folder, or the files cannot be used.
     """
     if name is not None and name not in DATASETS:
         raise AnnotatorError(f"There is no data set {name!r}. {did_you_mean(name, DATASETS)}")
@@ -48,7 +48,7 @@ def load(name: str | None, root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _recognised(root: Path) -> str:
-    """Which set of the papers lies here, by the files it has, else by the classes of formatted arrays."""
+    """Return the name of the set of the papers in a folder, by its files, else by the classes of formatted arrays."""
     papers = [loader for loader in DATASETS.values() if loader.classes]
     matches = [loader.name for loader in papers if any((root / mark).exists() for mark in loader.marks)]
     if not matches and formatted.any_there(root):

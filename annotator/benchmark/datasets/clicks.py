@@ -1,4 +1,4 @@
-"""Which labels training gets to see: one a training image, on all of the images or on a share of them.
+"""The labels that training sees: one for each training image, on all of the images or on a share of them.
 
 The same seed gives a larger share the labels of the smaller one and more of them, so that shares can be compared; and
 it clicks the same images whichever class is named on them (naming.py).
@@ -14,16 +14,17 @@ from models.protocol import SEED, single_positive
 
 
 def observed(dataset: DataSet, share: float = 1.0, seed: int = 0, naming: Naming = RANDOM) -> np.ndarray:
-    """(n_train, C) int8 labels of the training images: 1 present, -1 absent, 0 unseen.
+    """Return the (n_train, C) int8 labels of the training images: 1 present, -1 absent, 0 unseen.
 
     Args:
-        share: In (0, 1]: round(share x n_train) images keep their label, or as many as have one; the rest none at all.
-        seed: 0 gives the published labels of a paper's set (dataset.observed); others draw new ones in the same way, on
-            the whole official training set with seed 1200 + seed. For a folder, the seed of `clicks`.
-        naming: Which class is named; but for random clicks, sets of the papers get labels as folders do.
+        share: In (0, 1]: round(share x n_train) images keep their label, or as many as have a label; the rest keep
+            none.
+        seed: 0 gives the published labels of a paper's set (dataset.observed); other seeds draw new labels in the same
+            way, on the whole official training set with seed 1200 + seed. For a folder, the seed of `clicks`.
+        naming: Which class is named; except with random clicks, sets of the papers get labels as folders do.
 
     Raises:
-        AnnotatorError: For a share outside (0, 1] or one that is no image, or a negative seed.
+        AnnotatorError: The share lies outside (0, 1] or amounts to no image, or the seed is negative.
     """
     if dataset.official_rows is None or naming.kind != "random":
         return clicks(dataset.train.truth, share, seed, naming, dataset.areas)
@@ -38,16 +39,16 @@ def observed(dataset: DataSet, share: float = 1.0, seed: int = 0, naming: Naming
 def clicks(
     truth: np.ndarray, share: float, seed: int, naming: Naming = RANDOM, areas: np.ndarray | None = None
 ) -> np.ndarray:
-    """(n, C) int8: a share of the images gets one of its true labels; everything else is unseen.
+    """Draw one true label for each of a share of the images; return (n, C) int8 in which all other cells are unseen.
 
     Args:
         truth: (n, C) bool.
         share: In (0, 1]: round(share x n) images, or all those that show anything, if these are fewer.
-        naming: How the one is chosen: uniformly at random, unless said otherwise.
-        areas: (n, C) how large what is shown is; None: not known.
+        naming: The way in which the class is chosen; by default uniformly at random.
+        areas: (n, C), the size of each class on each image; None: not known.
 
     Raises:
-        AnnotatorError: For a share outside (0, 1] or one that is no image, or a negative seed.
+        AnnotatorError: The share lies outside (0, 1] or amounts to no image, or the seed is negative.
     """
     _check(share, seed)
     chance = np.random.default_rng(seed)
@@ -60,7 +61,7 @@ def clicks(
 
 
 def _thinned(labels: np.ndarray, share: float, chance: np.random.Generator) -> np.ndarray:
-    """Keeps the labels of so many images, the same first ones whatever the share is."""
+    """Keep the labels of a share of the images; a larger share includes the images of a smaller one."""
     marked = np.flatnonzero((labels == PRESENT).any(1))
     count = min(round(share * len(labels)), len(marked))
     if count < 1:

@@ -33,7 +33,11 @@ UNDERSTOOD = f"""\
 
 
 def read(root: Path, truth: Path | None = None) -> DataSet:
-    """The set below root. Raises AnnotatorError listing all that is missing or wrong."""
+    """Read the set below root.
+
+    Raises:
+        AnnotatorError: Listing all that is missing or wrong.
+    """
     if formatted.any_there(root):
         return formatted.read(
             "coco", TITLE, root, ("",), len(CLASSES), lambda count: CLASSES if count == len(CLASSES) else None
@@ -64,8 +68,10 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], dict[tuple[int, int], float]]:
-    """Category id -> name in the file's order, and (image id, category id) -> area of all annotations, 0 where none is
-    given; adds to the problems."""
+    """Read category id -> name, in the file's order, and (image id, category id) -> area of all annotations.
+
+    Annotations without an area count 0. Faults of the file are added to `problems`.
+    """
     pairs: dict[tuple[int, int], float] = defaultdict(float)
     try:
         with path.open(encoding="utf-8") as file:
@@ -95,13 +101,13 @@ def _annotations(path: Path, problems: list[str]) -> tuple[dict[int, str], dict[
 
 
 def _without_outlines(entry: dict) -> dict:
-    """Drops what fills these files, so that they fit into memory."""
+    """Drop the large fields of an entry, so that the file fits into memory."""
     entry.pop("segmentation", None)
     return entry
 
 
 def _table(categories: dict[int, str], pairs: dict[tuple[int, int], float]) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """Image ids in the published order, what they show, and how large that is."""
+    """Return the image ids in the published order, (images, classes) bool of what they show, and the areas."""
     ids = sorted({image for image, _ in pairs}, key=str)
     rows = {image: row for row, image in enumerate(ids)}
     columns = {category: column for column, category in enumerate(categories)}

@@ -27,7 +27,11 @@ UNDERSTOOD = f"""\
 
 
 def read(root: Path, truth: Path | None = None) -> DataSet:
-    """The set below root. Raises AnnotatorError listing all that is missing or wrong."""
+    """Read the set below root.
+
+    Raises:
+        AnnotatorError: Listing all that is missing or wrong.
+    """
     if formatted.any_there(root):
         folders = [f"{home}/images" for home in HOMES] + [""]
         return formatted.read("cub", TITLE, root, folders, ATTRIBUTES, lambda count: _names(root, count))
@@ -63,7 +67,7 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _pairs(path: Path, problems: list[str]) -> dict[str, str]:
-    """Number -> the word after it, in the order of the lines; adds to the problems."""
+    """Read number -> the word after it, in the order of the lines; add faults to `problems`."""
     pairs = {}
     for number, line in enumerate(read_text(path, "a list of images").splitlines(), start=1):
         words = line.split(maxsplit=1)
@@ -75,7 +79,7 @@ def _pairs(path: Path, problems: list[str]) -> dict[str, str]:
 
 
 def _attributes(path: Path, images: list[str], problems: list[str]) -> np.ndarray:
-    """(images, attributes) bool; adds to the problems."""
+    """Read (images, attributes) bool; add faults to `problems`."""
     try:
         # Some lines of the official file have a column too many, after the three that count.
         cells = np.loadtxt(path, dtype=np.int64, usecols=(0, 1, 2), comments=None, ndmin=2)
@@ -105,7 +109,7 @@ def _attributes(path: Path, images: list[str], problems: list[str]) -> np.ndarra
 
 
 def _names(root: Path, count: int) -> tuple[str, ...] | None:
-    """The names of the attributes, where a list of so many is there."""
+    """Return the names of the attributes, or None if no list with `count` names exists."""
     path = first_there(root, [f"{home}{file}" for home in ("", *(f"{h}/" for h in HOMES))
                               for file in ("attributes.txt", "attributes/attributes.txt")])  # fmt: skip
     if path is None:

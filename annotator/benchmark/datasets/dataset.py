@@ -15,10 +15,10 @@ from models.protocol import single_positive, split
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some images and all that they show.
+    """The images of one part of a set, with their truth.
 
     Attributes:
-        paths: Existing files inside the folder that was given.
+        paths: Existing files inside the folder of the set.
         truth: (n, C) bool, complete.
     """
 
@@ -29,26 +29,25 @@ class Part:
         return len(self.paths)
 
     def rows(self, rows: np.ndarray) -> "Part":
-        """Those images only, in that order."""
+        """Return the part with only the given images, in the order of `rows`."""
         return Part(tuple(self.paths[row] for row in rows), self.truth[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """What methods are compared on.
+    """A set of images with their truth, in three parts, on which methods are compared.
 
     Attributes:
-        name: As in DATASETS.
+        name: A name in DATASETS.
         classes: C names, in the order of the columns.
         train, val: The two parts of the official training set, or of a folder.
-        test: Official test set, or the rest of a folder.
+        test: The official test set, or the rest of a folder.
         observed: (n_train, C) int8, the labels that training sees: 1 present, -1 absent, 0 unseen. For the sets of the
             papers as published; for a folder, one label of every image that shows anything (seed 0). Other seeds and
             shares: clicks.observed.
-        official_rows: For the sets of the papers: where train and val stand in the official training set; None: a
-            folder.
-        areas: (n_train, C) how large each class is on each training image, in any unit; None: nothing says it.
-        notes: What somebody who reads the figures must know: files preferred, images or classes left out.
+        official_rows: The rows of train and val in the official training set of a paper's set; None for a folder.
+        areas: (n_train, C), the size of each class on each training image, in any unit; None: not known.
+        notes: Sentences for readers of the figures: the files used, images or classes left out.
     """
 
     name: str
@@ -71,12 +70,12 @@ def official(
     notes: tuple[str, ...] | list[str],
     areas: np.ndarray | None = None,
 ) -> DataSet:
-    """A set of the papers, by their protocol: observed labels and split of models/protocol.py, seed 1200.
+    """Return a set of the papers by their protocol: observed labels and split of models/protocol.py, seed 1200.
 
     Args:
         train, test: The official parts, their rows in the published order.
-        observed: (len(train), C) labels that somebody has drawn already; None draws them as published.
-        areas: (len(train), C) how large each class is on each image; None: nothing says it.
+        observed: (len(train), C) published labels; None: they are drawn as the papers did.
+        areas: (len(train), C), the size of each class on each image; None: not known.
 
     Raises:
         AnnotatorError: A part would be without an image.
@@ -102,7 +101,7 @@ def official(
 
 
 def whole_truth(dataset: DataSet) -> np.ndarray:
-    """(n_train + n_val, C) bool: the truth of the official training set in its published order."""
+    """Return the truth of the official training set in its published order, (n_train + n_val, C) bool."""
     if dataset.official_rows is None:
         raise ValueError(f"{dataset.name} is no set of the papers: its rows have no published order.")
     train_rows, val_rows = dataset.official_rows

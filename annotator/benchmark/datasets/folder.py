@@ -28,10 +28,13 @@ UNDERSTOOD = "      images anywhere below it, and --truth FILE.csv with image,la
 
 
 def read(root: Path, truth: Path | None) -> DataSet:
-    """The images below root with what the CSV says of them.
+    """Read the images below root, with their truth from the CSV.
 
-    Images of which the CSV names no present class count as showing none, cells that are "unsure" as absent; notes say
-    how many. Raises AnnotatorError for a CSV that does not fit, and when a part would be without an image.
+    Images for which the CSV names no present class count as showing none, and "unsure" cells as absent; notes give
+    their numbers.
+
+    Raises:
+        AnnotatorError: The CSV does not fit the images, or a part would be without an image.
     """
     if truth is None:
         raise AnnotatorError(
@@ -75,7 +78,7 @@ PARTS = ("training", "validation", "testing")
 
 
 def part_of(name: str) -> int:
-    """0 training, 1 validation, 2 testing, of an image with this path below the folder."""
+    """Return the part of an image by its path below the folder: 0 training, 1 validation, 2 testing."""
     number = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:8], "big") / 2**64
     return sum(number >= border for border in BORDERS)
 

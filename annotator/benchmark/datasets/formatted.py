@@ -21,12 +21,15 @@ UNDERSTOOD = f"      or  formatted_{{train,val}}_{{labels,images}}.npy, and {OBS
 
 
 def any_there(root: Path) -> bool:
-    """Whether the folder holds any of the four."""
+    """Return whether the folder holds any of the four arrays (FILES)."""
     return any((root / name).exists() for name in FILES)
 
 
 def columns(root: Path) -> int | None:
-    """How many classes the labels have, which tells one set from another; None where that cannot be seen."""
+    """Return the number of classes of the training labels, or None if the array cannot be read or is not 2-D.
+
+    The number tells the published sets apart.
+    """
     try:
         array = load_array(root / FILES[0], root)
     except AnnotatorError:
@@ -42,13 +45,13 @@ def read(
     published: int,
     class_names: Callable[[int], tuple[str, ...] | None],
 ) -> DataSet:
-    """A set of the papers from its formatted arrays.
+    """Read a set of the papers from its formatted arrays.
 
     Args:
-        image_folders: Where the images of this set may lie, relative to root ("" is root itself); the first that holds
-            one of them is taken.
-        published: Classes of the published set.
-        class_names: Number of columns -> their names, or None if nobody can tell: they are numbered then.
+        image_folders: Possible folders of the images, relative to root ("" is root itself); the first that holds one of
+            the images is taken.
+        published: The number of classes of the published set.
+        class_names: Number of columns -> their names, or None if they are not known: they are numbered then.
 
     Raises:
         AnnotatorError: Listing every array that is missing or cannot be used, and images missing or outside.
@@ -82,13 +85,13 @@ def read(
 
 
 def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, list[str]]:
-    """The single-positive labels that lie in the folder, (n, C) int8 of 1, -1, 0, and a note; (None, []) without any.
+    """Read the single-positive labels of the folder, (n, C) int8 of 1, -1, 0, and a note; (None, []) if it holds none.
 
     Args:
         truth: (n, C) bool of the whole official training set.
 
     Raises:
-        AnnotatorError: They do not fit the truth: other shape, other values, or a label that contradicts it.
+        AnnotatorError: The labels do not fit the truth: other shape, other values, or a contradiction.
     """
     path = first_there(root, OBSERVED)
     if path is None:
@@ -109,7 +112,7 @@ def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, lis
 
 
 def _part(root: Path, part: str) -> tuple[list[str], np.ndarray]:
-    """Image names and truth of one part."""
+    """Read the image names and the truth of one part."""
     images = load_array(root / f"formatted_{part}_images.npy", root)
     labels = load_array(root / f"formatted_{part}_labels.npy", root)
     if images.ndim != 1 or images.dtype.kind not in "US":
@@ -130,7 +133,7 @@ def _part(root: Path, part: str) -> tuple[list[str], np.ndarray]:
 
 
 def _paths(title: str, root: Path, images: list[str], folders: Sequence[str]) -> tuple[Path, ...]:
-    """The images' paths, below the first folder that holds any of the first hundred."""
+    """Return the paths of the images, below the first folder that holds any of the first hundred."""
     for folder in folders:
         if find_images(root, [_below(folder, name) for name in images[:100]])[1].any():
             return need_images(title, root, [_below(folder, name) for name in images])

@@ -32,7 +32,11 @@ UNDERSTOOD = f"""\
 
 
 def read(root: Path, truth: Path | None = None) -> DataSet:
-    """The set below root. Raises AnnotatorError listing all that is missing or wrong."""
+    """Read the set below root.
+
+    Raises:
+        AnnotatorError: Listing all that is missing or wrong.
+    """
     if formatted.any_there(root):
         return formatted.read("nus", TITLE, root, (*FOLDERS, ""), CONCEPTS, lambda count: None)
     folder, lists = (first_there(root, places) for places in (LABELS, [f"{p}/TrainImagelist.txt" for p in LISTS]))
@@ -61,7 +65,7 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, ...]:
-    """The concepts of the list, else those that have a file, by the alphabet; each needs its two files."""
+    """Return the concepts of the list, or without a list those that have a file, sorted; each needs its two files."""
     path = first_there(root, NAMES)
     if path:
         names = tuple(line.strip() for line in read_text(path, "the list of concepts").splitlines() if line.strip())
@@ -80,7 +84,7 @@ def _concepts(root: Path, folder: Path, problems: list[str]) -> tuple[str, ...]:
 
 
 def _flags(folder: Path, concepts: tuple[str, ...], part: str, count: int, problems: list[str]) -> np.ndarray:
-    """(images, concepts) bool of one official part; adds to the problems."""
+    """Read (images, concepts) bool of one official part; add faults to `problems`."""
     truth = np.zeros((count, len(concepts)), bool)
     for column, name in enumerate(concepts):
         path = folder / f"Labels_{name}_{part}.txt"
@@ -98,7 +102,7 @@ def _flags(folder: Path, concepts: tuple[str, ...], part: str, count: int, probl
 
 
 def _merged(root: Path, home: Path, names: list[str], truth: np.ndarray) -> tuple[Part, list[str]]:
-    """All official images whose file is there, and notes."""
+    """Return all official images whose file exists, and notes."""
     folder = home.relative_to(root).as_posix()
     paths, exists = find_images(root, [f"{folder}/{name}" for name in names])
     if not exists.any():

@@ -1,4 +1,4 @@
-"""Finding the files of a set: inside the folder that was given and nowhere else, and all that is missing at once.
+"""Finding the files of a set inside the given folder and nowhere else; errors name all missing files at once.
 
 The names of images come from files that somebody else made. None of them may lead out of the folder, neither by ".."
 nor by a link; folders are listed once, so that a hundred thousand names cost no look at the disk each.
@@ -20,10 +20,10 @@ class Loader:
     """One entry of DATASETS.
 
     Attributes:
-        name, title: What it is called on the command line, and in a sentence.
-        classes: Columns of the published set; None where that differs.
-        marks: Relative paths, any one of which tells that a folder holds this set.
-        understood: The layouts that are read, for the error when none is there.
+        name, title: The name on the command line, and in a sentence.
+        classes: The number of columns of the published set; None where that differs.
+        marks: Relative paths; any of them shows that a folder holds this set.
+        understood: The layouts that are read, for the error when the folder has none of them.
         read: (folder, truth file or None) -> DataSet.
     """
 
@@ -36,13 +36,13 @@ class Loader:
 
 
 def wrong_layout(title: str, root: Path, problems: Sequence[str], understood: str) -> AnnotatorError:
-    """All that keeps a folder from being read as this set, and what would be read."""
+    """Return the error for a folder that cannot be read as this set: its problems and the understood layouts."""
     headline = f"{root} cannot be read as {title}:"
     return AnnotatorError(f"{several(headline, problems)}\n    Understood is (below the folder given):\n{understood}")
 
 
 def first_there(root: Path, places: Sequence[str]) -> Path | None:
-    """The first of these relative paths that exists and lies inside the folder, links followed."""
+    """Return the first of these relative paths that exists inside the folder with links followed; None if none does."""
     inside = root.resolve()
     for place in places:
         if (root / place).exists() and (root / place).resolve().is_relative_to(inside):
@@ -51,7 +51,7 @@ def first_there(root: Path, places: Sequence[str]) -> Path | None:
 
 
 def missing(root: Path, places: Sequence[Path]) -> list[str]:
-    """A problem for each of these that is not there, or lies elsewhere in truth."""
+    """Return a sentence for each of these paths that does not exist, or is a link that leads out of root."""
     inside, problems = root.resolve(), []
     for place in places:
         if not place.exists():
@@ -62,13 +62,13 @@ def missing(root: Path, places: Sequence[Path]) -> list[str]:
 
 
 def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarray]:
-    """The paths of these images, and (n,) bool, which of them are there.
+    """Return the paths of these images, and (n,) bool, whether each exists.
 
     Args:
         names: Relative to root, with "/".
 
     Raises:
-        AnnotatorError: Listing every name that leads out of root: absolute ones, those with "..", and links.
+        AnnotatorError: Listing every name that leads out of root: absolute paths, paths with "..", and links.
     """
     inside, listed = root.resolve(), {}
     paths, exists, outside = [], np.zeros(len(names), bool), []
@@ -102,14 +102,14 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
 
 
 class _Outside(dict):
-    """The listing of a folder behind a link that leads out: whatever is asked for lies outside."""
+    """The listing of a folder that a link puts outside root: every name in it is "outside"."""
 
     def get(self, key, default=None):
         return "outside"
 
 
 def _listed(folder: Path, inside: Path) -> dict[str, str]:
-    """Name -> "file", "link" or "other", of everything in a folder; nothing where there is none."""
+    """Return name -> "file", "link" or "other" for everything in a folder; {} if it does not exist."""
     if not folder.is_dir():
         return {}
     if not folder.resolve().is_relative_to(inside):
@@ -121,7 +121,11 @@ def _listed(folder: Path, inside: Path) -> dict[str, str]:
 
 
 def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...]:
-    """The paths of these images. Raises AnnotatorError when any is missing (the first ten are named) or outside."""
+    """Return the paths of these images.
+
+    Raises:
+        AnnotatorError: An image is missing (the first ten are named) or lies outside root.
+    """
     paths, exists = find_images(root, names)
     if not exists.all():
         missing = [names[row] for row in np.flatnonzero(~exists).tolist()]
@@ -135,7 +139,7 @@ def need_images(title: str, root: Path, names: Sequence[str]) -> tuple[Path, ...
 
 
 def count_note(what: str, count: int, published: int | None) -> list[str]:
-    """A note when there are more or fewer than in the published set."""
+    """Return a note if there are more or fewer than in the published set, else []."""
     if published is None or count == published:
         return []
     return [f"there are {count:,} {what}, the published set has {published:,}: figures cannot be compared with papers"]

@@ -31,7 +31,11 @@ UNDERSTOOD = f"""\
 
 
 def read(root: Path, truth: Path | None = None) -> DataSet:
-    """The set below root. Raises AnnotatorError listing all that is missing or wrong."""
+    """Read the set below root.
+
+    Raises:
+        AnnotatorError: Listing all that is missing or wrong.
+    """
     if formatted.any_there(root):
         folders = [f"{home}/JPEGImages" for home in HOMES] + [""]
         return formatted.read(
@@ -57,7 +61,7 @@ def read(root: Path, truth: Path | None = None) -> DataSet:
 
 
 def _flags(folder: Path, part: str, problems: list[str]) -> tuple[list[str], np.ndarray]:
-    """Image names that show anything, sorted as their file names are, and what they show; adds to the problems."""
+    """Read the names of the images that show anything, sorted, and their classes; add faults to `problems`."""
     shown: dict[str, set[int]] = {}
     first: set[str] | None = None
     for column, name in enumerate(CLASSES):

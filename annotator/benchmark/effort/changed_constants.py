@@ -26,13 +26,13 @@ CHANGES: dict[str, tuple[object, ...]] = {
 
 
 def changes() -> Iterator[tuple[str, object]]:
-    """Every constant with each value that is tried in its place."""
+    """Yield every constant with each value that is tried in its place."""
     return ((name, value) for name, values in CHANGES.items() for value in values)
 
 
 @contextmanager
 def changed(name: str, value: object) -> Iterator[None]:
-    """Within this, the constant has another value, in this process only."""
+    """Give the constant another value for the duration of the block, in this process only."""
     owner = next(module for module in (planner, acquisition, guesses) if hasattr(module, name))
     before = getattr(owner, name)
     setattr(owner, name, value)

@@ -1,5 +1,7 @@
-"""What the curves of all plays say: the cost of every goal, Autopilot against the best other policy, and how far it is
-ever behind one. A figure is the mean over seeds, with the smallest and the largest."""
+"""Tables from the curves of all plays: the cost of every goal, and Autopilot against the best other policy.
+
+A figure is the mean over seeds, with the smallest and the largest.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -15,15 +17,15 @@ Curves = dict[Play, list[dict]]
 
 
 def compare(played: Curves) -> dict[str, list[dict]]:
-    """The tables of a result.
+    """Return the tables of a result.
 
     Returns:
         "goals": {"policy", "person", "goal", "recall", "precision", "actions", "seconds", "reached", "seeds"}: the
-        costs are spreads {"mean", "low", "high"} over the seeds that reach it, None where none does "lead": {"person",
-        "goal", "cost", "best", "ratio"}: Autopilot's cost over that of the best other policy, which is the one with the
-        lowest mean of those that reach the goal with every seed; None without one "behind": {"policy", "person",
-        "cost", "share", "at"}: a spread of the shortfalls of `curves.behind`, and where the largest of them is; None
-        where it is never behind.
+        costs are spreads {"mean", "low", "high"} over the seeds that reach the goal, None if none does. "lead":
+        {"person", "goal", "cost", "best", "ratio"}: Autopilot's cost over that of the best other policy, which is the
+        one with the lowest mean of those that reach the goal with every seed; None if none does. "behind": {"policy",
+        "person", "cost", "share", "at"}: a spread of the shortfalls of `curves.behind`, and the place of the largest
+        one; None if Autopilot is never behind.
     """
     people = [by for by in (PERFECT, NOISY) if any(play.person == by for play in played)]
     goals = [row for by in people for goal in GOALS for row in _goal_rows(played, by, goal)]
@@ -32,11 +34,11 @@ def compare(played: Curves) -> dict[str, list[dict]]:
 
 
 def level(played: Curves, play: Play, goal: float) -> tuple[float, float]:
-    """The recall and the precision that stand for a goal in this play.
+    """Return the recall and the precision that a goal means in this play.
 
-    A perfect person: the goal itself, at 0.99. A noisy one need not reach either: this share of the recall that the
-    form of the same noisy person ends with, at MARGIN below its last precision, the same for all policies. Where no
-    form was played, the policy with the lowest last recall takes its place.
+    For a perfect person: the goal itself, at precision 0.99. A noisy person may never reach them; the goal is then a
+    share of the recall with which the form of the same person ends, at MARGIN below its last precision, the same for
+    all policies. Where no form was played, the policy with the lowest last recall takes its place.
     """
     if play.person == PERFECT:
         return goal, curves.PRECISION
@@ -47,8 +49,10 @@ def level(played: Curves, play: Play, goal: float) -> tuple[float, float]:
 
 
 def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> tuple[Curves, list[dict]]:
-    """The curves with a searched policy in the place of its settings: for each person the setting with the fewest mean
-    seconds to recall 0.95 over all seeds, and where none reaches it, with the most labels at the end.
+    """Replace the settings of a searched policy by the best of them, for each person.
+
+    The best setting takes the fewest mean seconds to recall 0.95 over all seeds; if none reaches it, it is the one with
+    the most labels at the end.
 
     Returns:
         The curves, and "searched": {"policy", "person", "setting", "actions", "seconds", "chosen"}, means over seeds.
@@ -77,14 +81,14 @@ def choose_settings(played: Curves, policy: str, settings: Collection[str]) -> t
 
 
 def cost_of(played: Curves, policy: str, by: str, goal: float, cost: Callable[[dict], float]) -> list[float | None]:
-    """What a goal costs with each seed, None where it is not reached."""
+    """Return the cost of reaching a goal with each seed; None where the goal is not reached."""
     plays = [play for play in played if (play.policy, play.person) == (policy, by)]
     reached = [curves.reached(played[play], *level(played, play, goal)) for play in plays]
     return [None if point is None else cost(point) for point in reached]
 
 
 def spread(values: Iterable[float | None], digits: int = 4) -> dict[str, float] | None:
-    """Mean, smallest and largest of the values there are."""
+    """Return the mean, the smallest and the largest of the values that are not None; None if all are."""
     there = [value for value in values if value is not None]
     if not there:
         return None
@@ -93,18 +97,18 @@ def spread(values: Iterable[float | None], digits: int = 4) -> dict[str, float] 
 
 
 def mean_of_all(values: Sequence[float | None], digits: int = 4) -> float | None:
-    """The mean; None unless every seed has a value."""
+    """Return the mean; None unless every seed has a value."""
     there = [value for value in values if value is not None]
     return round(sum(there) / len(there), digits) if there and len(there) == len(values) else None
 
 
 def over(theirs: Sequence[float | None], ours: Sequence[float | None]) -> list[float | None]:
-    """Ratios seed by seed, None where either did not reach the goal."""
+    """Return the ratios seed by seed, None where either side did not reach the goal."""
     return [a / b if a is not None and b else None for a, b in zip(theirs, ours, strict=True)]
 
 
 def policies_of(played: Curves, by: str) -> list[str]:
-    """The policies that this person played."""
+    """Return the policies that this person played."""
     return list(dict.fromkeys(play.policy for play in played if play.person == by))
 
 

@@ -1,4 +1,4 @@
-"""How complete and correct a data set is after each step: points of a curve, and where curves reach a goal."""
+"""Completeness and correctness of a data set after each step: points of a curve, and where curves reach a goal."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,11 @@ AFTER = {"actions": 100.0, "seconds": 300.0}
 
 
 def point(session: Session) -> dict:
-    """The data set at this moment: `decided` are the labels people gave; `filled` adds every unknown cell at or above
-    the one threshold with the largest expected F1 of all labels."""
+    """Return the point of a curve for the data set at this moment.
+
+    `decided` scores the labels that people gave; `filled` adds every unknown cell at or above the single threshold with
+    the largest expected F1 of all labels.
+    """
     labels, chances = session.labels(), session.chances()
     decided = labels == PRESENT
     filled = decided
@@ -37,7 +40,7 @@ def point(session: Session) -> dict:
 
 
 def scores(labels: np.ndarray, truth: np.ndarray) -> dict:
-    """Micro recall, precision and F1 of labels (N, C) bool, and F1 averaged over the classes that occur."""
+    """Return micro recall, precision and F1 of labels (N, C) bool, and F1 averaged over the classes that occur."""
     hits, given, positives = (labels & truth).sum(0), labels.sum(0), truth.sum(0)
     occurs = positives > 0
     each = 2 * hits[occurs] / np.maximum(given[occurs] + positives[occurs], 1)
@@ -53,11 +56,11 @@ def scores(labels: np.ndarray, truth: np.ndarray) -> dict:
 
 
 def reached(curve: Sequence[dict], recall: float = RECALL, precision: float = PRECISION) -> dict | None:
-    """Where the labels people gave, or these with the model's, first reach this recall and precision.
+    """Return the point where the labels people gave, alone or with the model's, first reach this recall and precision.
 
     Returns:
-        {"actions", "seconds", "parts"}: interpolated linearly between the first point that does and the one before, or
-        at that point where precision was too low before; None: nowhere.
+        {"actions", "seconds", "parts"}: interpolated linearly between the first point that reaches both and the one
+        before, or at that point if the precision before it was too low; None if no point reaches both.
     """
     for place, point_ in enumerate(curve):
         good = [kind for kind in ("decided", "filled") if _good(point_[kind], recall, precision)]
@@ -79,7 +82,7 @@ def _good(scores: dict, recall: float, precision: float) -> bool:
 
 
 def _share_until(recall: float, precision: float, before: dict, after: dict) -> float:
-    """The share of the way between two points at which recall is reached."""
+    """Return the share of the way between two points at which recall is reached; 1 if precision was too low before."""
     if before["precision"] < precision or after["recall"] <= before["recall"]:
         return 1.0
     return min(1.0, max(0.0, (recall - before["recall"]) / (after["recall"] - before["recall"])))
@@ -90,19 +93,19 @@ def _between(before: float, after: float, share: float) -> float:
 
 
 def seconds(point_: dict, time_model: TimeModel) -> float:
-    """What a point costs by another time model."""
+    """Return the seconds that a point of a curve costs by the given time model."""
     return Spent(parts=point_["parts"]).seconds(time_model)
 
 
 def behind(curve: Sequence[dict], other: Sequence[dict], cost: str = "actions") -> tuple[float, float | None]:
-    """The largest shortfall of a policy behind another from AFTER on, as long as both work.
+    """Return the largest shortfall of a policy behind another from AFTER on, while both work.
 
     Args:
-        cost: "actions" or "seconds": the policies are compared where they have spent the same of it.
+        cost: "actions" or "seconds": the policies are compared where they have spent the same amount of it.
 
     Returns:
-        The share of the other's micro F1 (with the model's labels) that it lacks, and after how many actions or
-        seconds; 0 and None where it is never behind.
+        The shortfall as a share of the other's micro F1 (with the model's labels), and the actions or seconds at which
+        it occurs; 0 and None if the policy is never behind.
     """
     last = min(curve[-1][cost], other[-1][cost]) if curve and other else 0
     places = {point_[cost] for point_ in (*curve, *other)} | {AFTER[cost]}
@@ -115,13 +118,13 @@ def behind(curve: Sequence[dict], other: Sequence[dict], cost: str = "actions") 
 
 
 def _at(curve: Sequence[dict], place: float, cost: str) -> float:
-    """Micro F1 after so many actions or seconds, interpolated linearly."""
+    """Return micro F1 after `place` actions or seconds, interpolated linearly."""
     places, micro_f1 = zip(*((point_[cost], point_["filled"]["micro_f1"]) for point_ in curve), strict=True)
     return float(np.interp(place, places, micro_f1))
 
 
 def time_models() -> dict[str, TimeModel]:
-    """The usual time model, and with each part taking half and twice as long: what ratios of seconds depend on."""
+    """Return the usual time model, and models with each part taking half and twice as long, on which ratios depend."""
     usual = TimeModel()
     varied = {"usual": usual}
     for part in PARTS:

@@ -61,27 +61,27 @@ def measure(
     work: Path | None = None,
     backbone: str | None = None,
 ) -> dict:
-    """Curves of every policy, and how they compare.
+    """Play every policy with simulated annotators, and return their curves and how they compare.
 
     Args:
         images_folder, truth: A folder of images, and a CSV `image,labels` (or `image,class,state`) with every label of
             every image; None: the sample data.
-        policies: Names in POLICIES; none: all but those that take long.
-        seeds: So many seeds from `seed` on: every policy is played with each, figures are means.
-        noisy: Measure PLAYED_NOISY with a noisy annotator as well.
-        all_noisy: Measure every policy with a noisy annotator as well.
-        jobs: Processes that play at the same time; the result is the same.
-        work: Folder that keeps the embedded project for the next time; None: it is not kept.
-        backbone: Network that analyzes the images; None: the usual one.
+        policies: Names in POLICIES; (): all but those that take long.
+        seeds: The number of seeds from `seed` on: every policy is played with each, figures are means.
+        noisy: Whether PLAYED_NOISY is also played by a noisy annotator.
+        all_noisy: Whether every policy is also played by a noisy annotator.
+        jobs: The number of processes that play at the same time; the result is the same.
+        work: A folder that keeps the embedded project for the next time; None: it is not kept.
+        backbone: The network that analyzes the images; None: the usual one.
         most: Policies stop after this times as many actions as the form takes.
 
     Returns:
         {"bench", "figures", "ratios", "goals", "lead", "behind", "searched", "curves", "time_model", "noisy_person",
-        "policies", "backbone", "seeds"}; goals, lead and behind as comparison.compare says, searched as
-        comparison.choose_settings does.
+        "policies", "backbone", "seeds"}; goals, lead and behind as of comparison.compare, searched as of
+        comparison.choose_settings.
 
     Raises:
-        AnnotatorError: Images and truth do not fit together, or for a policy there is not.
+        AnnotatorError: Images and truth do not fit together, or a policy does not exist.
     """
     names = list(dict.fromkeys(policies)) or [name for name, policy in POLICIES.items() if not policy.on_request]
     if unknown := [name for name in names if name not in POLICIES]:
@@ -111,14 +111,14 @@ def measure(
 def make_project(
     project: Path, folder: Path, truth: Path, backbone: str | None = None, *, embeds: bool = True
 ) -> np.ndarray:
-    """A project with all features and no decision; its truth (N, C) bool, images by id and classes by id.
+    """Make a project without decisions; return its truth (N, C) bool, in the order of image ids and class ids.
 
     Args:
-        backbone: None: the usual one.
-        embeds: False: without features.
+        backbone: The network; None: the usual one.
+        embeds: Whether the images are embedded.
 
     Raises:
-        AnnotatorError: For a truth that does not fit, or too few images.
+        AnnotatorError: The truth does not fit, or there are too few images.
     """
     done = setup.set_up(project, images_folder=folder, backbone=backbone)
     say("; ".join([f"{done.registered.added:,} new images", *setup.kept_out_in_words(done.registered.bad)]))
@@ -142,7 +142,7 @@ def make_project(
 
 
 def embed_images(project: Path) -> None:
-    """Analyze all images of a project that were not, as its worker would."""
+    """Embed all images of a project that lack features, as its worker would."""
     worker = Worker(project)
     try:
         say("embedding")
@@ -153,13 +153,13 @@ def embed_images(project: Path) -> None:
 
 
 def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[TrueLabel]:
-    """The labels "present" of the truth on images of the project; labels of files that were kept out are ignored.
+    """Return the "present" labels of the truth on images of the project; files that were kept out are ignored.
 
     Args:
         names: Name -> image id, for every name that the truth may use.
 
     Raises:
-        AnnotatorError: For a truth that does not fit, or that contradicts itself on one picture with two names.
+        AnnotatorError: The truth does not fit, or contradicts itself on one picture with two names.
     """
     bad = {file.path for file in images.kept_out(db)}
     labels = read_truth(truth, names.keys() | bad)
@@ -217,8 +217,11 @@ def _key(row: dict) -> str:
 
 
 def _ratios(played: Curves, name: str, by: str, key: str) -> dict[str, float | None]:
-    """What recall 0.95 costs with a policy over what it costs with Autopilot: in actions and in seconds, for the form
-    also with every part of the time model halved and doubled; means over seeds."""
+    """Return the cost of recall 0.95 with a policy over its cost with Autopilot, in actions and in seconds.
+
+    Ratios are means over seeds, None where a play does not reach it. Those of the form (RIVAL) are also given with
+    every part of the time model halved and doubled.
+    """
 
     def ratio(cost: Callable[[dict], float]) -> float | None:
         theirs, ours = (cost_of(played, policy, by, curves.RECALL, cost) for policy in (name, OURS))

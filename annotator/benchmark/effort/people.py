@@ -14,7 +14,10 @@ SALIENCE = 1.0  # spread of the log of how much more some classes are noticed th
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """Answers by the truth (N, C) bool; `noisy` as above. A small thing that is missed may be seen at the next call."""
+    """A simulated annotator who answers by the truth (N, C) bool; if `noisy`, with errors.
+
+    A small thing that a noisy annotator overlooks may be seen at the next call.
+    """
 
     truth: np.ndarray
     noisy: bool
@@ -24,20 +27,20 @@ class Person:
 
     @classmethod
     def of(cls, truth: np.ndarray, *, noisy: bool, seed: int) -> "Person":
-        """An annotator; which things are small and which classes are salient follows from the seed."""
+        """Make an annotator; the seed decides which things are small and which classes are salient."""
         chance = np.random.default_rng([seed, 1])
         small = truth & (chance.random(truth.shape) < SMALL)
         return cls(truth, noisy, chance, small, class_salience(truth.shape[1], SALIENCE, chance))
 
     def answer(self, rows: np.ndarray, columns: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, int]:
-        """The answers on some cells shown together, and the number of presses they took.
+        """Return the answers to some cells shown together, and the number of presses they took.
 
         Args:
-            rows, columns: (n,) which cells.
+            rows, columns: (n,) the cells.
             start: (n,) bool, the answers set beforehand.
 
         Returns:
-            (n,) bool, and the presses without Enter.
+            (n,) bool, and the number of presses without Enter.
         """
         seen = self.truth[rows, columns]
         if not self.noisy:
@@ -51,7 +54,7 @@ class Person:
         return start ^ pressed, int(pressed.sum())
 
     def name_one(self, row: int, open_: np.ndarray) -> int | None:
-        """The first class they name of one image; None where they see nothing. open_ (C,) bool: the classes asked."""
+        """Return the class named first on an image, as a column; None if the annotator sees none of `open_` (C,)."""
         seen = np.flatnonzero(self.truth[row] & open_)
         if self.noisy:
             seen = seen[~(self.small[row, seen] & (self.chance.random(len(seen)) < MISSED))]

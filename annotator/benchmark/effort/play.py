@@ -26,7 +26,7 @@ DONE = 0.995  # recall at which work stops
 
 @dataclass(frozen=True)
 class Play:
-    """A policy, PERFECT or NOISY, and the seed of the person and of what a policy draws."""
+    """One play: a policy, a person (PERFECT or NOISY), and the seed of the person's and the policy's random draws."""
 
     policy: str
     person: str
@@ -36,12 +36,12 @@ class Play:
 def all_curves(
     template: Path, folder: Path, shown: np.ndarray, plays: Sequence[Play], limit: float, jobs: int = 1
 ) -> dict[Play, list[dict]]:
-    """The curve of every play, in their order; `jobs` processes change nothing but the time.
+    """Return the curve of every play, in the order of `plays`; `jobs` processes change nothing but the time.
 
     Args:
-        folder: Takes the copies of the project `template`.
+        folder: The folder for copies of the project `template`.
         shown: (N, C) bool, the truth.
-        limit: Actions after which a play stops.
+        limit: The number of actions after which a play stops.
     """
     one = partial(_numbered, template, folder, shown, limit)
     if jobs <= 1 or len(plays) < 2:
@@ -57,7 +57,7 @@ def _numbered(template: Path, folder: Path, shown: np.ndarray, limit: float, pla
 
 
 def _end_with_parent() -> None:
-    """In a process of the pool: Ctrl+C is for the parent, which then ends this one; so does the parent's death."""
+    """Make a process of the pool ignore Ctrl+C, which the parent handles, and end when its parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent:
@@ -65,7 +65,7 @@ def _end_with_parent() -> None:
 
 
 def play(template: Path, copy: Path, shown: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:
-    """The curve of one policy on a copy of a project; limit: actions after which it stops."""
+    """Play one policy on a copy of a project for at most `limit` actions, and return its curve."""
     policy = POLICIES.get(name) or SETTINGS[name]
     person = Person.of(shown, noisy=by == NOISY, seed=seed)
     session = Session(template, copy, shown, person, learns=policy.learns, seed=seed)

@@ -13,10 +13,10 @@ PANELS = (
 
 
 def draw(result: dict, path: Path) -> None:
-    """Recall and F1 against actions and against hours, one line per policy and seed; the noisy annotator's are dotted.
+    """Draw recall and F1 against actions and against hours, one line per policy and seed; noisy annotators are dotted.
 
     Args:
-        path: Its ending says the format.
+        path: The file to write; its suffix decides the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -29,14 +29,15 @@ AT_ONCE = 10  # images taken from the order of a strategy before it is computed 
 
 @dataclass(frozen=True)
 class Policy:
-    """A way to work.
+    """A way to work through a project.
 
-    about      a description in one line
-    learns     whether a model is trained
-    follows    whether the next action depends on the newest answer; otherwise the model is updated only when the curve
-               is measured
-    settings   names in SETTINGS that are all played in its place: the best of them counts, by hindsight
-    on_request whether it takes so long that it is only played where it is named
+    Attributes:
+        about: A description in one line.
+        learns: Whether a model is trained.
+        follows: Whether the next action depends on the newest answer; otherwise the model is updated only when the
+            curve is measured.
+        settings: Names in SETTINGS that are all played in place of this policy; the best of them counts, by hindsight.
+        on_request: Whether it takes so long that it is only played if it is named.
     """
 
     about: str
@@ -49,8 +50,11 @@ class Policy:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Clicks on a share `first` of the images, at least 20, then grids of `size` tiles, and fixed shares of the actions
-    that are single `clicks` and `whole` images, on random images without a known positive as long as there are any."""
+    """The settings of a mixture: clicks on a share `first` of the images, at least 20, then grids of `size` tiles.
+
+    Shares `clicks` and `whole` of the actions after that are single clicks and whole images, on random images without a
+    known positive as long as any are left.
+    """
 
     first: float
     clicks: float
@@ -83,7 +87,7 @@ def _grids(session: Session) -> Iterator[None]:
 
 
 def _best_grid(session: Session, size: int) -> bool:
-    """Answer the next grid of the class that the engine chooses; False where no cell is open."""
+    """Answer the next grid of the class that the engine chooses; return False if no cell is open."""
     items = grid.next_grids(session.db, WantedGrids(HOLDER, NAME, None, size, (), 1)).items
     for grid_ in items:
         ids, chances = [tile.image.id for tile in grid_.tiles], [tile.probability for tile in grid_.tiles]
@@ -92,7 +96,7 @@ def _best_grid(session: Session, size: int) -> bool:
 
 
 def _mixture(mixture: Mixture) -> Callable[[Session], Iterator[None]]:
-    """Actions in fixed proportions: always of the kind that lags furthest behind its share."""
+    """Return the steps of a mixture: each action is of the kind that lags furthest behind its share."""
     shares = {"grid": 1 - mixture.clicks - mixture.whole, "click": mixture.clicks, "whole": mixture.whole}
 
     def steps(session: Session) -> Iterator[None]:
@@ -119,7 +123,7 @@ def _mixture(mixture: Mixture) -> Callable[[Session], Iterator[None]]:
 
 
 def _row_without_positive(session: Session) -> int | None:
-    """A random image with an open class and no known positive; None where there is none."""
+    """Return a random image with an open class and no known positive; None if none is left."""
     labels = session.labels()
     rows = np.flatnonzero((labels == OPEN).any(1) & ~(labels == PRESENT).any(1))
     return int(session.chance.choice(rows)) if len(rows) else None
@@ -133,9 +137,11 @@ def _expert_grids(session: Session) -> Iterator[None]:
 
 
 def _expert_grid(session: Session) -> tuple[int, list[int], list[float | None], int | None, bool] | None:
-    """The class and size with the most expected positives a second, for somebody who knows exactly how many positives
-    of each class are among its open cells, and of single cells no more than the model does: its probabilities, shifted
-    in log odds until they add up to that number. None where no positive is left."""
+    """Return the grid (class and size) with the most expected positives a second; None if no positive is left.
+
+    The choice knows exactly how many positives each class has among its open cells. Of single cells it knows no more
+    than the model: the model's probabilities, shifted in log odds until they add up to that number.
+    """
     is_open, chances, snapshot = session.labels() == OPEN, session.chances(), read_snapshot(session.db)
     best_rate, best = 0.0, None
     for column, class_id in enumerate(session.class_ids.tolist()):
@@ -159,7 +165,7 @@ def _expert_grid(session: Session) -> tuple[int, list[int], list[float | None], 
 
 
 def adding_up(chances: np.ndarray, total: int) -> np.ndarray:
-    """Probabilities (n,) with one shift of their log odds such that they add up to `total`, at most n."""
+    """Shift the log odds of probabilities (n,) by one number such that they add up to `total`, which is at most n."""
     bounded = np.clip(chances.astype(np.float64), SURE, 1 - SURE)
     odds, low, high = np.log(bounded / (1 - bounded)), -40.0, 40.0
     for _ in range(50):
@@ -188,7 +194,7 @@ def _reviews(session: Session) -> Iterator[None]:
 
 
 def _whole_images(name: str) -> Callable[[Session], Iterator[None]]:
-    """Whole images, every open class of each, in the order of a query strategy."""
+    """Return steps that answer whole images, every open class of each, in the order of a query strategy."""
 
     def steps(session: Session) -> Iterator[None]:
         while True:

@@ -26,7 +26,7 @@ from annotator.worker.training.train import train
 
 
 class ProjectCopy:
-    """A copy of an embedded project without decisions; `close` throws it away.
+    """A copy of an embedded project without decisions; `close` deletes it.
 
     Attributes:
         image_ids, class_ids: Ascending: the rows and columns of every matrix.
@@ -43,12 +43,16 @@ class ProjectCopy:
         self._regions, self._updater, self._schedule = RegionCache(), Updater(), Schedule(clock=None)
 
     def keep(self, *given: Decision | Batch) -> None:
-        """Store answers. Raises AnnotatorError when the store refuses one."""
+        """Store answers.
+
+        Raises:
+            AnnotatorError: The store refuses one of them.
+        """
         if refused := decisions.decide(self.db, given).refused:
             raise AnnotatorError(f"The store refused an answer: {next(iter(refused.values()))}")
 
     def keep_up(self) -> None:
-        """Bring the model up to date, as the worker would: a training when enough has changed, else an update."""
+        """Bring the model up to date as the worker would: a training when enough has changed, else an update."""
         if not self.learns:
             return
         if self._schedule.due(self.db, len(self._cache.image_ids)):
@@ -57,10 +61,14 @@ class ProjectCopy:
             self._updater.update(self.db, self._cache)
 
     def adapt(self) -> Adapted | None:
-        """Adapt the network to the answers, as `annotator adapt` does, and go on with it if it is judged to be better.
+        """Adapt the network to the answers as `annotator adapt` does, and use it from now on if it is judged better.
 
-        None where it could not be judged yet. Raises AnnotatorError as adapt_now does, KeyboardInterrupt if it is
-        stopped.
+        Returns:
+            None if it could not be judged yet.
+
+        Raises:
+            AnnotatorError: As adapt_now does.
+            KeyboardInterrupt: The adapting is stopped.
         """
         try:
             made = adapt_now(self.db.paths.project).network
@@ -72,7 +80,7 @@ class ProjectCopy:
         return made
 
     def change_network(self) -> None:
-        """Go on with the network that is to be used next, where there is one, as the worker does once it is ready."""
+        """Switch to the next network of the project, if it has one, as the worker does once its features are ready."""
         prepare_next_backbone(self.db.paths.project, lambda done, of: None)
         self._cache = open_features(self.db, configuration.backbone(self.db))
         self._regions, self._updater = RegionCache(), Updater()
@@ -87,11 +95,11 @@ class ProjectCopy:
             self._schedule.failed = basis
 
     def labels(self) -> np.ndarray:
-        """(N, C) int8 as people left them, with audits.OPEN where nobody decided."""
+        """Return the labels that people left, (N, C) int8, with audits.OPEN for undecided cells."""
         return audits.label_matrix(self.db, self.image_ids, self.class_ids)[0]
 
     def chances(self) -> np.ndarray | None:
-        """(N, C) of the current run, nan where there is no model; None before the first run."""
+        """Return (N, C) probabilities of the current run, nan where a class has no model; None before the first run."""
         predictions = read_predictions(self.db)
         if predictions is None:
             return None
@@ -107,16 +115,16 @@ class ProjectCopy:
         return int(positions([class_id], self.class_ids)[0][0])
 
     def random_images(self) -> list[int]:
-        """All images in the order of their contents, from a random place on."""
+        """Return all images in the order of their contents' hashes, from a random place on."""
         return images.from_place(self.db, self.chance.bytes(8).hex(), len(self.image_ids))
 
     def close(self) -> None:
-        """Throw the copy away."""
+        """Delete the copy."""
         shutil.rmtree(self.db.paths.project, ignore_errors=True)
 
 
 def _link(source: str, target: str) -> None:
-    """Features are only read: no copy of them is made."""
+    """Hard-link files of features, which are only read, and copy all others."""
     if source.endswith(".safetensors"):
         Path(target).hardlink_to(source)
     else:

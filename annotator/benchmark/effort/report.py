@@ -14,8 +14,11 @@ NOTE = (
 
 
 def tables(result: dict) -> Tables:
-    """Title, headings and rows of each: what the goals cost, Autopilot over the best other, how far it is behind,
-    and what was searched."""
+    """Return title, headings and rows of each table.
+
+    The tables are the costs of the goals, Autopilot over the best other policy, how far Autopilot is behind, and the
+    search.
+    """
     found: Tables = []
     for by in (PERFECT, NOISY):
         for cost in COSTS:
@@ -57,7 +60,7 @@ def tables(result: dict) -> Tables:
 
 
 def about(result: dict) -> str:
-    """What was measured."""
+    """Return a sentence on the measured images, the network and the seeds."""
     figures, seeds = result["figures"], result["seeds"]
     return (
         f"{figures['images']:,} images, {figures['classes']} classes, {figures['labels_per_image']:g} labels an image; "
@@ -66,7 +69,7 @@ def about(result: dict) -> str:
 
 
 def markdown(result: dict, command: str) -> str:
-    """All tables in Markdown, below the exact command."""
+    """Return all tables in Markdown, below the exact command."""
     lines = [f"`{command}`", "", about(result), "", NOTE, ""]
     for title, headings, rows in tables(result):
         lines += [f"**{title}**", "", _line(headings), "|" + "---|" * len(headings)]

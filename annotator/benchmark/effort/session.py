@@ -17,18 +17,18 @@ PARTS = ("tile", "change", "submit", "begin", "look", "check", "click")
 
 @dataclass
 class Spent:
-    """What a person has done: `actions` are presses of a key or button; parts, those of TimeModel, count."""
+    """The effort of a person: `actions` counts presses of a key or button, `parts` the parts of TimeModel."""
 
     actions: int = 0
     parts: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
 
     def seconds(self, time_model: TimeModel) -> float:
-        """By this time model."""
+        """Return the seconds of all parts by this time model."""
         return sum(count * getattr(time_model, part) for part, count in self.parts.items())
 
 
 class Session(ProjectCopy):
-    """A copy of an embedded project, with somebody who knows its truth.
+    """A copy of an embedded project, with a simulated annotator who knows its truth.
 
     Attributes:
         truth: (N, C) bool in the order of `image_ids` (ascending) and `class_ids`.
@@ -48,7 +48,7 @@ class Session(ProjectCopy):
 
     def image(self, image_id: int, class_ids: list[int], preset: list[int], chances: list[float | None],
               run: int | None, source: str = "suggestion") -> None:  # fmt: skip
-        """Answer these classes of one image together; those of `preset` start as present."""
+        """Answer these classes of one image together; the classes in `preset` start as present."""
         columns = np.array([self.column(class_id) for class_id in class_ids])
         start = np.isin(class_ids, preset)
         answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)
@@ -56,7 +56,7 @@ class Session(ProjectCopy):
         self._batch(source, ids, class_ids, answers, chances, run, presses, look=1, check=len(columns))
 
     def click(self, image_id: int, open_ids: list[int] | None = None) -> None:
-        """Name one class of an image; "nothing else here" where there is none."""
+        """Name one class of an image, or answer "nothing else here" if the annotator sees none."""
         open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
         named = self.person.name_one(self.row(image_id), open_)
         taken = round(1000 * self.time_model.click)
@@ -81,7 +81,7 @@ class Session(ProjectCopy):
         self.keep(*ticked, Decision(_new(), "done", **shared))
 
     def chips(self, image_id: int, class_ids: list[int], chances: list[float], run: int) -> None:
-        """Confirm or reject suggestions one by one, then "nothing else here", as on the Review page."""
+        """Confirm or reject suggestions one by one, then answer "nothing else here", as on the Review page."""
         columns = np.array([self.column(class_id) for class_id in class_ids])
         start = np.zeros(len(columns), bool)
         answers, _ = self.person.answer(np.full(len(columns), self.row(image_id)), columns, start)

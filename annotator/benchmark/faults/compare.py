@@ -18,7 +18,7 @@ COLUMNS = """d.uuid, d.action, d.image_id, d.class_id, d.state, d.annotator, d.b
 
 
 def decisions_broken(db: Database, sent: Sent) -> dict[str, list[str]]:
-    """Decisions that are lost, doubled, changed (moved), incomplete (in_parts), or were never sent (from_nobody)."""
+    """Return decisions that are lost, doubled, changed (moved), incomplete (in_parts), or never sent (from_nobody)."""
     stored: dict[str, list[dict]] = {}
     for row in db.rows(f"SELECT {COLUMNS} FROM decision d LEFT JOIN decision t ON t.id = d.undoes ORDER BY d.id"):
         stored.setdefault(_sent_as(row), []).append(row)
@@ -41,12 +41,12 @@ def decisions_broken(db: Database, sent: Sent) -> dict[str, list[str]]:
 
 
 def tables_broken(db: Database) -> list[str]:
-    """Tallies, labels, stages, annotator disagreements and foreign keys (store/upkeep/consistency.py)."""
+    """Return contradictions of tallies, labels, stages, disagreements and foreign keys (upkeep/consistency.py)."""
     return consistency.problems(db)
 
 
 def files_broken(db: Database, exports: list[Path]) -> list[str]:
-    """Arrays that a table names and that do not exist, files that cannot be read, incomplete exports."""
+    """Return arrays that a table names and that do not exist, files that cannot be read, and incomplete exports."""
     broken = [*damaged(db), *audits.damaged(db)]
     for path in db.paths.project.rglob("*"):
         try:
@@ -67,7 +67,7 @@ def files_broken(db: Database, exports: list[Path]) -> list[str]:
 
 
 def leftovers(project: Path, folders: list[Path]) -> list[str]:
-    """Temporary files and processes that are left after a worker and an export have run to their ends."""
+    """Return temporary files and processes that remain after a worker and an export have ended normally."""
     broken = [f"temporary file {path}" for folder in folders for path in folder.rglob(".*.part")]
     own = str(project).encode()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -81,13 +81,13 @@ def leftovers(project: Path, folders: list[Path]) -> list[str]:
 
 
 def counted(broken: dict[str, list[str]]) -> tuple[dict[str, int], list[str]]:
-    """How many guarantees of each kind were broken, and a sentence on each of the first NAMED."""
+    """Return the number of broken guarantees of each kind, and sentences on the first NAMED of each kind."""
     sentences = [f"{kind}: {each[:1000]}" for kind, cases in broken.items() for each in cases[:NAMED]]
     return {kind: len(cases) for kind, cases in broken.items()}, sentences
 
 
 def _sent_as(row: dict) -> str:
-    """The uuid that the browser gave: the rows of a batch and of an undo have a number appended."""
+    """Return the uuid that the browser sent; the rows of a batch and of an undo have a number appended."""
     return row["uuid"].partition(":")[0]
 
 

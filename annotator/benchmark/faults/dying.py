@@ -1,4 +1,4 @@
-"""Work in processes that are killed: before a step of theirs, or after some seconds.
+"""Work in forked processes that are killed: before one of their steps, or after some seconds.
 
 `python -m annotator.benchmark.faults.dying` forks a process for each line of its input, so that none of them loads
 anything anew. A step is what changes a disk (store/disk/counted_steps.py). A process that is to die at a step kills
@@ -34,15 +34,15 @@ ENDING = 5.0  # seconds
 
 @dataclass(frozen=True)
 class Died:
-    """How a process ended.
+    """The end of a process that was run with counted steps.
 
     Attributes:
-        status: Its exit status, -9 when it was killed.
-        steps: That it took; 0 when it was killed.
-        turns: The steps after which something has another name or is stored: renames and commits.
-        seconds: That it took.
-        output: The last of what it printed.
-        left: Command lines of processes that it had started and that live on.
+        status: The exit status, -9 if the process was killed.
+        steps: The number of steps that it took; 0 if it was killed.
+        turns: The steps that renamed a file or committed to the database.
+        seconds: The time that it ran.
+        output: The end of its output.
+        left: Command lines of processes that it had started and that still ran after it.
     """
 
     status: int
@@ -58,7 +58,11 @@ class Died:
 
 
 class Dying:
-    """The process that forks; close it at the end. modules: what it loads before it forks, besides LOADED."""
+    """A process that forks others to be killed; close it at the end.
+
+    Args:
+        modules: The modules that it loads before it forks, besides LOADED.
+    """
 
     def __init__(self, *modules: str) -> None:
         self._process = subprocess.Popen(
@@ -70,11 +74,10 @@ class Dying:
         )
 
     def run(self, *words: object, at: int = 0, after: float = 0.0, ending: float = ENDING) -> Died:
-        """Do something, and wait until it has ended.
+        """Run a command in a forked process, and wait until it has ended.
 
         Args:
-            words: Of the command line after "annotator"; "call", MODULE:FUNCTION and texts call that function with
-                them.
+            words: The command line after "annotator"; "call", MODULE:FUNCTION and strings call that function with them.
             at: The step before which the process kills itself; 0: none.
             after: Seconds after which it is killed; 0: never.
             ending: Seconds that processes which it has started may take to end once it has.
@@ -129,7 +132,7 @@ def _child(at: int, words: list[str], output: int, told: int) -> None:
 
 
 def processes_of(session: int) -> list[str]:
-    """Command lines of the processes of a session that have not ended."""
+    """Return the command lines of the processes of a session that have not ended."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -152,7 +155,7 @@ def _left(session: int, ending: float) -> list[str]:
 
 
 def _wait(pid: int, seconds: float) -> int:
-    """Its exit status; it is killed after so many seconds."""
+    """Wait for a process, which is killed after `seconds`, and return its exit status."""
     timer = threading.Timer(seconds, os.kill, [pid, signal.SIGKILL])
     timer.start()
     # The process is waited for, and its id taken back, only once the timer can no longer kill another one of that id.

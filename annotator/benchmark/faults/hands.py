@@ -1,4 +1,4 @@
-"""Which page holds which image or cell, as the pages know it: the server may never give the same to two of them."""
+"""A record of the images and cells that each page holds; the server may never give the same to two pages."""
 
 import threading
 from collections.abc import Collection
@@ -8,11 +8,11 @@ Cell = tuple[int, int]
 
 
 class Hands:
-    """What all pages hold; threads may share it.
+    """The cells that each page holds at this moment, over all pages; threads may share it.
 
     Attributes:
-        given: Count of cells and images that were handed out.
-        twice: Those that another page held: (cell, page, the other page).
+        given: The number of cells and images that were handed out.
+        twice: The cells that were given while another page held them: (cell, page, the other page).
     """
 
     def __init__(self):
@@ -22,7 +22,7 @@ class Hands:
         self._lock = threading.Lock()
 
     def keep(self, page: str, cells: Collection[Cell]) -> None:
-        """Call before a page sends these cells as held: the server may then give away everything else it held."""
+        """Note which cells a page still holds, before it says so to the server, which may then give away all others."""
         with self._lock:
             for image, classes in list(self._held.items()):
                 for class_ in [class_ for class_, holder in classes.items() if holder == page]:
@@ -32,7 +32,7 @@ class Hands:
                     del self._held[image]
 
     def take(self, page: str, cells: Collection[Cell]) -> None:
-        """Call after a page was given these cells."""
+        """Note the cells that a page was given, and record those that another page still holds."""
         with self._lock:
             for image, class_ in cells:
                 self.given += 1
@@ -43,7 +43,7 @@ class Hands:
                 classes[class_] = page
 
     def rename(self, page: str, before: str) -> None:
-        """Call when a page is reloaded, which gives it a new name."""
+        """Note the new name that a page gets by a reload."""
         with self._lock:
             for classes in self._held.values():
                 for class_, holder in classes.items():

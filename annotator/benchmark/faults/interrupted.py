@@ -1,4 +1,4 @@
-"""Commands that are killed again and again, before each step of theirs and at random moments: what is left of them.
+"""Commands that are killed again and again, before each of their steps and at random moments, and checked after it.
 
 For each kill: what somebody finds is what was there before or all of the new, or what the scene allows; the project
 agrees with its decisions; nothing that the command has started lives on; the same command goes on and ends well, and
@@ -31,19 +31,19 @@ KINDS = ("lost", "doubled", "moved", "mixed", "wrong", "leftovers", "processes",
 def measure(
     kills: int = 12, seeds: Sequence[int] = (0,), names: Sequence[str] = (), work: Path | None = None
 ) -> dict[str, Any]:
-    """Kill each of these commands so many times.
+    """Kill each command `kills` times for each seed.
 
     Args:
-        kills: Of each command, for each seed.
-        names: Of SCENES; (): all.
-        work: Folder that keeps the result of each command and seed, which is not repeated; None: none is kept.
+        kills: Kills of each command, for each seed.
+        names: Names in SCENES; (): all.
+        work: A folder that keeps the result of each command and seed, which is not repeated; None: none is kept.
 
     Returns:
-        {"bench", "figures", "ratios", "broken"}: figures per command: kills, and how often nothing, all or something
-        allowed of it was there; and how often each of KINDS was broken, with a sentence each.
+        {"bench", "figures", "ratios", "broken"}: figures per command: kills, and how often they left the old state, the
+        new one or another allowed one; and how often each of KINDS was broken, with a sentence each.
 
     Raises:
-        AnnotatorError: For an unknown command, where one does not even end well without a kill, and without /proc.
+        AnnotatorError: A command is unknown or fails without a kill, or the system has no /proc.
     """
     if unknown := set(names) - set(SCENES):
         raise AnnotatorError(f"Nothing is called {min(unknown)!r}. There is: {', '.join(SCENES)}.")
@@ -128,8 +128,10 @@ def _play(
 
 
 def _steps(whole: Died, kills: int, chance: random.Random) -> list[int]:
-    """Steps to kill before: right before and right after renames and commits, then others, each once, as far as the
-    kills go; the last of the list is the first."""
+    """Return the steps to kill before, in reverse order of use, at most `kills`.
+
+    Steps right before and right after renames and commits come first, then others in random order, each once.
+    """
     turns = sorted({step for turn in whole.turns for step in (turn, turn + 1) if step <= whole.steps})
     others = [step for step in range(1, whole.steps + 1) if step not in turns]
     chance.shuffle(turns)
@@ -138,7 +140,7 @@ def _steps(whole: Died, kills: int, chance: random.Random) -> list[int]:
 
 
 def _moment(scene: Scene, whole: Died, steps: list[int], chance: random.Random) -> tuple[int, float]:
-    """A step, or seconds after which."""
+    """Draw the moment of a kill: (step, 0) or (0, seconds)."""
     if scene.timed or not steps or chance.random() < AT_RANDOM:
         return 0, chance.uniform(0.01, whole.seconds)
     return steps.pop(), 0.0
@@ -152,7 +154,7 @@ def _set_back(base: Path, folder: Path) -> None:
 def _look(
     scene: Scene, where: str, before: Any, after: Any, figures: Counter[str], broken: dict[str, list[str]]
 ) -> None:
-    """What a killed command has left."""
+    """Check the folder of a killed command; add to `figures` what the kill left, and to `broken` what is wrong."""
     try:
         state = scene.state()
         if not scene.allowed(state, before, after):
@@ -175,7 +177,10 @@ def _differing(state: Any, before: Any, after: Any) -> str:
 
 
 def _go_on(scene: Scene, where: str, after: Any, dying: Dying, broken: dict[str, list[str]]) -> None:
-    """Give the same command again, unless all of it is done and it says so; then all of it must be there."""
+    """Run the command again after a kill, and check that everything is complete and nothing temporary remains.
+
+    A command that cannot be repeated is not run again if all of it is done.
+    """
     try:
         if scene.repeated or scene.state() != after:
             again = dying.run(*scene.again())
@@ -193,7 +198,7 @@ def _go_on(scene: Scene, where: str, after: Any, dying: Dying, broken: dict[str,
 def _compare(
     before: Sequence[tuple[Any, ...]], now: Sequence[tuple[Any, ...]], where: str, broken: dict[str, list[str]]
 ) -> None:
-    """The decisions that were there must be there once, as they were."""
+    """Check that each decision made before the kill is stored once and unchanged."""
     stored = {row[0]: row for row in now}
     broken["lost"] += [f"{where}{row}" for row in before if row[0] not in stored]
     broken["moved"] += [f"{where}{row}" for row in before if stored.get(row[0], row) != row]

@@ -1,4 +1,4 @@
-"""Kills, full and stalled disks and jumping clocks, while people work: what is left of what was acknowledged.
+"""Kills, full and stalled disks and jumping clocks while people work, and a check of all acknowledged decisions.
 
 The project is generated: small random images with random features. All random choices follow from the seed, but when
 processes run does not: two runs of one seed differ.
@@ -48,19 +48,19 @@ def measure(
     people: int = 4,
     work: Path | None = None,
 ) -> dict:
-    """Faults against guarantees, summed over the seeds, a project each.
+    """Cause faults while people work, and count broken guarantees over all seeds, with one project for each.
 
     Args:
-        kills: Processes killed, for each seed.
-        seconds: At most for each seed; None: no limit.
-        people: At most as many as NAMES, with two pages each.
-        work: Folder that keeps the result of each seed, so that finished seeds are not repeated; None: none is kept.
+        kills: The number of processes killed, for each seed.
+        seconds: The longest time for each seed; None: no limit.
+        people: The number of people, at most as many as NAMES, with two pages each.
+        work: A folder that keeps the result of each seed, so that finished seeds are not repeated; None: none is kept.
 
     Returns:
         {"bench", "figures", "ratios", "broken"}; broken: a sentence for each broken guarantee.
 
     Raises:
-        AnnotatorError: There is no /proc, and for a number of people out of range.
+        AnnotatorError: The system has no /proc, or the number of people is out of range.
     """
     if not Path("/proc/self/cmdline").exists():
         raise AnnotatorError("This measurement looks for processes in /proc, which is only there on Linux.")
@@ -86,7 +86,7 @@ def measure(
 
 @dataclass
 class _Tally:
-    """How often the processes were harmed, and what workers did when they were killed."""
+    """Counts of kills and other faults, and of the states in which workers were killed."""
 
     kills: Counter = field(default_factory=Counter)
     other: Counter = field(default_factory=Counter)
@@ -163,7 +163,7 @@ def _harm(chance: random.Random, server: Server, tally: _Tally) -> None:
 
 
 def _drain(server: Server, pages: list[Person]) -> bool:
-    """Whether all that people still had to send was saved once the faults had ended."""
+    """Return whether every page could send its remaining decisions in time once the faults had ended."""
     if server.process.poll() is not None:
         server.start()
     for page in pages:

@@ -32,12 +32,12 @@ Ask = Callable[[str, str, dict, float], dict]  # annotator, path, body, seconds 
 
 @dataclass
 class Sent:
-    """What all annotators sent, by uuid, and what the server answered.
+    """All decisions that the annotators sent, by uuid, and the server's answers to them.
 
     Attributes:
         entries: Uuid -> the decision as it was sent.
-        acknowledged: Uuids that the server has called saved.
-        refused: Uuid -> the reason.
+        acknowledged: The uuids that the server has acknowledged as saved.
+        refused: Uuid -> the reason of the refusal.
     """
 
     entries: dict[str, dict] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Sent:
 
 
 class Person(threading.Thread):
-    """One page of one annotator.
+    """A simulated annotator's open page, as a thread.
 
     Args:
         ask: Sends a body to a route in an annotator's name and returns the answer.
@@ -65,7 +65,7 @@ class Person(threading.Thread):
         self.trouble: Exception | None = None
 
     def end(self) -> None:
-        """Decide nothing more; the thread ends when everything has been saved."""
+        """Make no more decisions; the thread ends when all earlier ones have been saved."""
         self._ending.set()
 
     @property
@@ -142,7 +142,7 @@ class Person(threading.Thread):
                 self._decide(action="label", image=image, source="click", **self._answer())
 
     def _next(self, path: str, body: dict, cells: Callable[[dict], list[Cell]]) -> list[dict]:
-        """What the server gives this page, which holds nothing else any more."""
+        """Request work for this page, which gives up all that it held, and record the new cells in Hands."""
         self._hands.keep(self._holder, ())
         answer = self._post(path, {"holder": self._holder, "have": [], "instead": self._before, **body})
         if answer is None:
@@ -169,7 +169,7 @@ class Person(threading.Thread):
             self._decide(action="batch", source=source, cells=cells, run=run)
 
     def _take_back(self) -> None:
-        """Undo one of the page's decisions; half of the time give it again."""
+        """Undo one of the page's decisions; half of the time make it again."""
         old = self._own.pop(self._chance.randrange(len(self._own)))
         self._decide(action="undo", source="click", undoes=old["uuid"] + (":0" if old["action"] == "batch" else ""))
         if self._chance.random() < 0.5 and old["source"] != "audit":
@@ -200,7 +200,7 @@ class Person(threading.Thread):
             self._sent.refused[uuid_] = reason
 
     def _post(self, path: str, body: dict, patience: float = PATIENCE) -> dict | None:
-        """The server's answer; None when there is none, or when it cannot answer at the moment."""
+        """Return the server's answer; None without an answer, or if the request is to be sent again."""
         try:
             return self._ask(self.annotator, path, body, patience)
         except urllib.error.HTTPError as error:
@@ -212,14 +212,19 @@ class Person(threading.Thread):
 
 
 def ask(address: str, headers: dict[str, str], path: str, body: dict, patience: float) -> dict:
-    """One request as a page makes it. Raises urllib.error.HTTPError for an error status, OSError without an answer."""
+    """Send one request as a page does, and return the answer.
+
+    Raises:
+        urllib.error.HTTPError: The status is an error.
+        OSError: The server does not answer.
+    """
     request = urllib.request.Request(address + path, data=json.dumps(body).encode(), headers=headers)
     with urllib.request.urlopen(request, timeout=patience) as answer:
         return json.loads(answer.read())
 
 
 def cells_of(grid: dict) -> list[Cell]:
-    """What a grid puts into a page's hand."""
+    """Return the cells of a grid, one for each tile."""
     return [(tile["id"], grid["class"]) for tile in grid["tiles"]]
 
 

@@ -31,7 +31,7 @@ UNLIMITED = -1
 
 
 class Server:
-    """`annotator serve` on one port, started again after each kill."""
+    """An `annotator serve` process on one port, started again after each kill."""
 
     def __init__(self, db: Database, logs: Path):
         self.db, self.port, self._logs, self._starts = db, free_port(), logs, 0
@@ -40,7 +40,7 @@ class Server:
         self._headers: dict[str, dict[str, str]] = {}
 
     def start(self, jump: str = "") -> None:
-        """Start it and wait until it answers.
+        """Start the server and wait until it answers.
 
         Args:
             jump: The offset of its clock in the notation of libfaketime; "": none.
@@ -60,7 +60,7 @@ class Server:
             raise AnnotatorError(f"The server did not start again:\n{last_output}")
 
     def headers(self, annotator: str) -> dict[str, str]:
-        """The headers of this annotator's requests."""
+        """Return the headers of this annotator's requests."""
         if annotator not in self._headers:
             self._headers[annotator] = headers_for(self.db.paths.project, self.address, annotator)
         return self._headers[annotator]
@@ -71,7 +71,11 @@ class Server:
         close_input(self.process)
 
     def end(self) -> None:
-        """Ask it to end, as Ctrl+C does. Raises AnnotatorError when it does not."""
+        """Ask the server to end, as Ctrl+C does.
+
+        Raises:
+            AnnotatorError: It does not end.
+        """
         self.process.terminate()
         try:
             self.process.wait(ENDING)
@@ -81,14 +85,14 @@ class Server:
         close_input(self.process)
 
     def wait_for_worker(self, states: Collection[str], seconds: float) -> bool:
-        """Request a training and wait until the worker is in one of these states; False when it is not in time."""
+        """Request a training and wait until the worker is in one of these states; return False if it takes too long."""
         jobs.ask_training(self.db)
         with contextlib.suppress(AnnotatorError):
             return wait_for(lambda: heartbeat.worker_state(self.db).state in states, "a training", seconds)
         return False
 
     def kill_worker(self) -> str:
-        """Kill the worker, if there is one; the state it was in, "" without one."""
+        """Kill the worker, if one runs, and return the state it was in; "" without a worker."""
         state = heartbeat.worker_state(self.db)
         if state.pid is None or not self._is_worker(state.pid):
             return ""
@@ -97,14 +101,14 @@ class Server:
         return state.state
 
     def stall(self, seconds: float) -> None:
-        """Stop server and worker for so many seconds, as a disk that does not answer would."""
+        """Stop server and worker for `seconds`, as a disk that does not answer would."""
         pids = self._pids()
         _signal(pids, signal.SIGSTOP)
         time.sleep(seconds)
         _signal(pids, signal.SIGCONT)
 
     def fill_disk(self, seconds: float, room: int) -> bool:
-        """Let no file grow beyond `room` bytes for so many seconds; False where the system cannot do that."""
+        """Let no file grow beyond `room` bytes for `seconds`; return False if the system cannot do that."""
         import resource  # not on Windows
 
         if not hasattr(resource, "prlimit"):  # Linux has it
@@ -138,13 +142,13 @@ class Server:
 
 
 class Commands:
-    """Commands of the command line beside the server, one after another; most are killed at a random moment.
+    """A thread that runs commands beside the server, one after another; most are killed at a random moment.
 
     Attributes:
-        killed: Commands killed, by name.
-        ended: Commands that ended by themselves, by name.
-        odd: The last output of those that ended with a traceback.
-        exports: Files that exports were to write.
+        killed: The number of commands killed, by name.
+        ended: The number of commands that ended by themselves, by name.
+        odd: The last output of commands that ended with a traceback.
+        exports: The files that exports were to write.
     """
 
     NAMES = ("audit", "export", "certificate", "accept", "train", "once", "export")
@@ -167,7 +171,7 @@ class Commands:
         return sum(self.killed.values())
 
     def run(self, name: str, seconds: float) -> None:
-        """Run one command, and kill it after so many seconds."""
+        """Run one command, and kill it after `seconds`."""
         project, target = self._db.paths.project, self._folder / f"{len(self.exports)}.csv"
         arguments = {
             "audit": ["audit", project, "--cells", 40],

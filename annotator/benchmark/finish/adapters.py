@@ -27,7 +27,7 @@ GRACE = 5.0  # seconds between the end of the requests and killing the process
 
 
 class ProcessTool:
-    """A tool in a process: `command` is started anew for every set and person.
+    """A tool in a process of its own; `command` is started anew for every set and person.
 
     Attributes:
         within: Seconds in which each request must be answered.
@@ -82,7 +82,7 @@ class ProcessTool:
         return self._field(self._request("certifies"), "certifies", bool)
 
     def close(self) -> None:
-        """Ask the process to end; kill it, and what it has started, when it does not."""
+        """Ask the process to end; if it does not, kill it and the processes that it has started."""
         if (process := self._process) is None:
             return
         self._process = None
@@ -112,8 +112,10 @@ class ProcessTool:
         return answer
 
     def _send(self, process: subprocess.Popen[str], request: dict[str, Any], *, last: bool = False) -> None:
-        """In a thread: a process that does not read would hold the benchmark up. One that has ended is noticed by
-        `_read`."""
+        """Write a request in a thread, because a process that does not read would block the benchmark.
+
+        `_read` notices a process that has ended.
+        """
 
         assert process.stdin is not None
         requests = process.stdin
@@ -153,12 +155,12 @@ class ProcessTool:
 
 
 def class_command(spec: str) -> list[str]:
-    """The command that hosts FILE.py:CLASS or MODULE:CLASS."""
+    """Return the command that hosts FILE.py:CLASS or MODULE:CLASS."""
     return [sys.executable, "-P", "-m", "annotator.benchmark.finish.host", spec]
 
 
 def installed(ours: Sequence[str]) -> dict[str, list[str]]:
-    """Name -> the command of every tool that an installed package adds; `ours` are names that are taken."""
+    """Return name -> command of every tool that an installed package adds; `ours` are names that are taken."""
     return {name: class_command(entry.value) for name, entry in plugins.plugins(GROUP, tuple(ours)).items()}
 
 

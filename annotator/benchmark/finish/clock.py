@@ -1,4 +1,4 @@
-"""What an answer costs: presses, and seconds by a time model, whose parts are assumed until somebody measures them."""
+"""The cost of an answer: presses, and seconds by a time model, whose parts are assumed unless measured."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ ASSUMED = "assumed"
 
 
 def parts_of(question: Question, presses: int) -> tuple[int, dict[str, float]]:
-    """Presses in all, the last one included, and how often each part of the time model occurs.
+    """Return the number of presses, the last one included, and how often each part of the time model occurs.
 
     Args:
-        presses: Those that change an answer set beforehand; of a check every answer is one.
+        presses: The presses that change a preset answer; in a check every answer is one press.
     """
     cells = len(question.cells)
     if question.kind == "click":
@@ -28,12 +28,12 @@ def parts_of(question: Question, presses: int) -> tuple[int, dict[str, float]]:
 
 @dataclass(frozen=True)
 class Clock:
-    """Seconds of answers.
+    """The time model of a benchmark, scaled for each kind of question.
 
     Attributes:
         model: The parts in seconds.
-        factors: Kind of question -> by how much its measured times differ from the model.
-        sources: Kind of question -> "assumed", or what it was measured on.
+        factors: Kind of question -> measured times over those of the model.
+        sources: Kind of question -> "assumed", or the source of the measured times.
     """
 
     model: TimeModel = DEFAULTS
@@ -41,27 +41,27 @@ class Clock:
     sources: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(KINDS, ASSUMED))
 
     def seconds(self, kind: str, parts: Mapping[str, float]) -> float:
-        """Of one answer with these parts."""
+        """Return the seconds of one answer to a question of this kind; `parts` counts the parts of the time model."""
         return self.factors[kind] * sum(count * getattr(self.model, part) for part, count in parts.items())
 
     def form(self, images: int, classes: int, positives: int) -> float:
-        """Of a form for every image in which each positive is ticked."""
+        """Return the seconds of labelling with a form for every image, in which each positive is ticked."""
         parts = {"look": images, "check": images * classes, "change": positives, "submit": images}
         return self.seconds("image", parts)
 
     def as_json(self) -> dict:
-        """The model, the factors, and where each time comes from."""
+        """Return the model, the factors and the sources of times."""
         return {"parts": dict(vars(self.model)), "factors": dict(self.factors), "sources": dict(self.sources)}
 
 
 class Watch:
-    """Adds up what one person did: `spent` counts, `seconds` are by the clock."""
+    """The sums of one person's work: `spent` counts presses and parts, `seconds` are by the clock."""
 
     def __init__(self, clock: Clock):
         self.clock, self.spent, self.seconds = clock, Spent(), 0.0
 
     def add(self, question: Question, presses: int) -> float:
-        """Seconds of this answer."""
+        """Add an answer to the sums and return its seconds."""
         actions, parts = parts_of(question, presses)
         self.spent.actions += actions
         for part, count in parts.items():

@@ -17,15 +17,15 @@ THINGS = {name: shapes for collection in COLLECTIONS.values() for name, shapes i
 
 @dataclass(frozen=True)
 class Recipe:
-    """A made-up collection.
+    """The rules by which a made-up collection is drawn.
 
     Attributes:
-        about: In a few words.
-        classes: How many of THINGS, in their order.
-        an_image: Classes an image shows, on average.
-        falls: How the frequency of the classes falls with their rank r: as 1 / r ** falls; 0: all alike.
-        sides: Smallest and largest side of a thing, in pixels of 480.
-        clutter: Lines and blobs that belong to no class.
+        about: A description in a few words.
+        classes: The number of classes: the first of THINGS.
+        an_image: The mean number of classes of an image.
+        falls: The frequency of the class of rank r is proportional to 1 / r ** falls; 0: all are equal.
+        sides: The smallest and largest side of a thing, in pixels of 480.
+        clutter: The number of lines and blobs that belong to no class.
     """
 
     about: str

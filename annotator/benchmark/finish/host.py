@@ -18,7 +18,11 @@ METHODS = ("start", "ask", "answer", "labels", "certifies")
 
 
 def load(spec: str) -> type:
-    """The class that FILE.py:CLASS or MODULE:CLASS names. Raises ValueError that says what is wrong."""
+    """Return the class that FILE.py:CLASS or MODULE:CLASS names.
+
+    Raises:
+        ValueError: The class cannot be loaded or lacks methods of a tool.
+    """
     place, _, name = spec.rpartition(":")
     if not place or not name:
         raise ValueError(f"{spec!r} names no class: write FILE.py:CLASS or MODULE:CLASS.")
@@ -77,7 +81,7 @@ def _answered(tool: Tool, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy as those of Python."""
+    """Return numpy values as Python values."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{value!r} is no plain value.")

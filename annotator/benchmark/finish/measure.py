@@ -28,17 +28,17 @@ NONE = "none"  # in the place of tools: only those of others
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured.
+    """The sets, tools and persons to measure, and how.
 
     Attributes:
         sets, tools, persons: Names; (): all. tools may be (NONE,).
-        images, truth: A folder and its CSV, measured in the place of `sets`; None: none.
+        images, truth: A folder and its CSV, measured instead of `sets`; None: none.
         classes, commands: Tools of others: FILE.py:CLASS or MODULE:CLASS; command lines that speak JSON lines.
-        seeds: 0 .. seeds - 1: each draws its own made-up sets, persons, and whatever tools draw.
-        count: Images of a made-up set.
-        times: A CSV of measured times; None: assumed ones.
+        seeds: The number of seeds, from 0 on; each draws its own made-up sets, persons, and random choices of tools.
+        count: The number of images of a made-up set.
+        times: A CSV of measured times; None: assumed times.
         within: Seconds in which a tool of others must answer.
-        work: Keeps sets and what tools keep of them; None: nothing is kept.
+        work: A folder that keeps sets and what tools derive from them; None: nothing is kept.
     """
 
     sets: Sequence[str] = ()
@@ -58,13 +58,14 @@ class Options:
 
 
 def measure(options: Options, command: str = "") -> dict[str, Any]:
-    """All rows, one for each set, person, seed and tool.
+    """Let every tool work with every person on every set.
 
     Returns:
-        {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}.
+        {"bench", "protocol", "goal", "clock", "person", "sets", "rows", "figures", "ratios", "command", "date"}; one
+        row for each set, person, seed and tool. A tool that breaks the protocol ends its own row only.
 
-    Raises AnnotatorError, before anything is measured, for whatever is not there or does not go together. A tool that
-    does something wrong ends its own row only.
+    Raises:
+        AnnotatorError: Options do not exist or do not go together; nothing has been measured then.
     """
     names, persons, tools = _checked(options)
     clock = read_times(options.times) if options.times else Clock()
@@ -168,7 +169,10 @@ def _folder_name(kind: str, *names: object) -> str:
 
 
 def _summary(rows: Sequence[dict]) -> dict[str, dict[str, float | None]]:
-    """Of each tool: how often it finished, and its minutes over those of the form where both did (geometric mean)."""
+    """Return for each tool how often it finished, failed or stopped too early, and its seconds over those of the form.
+
+    The ratio is the geometric mean over the runs in which both finished; it is left out if there are none.
+    """
     figures: dict[str, float | None] = {}
     ratios: dict[str, float | None] = {}
     form = {_place(row): row["seconds"] for row in rows if row["tool"] == RIVAL}

@@ -9,11 +9,12 @@ ACROSS = 2  # panels beside each other
 
 
 def draw(result: dict, path: Path) -> None:
-    """A panel for each set and person of the first seed. A dot: the tool said rightly that it was done; a cross: too
-    early.
+    """Draw one panel for each set and person of the first seed.
+
+    A dot marks where a tool said rightly that it was done, a cross where it said so too early.
 
     Args:
-        path: Its ending says the format.
+        path: The file to write; its suffix decides the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -28,20 +28,20 @@ COMPUTING = 900.0  # seconds that a tool may compute between two answers
 
 
 class WrongTool(AnnotatorError):
-    """A tool did something that the protocol does not allow, ended, or gave no answer in time."""
+    """The error of a tool that broke the protocol, ended, or gave no answer in time."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a tool is given.
+    """The set that a tool has to label, and the goal that it has to certify.
 
     Attributes:
-        name: Of the set.
-        images, classes: N files and C names; questions and labels name them by their place, from 0 on.
-        recall, precision: Micro-averaged over all image-class pairs: what it is to certify.
-        confidence: With which it is to certify this: of 100 such tools, so many times 100 should be right.
-        seed: For everything the tool draws at random.
-        work: A folder of its own on this set, kept between runs: for what follows from the images alone.
+        name: The name of the set.
+        images, classes: N files and C names; questions and labels refer to them by their place, from 0 on.
+        recall, precision: The goal to certify, micro-averaged over all image-class pairs.
+        confidence: The share of such certificates that should be right, in [0, 1].
+        seed: The seed of all random choices of the tool.
+        work: A folder for data that the tool derives from the images alone, kept between runs.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is asked.
+    """A question to a person: (image, class) pairs, shown in one of the ways of KINDS.
 
     Attributes:
         kind: One of KINDS.
         images, classes: Places in the task.
-        preset: The answers set beforehand, one for each image of a grid or each class of an image; (): none.
+        preset: The preset answers, one for each image of a grid or each class of an image; (): none.
     """
 
     kind: str
@@ -77,12 +77,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the person said.
+    """A person's answer to a question.
 
     Attributes:
-        present: One for each cell of the question: True present, False absent, None not said. Of a click, True stands
-            at the class that was named and None elsewhere; False everywhere: the image shows none of these classes.
-        seconds: From the question being on screen to the last press.
+        present: One value for each cell of the question: True present, False absent, None not said. For a click, True
+            is at the class that was named and None elsewhere; False everywhere: the image shows none of these classes.
+        seconds: The time from the question's appearance on screen to the last press.
     """
 
     present: tuple[bool | None, ...]
@@ -92,46 +92,49 @@ class Answer:
 class Tool(Protocol):
     """A tool under test: one object for one set and one person.
 
-    `certifies_by` says in a sentence how it knows that it is finished, and what it takes for granted.
+    `certifies_by` says in a sentence how the tool decides that it is finished, and which assumptions it makes.
     """
 
     certifies_by: str
 
     def start(self, task: Task) -> None:
-        """Called once, before anything else."""
+        """Prepare for a task; called once, before all other methods."""
         ...
 
     def ask(self) -> Question | None:
-        """The next question; None: there is nothing more to ask."""
+        """Return the next question; None if the tool has no more questions."""
         ...
 
     def answer(self, question: Question, answer: Answer) -> None:
-        """What the person said to the newest question."""
+        """Take the person's answer to the newest question."""
         ...
 
     def labels(self) -> Iterable[tuple[int, int]]:
-        """The (image, class) pairs that are present in the data set as it would be handed out now; all others are
-        absent."""
+        """Return the (image, class) pairs that the present data set has as present; all others are absent."""
         ...
 
     def certifies(self) -> bool:
-        """Whether the labels of this moment have the recall and precision of the task, as far as the tool can know."""
+        """Return whether the tool asserts that its present labels reach the recall and precision of the task."""
         ...
 
     def close(self) -> None:
-        """Called once, at the end."""
+        """Release resources; called once, at the end."""
         ...
 
 
 class Asked:
-    """Checks the questions of one tool on one task, one after the other."""
+    """A checker of the questions that one tool asks in one task."""
 
     def __init__(self, images: int, classes: int):
         self.images, self.classes = images, classes
         self._times: Counter[tuple[int, int]] = Counter()
 
     def check(self, question: Question) -> None:
-        """Raises WrongTool, with all that is wrong, for a question that cannot be asked, or was asked too often."""
+        """Check a question.
+
+        Raises:
+            WrongTool: The question breaks the protocol (with all that is wrong), or was asked too often.
+        """
         if problems := list(self._problems(question)):
             raise WrongTool(f"A question cannot be asked: {'; '.join(problems)}.")
         self._times.update(question.cells)

@@ -17,7 +17,7 @@ TOTALS = ("tool", "finished", "said done too early", "failed", "minutes, of the 
 
 
 def about(result: dict) -> list[str]:
-    """What was measured, and which times are assumed."""
+    """Return lines on the protocol, the goal and the sources of times."""
     goal, sources = result["goal"], result["clock"]["sources"]
     own = "" if goal["is_of_the_protocol"] else " (a goal of your own, not that of the protocol)"
     lines = [
@@ -33,7 +33,7 @@ def about(result: dict) -> list[str]:
 
 
 def tables(result: dict) -> Iterator[tuple[str, list[list[str]]]]:
-    """A title and rows under HEADINGS, for each set and person."""
+    """Yield a title and rows under HEADINGS, for each set and person."""
     for set_ in result["sets"]:
         rows = [row for row in result["rows"] if (row["set"], row["seed"]) == (set_["set"], set_["seed"])]
         size = f"{counted(set_['images'], 'image')}, {counted(set_['classes'], 'class', 'classes')}"
@@ -44,7 +44,7 @@ def tables(result: dict) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def totals(result: dict) -> list[list[str]]:
-    """Rows under TOTALS, one for each tool."""
+    """Return rows under TOTALS, one for each tool."""
     rows = []
     for name in dict.fromkeys(row["tool"] for row in result["rows"]):
         figures, runs = result["figures"], sum(row["tool"] == name for row in result["rows"])
@@ -62,19 +62,19 @@ def totals(result: dict) -> list[list[str]]:
 
 
 def sentences(result: dict) -> list[str]:
-    """How each tool certifies, and why any of them failed."""
+    """Return one line for each tool on how it certifies, and one for each failed run with the reason."""
     ways = {row["tool"]: row["certifies_by"] for row in result["rows"] if row["certifies_by"]}
     lines = [f"{name} is done when: {way}." for name, way in ways.items()]
     return lines + [f"FAILED {where(row)}: {row['why']}" for row in result["rows"] if row["why"]]
 
 
 def where(row: dict) -> str:
-    """Which row it is, in words."""
+    """Return the set, person, seed and tool of a row in words."""
     return f"{row['tool']} on {row['set']}, {row['person']} person, seed {row['seed']}"
 
 
 def markdown(result: dict) -> str:
-    """Everything in Markdown, with the exact command."""
+    """Return everything in Markdown, with the exact command."""
     lines = [f"`{result['command']}`", "", *about(result), "", NOTE, ""]
     lines += _table(TOTALS, totals(result))
     for title, rows in tables(result):

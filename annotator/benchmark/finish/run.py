@@ -23,18 +23,18 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Goal:
-    """What counts as finished."""
+    """The recall and precision at which a set counts as finished."""
 
     recall: float
     precision: float
 
     def holds(self, scores: dict) -> bool:
-        """Of scores as curves.scores gives them."""
+        """Return whether scores (of curves.scores) reach both."""
         return scores["recall"] >= self.recall and scores["precision"] >= self.precision
 
 
 def play(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock) -> dict[str, Any]:
-    """What came of it.
+    """Let a tool question a person until it is done or fails, and return the outcome.
 
     Args:
         truth: (N, C) bool, which the person knows as well.
@@ -147,7 +147,7 @@ class _Played:
 
 
 def answered(person: Person, question: Question) -> tuple[tuple[bool | None, ...], int]:
-    """What a person says to a question, and the presses that change answers."""
+    """Return a person's answers to a question, one for each cell, and the number of presses that change an answer."""
     rows, columns = np.array(question.cells).T
     if question.kind == "click":
         open_ = np.zeros(person.truth.shape[1], bool)

@@ -31,7 +31,7 @@ class TestSet:
 
     Attributes:
         images: N files; classes: C names; truth: (N, C) bool.
-        work: A folder beside it, where tools keep what follows from its images.
+        work: A folder for what tools derive from the images and keep.
     """
 
     __test__ = False  # not one of pytest
@@ -44,7 +44,7 @@ class TestSet:
     work: Path
 
     def as_json(self) -> dict:
-        """Its sizes, and a fingerprint of names and truth: equal fingerprints are equal sets, but for the pixels."""
+        """Return the sizes of the set, and a fingerprint of names and truth that ignores the pixels."""
         digest = hashlib.sha256(repr([path.name for path in self.images]).encode())
         digest.update(repr(self.classes).encode() + np.packbits(self.truth).tobytes())
         return {
@@ -59,17 +59,21 @@ class TestSet:
 
 
 def check_names(names: Sequence[str]) -> list[str]:
-    """The sets that are named, all for none. Raises AnnotatorError for one there is not."""
+    """Return the named sets; all sets for ().
+
+    Raises:
+        AnnotatorError: A set does not exist.
+    """
     if unknown := [name for name in names if name not in SETS]:
         raise AnnotatorError(f"There is no set {unknown[0]!r}. {did_you_mean(unknown[0], SETS)}")
     return list(dict.fromkeys(names)) or list(SETS)
 
 
 def load(name: str, work: Path, *, seed: int, count: int) -> TestSet:
-    """A set of SETS; made-up ones are drawn into `work` once.
+    """Return a set of SETS; made-up ones are drawn into `work` once.
 
     Args:
-        seed, count: Of a made-up one: what it is drawn from, and how many images.
+        seed, count: The seed and the number of images of a made-up set.
     """
     if name == SAMPLE_NAME:
         return read_folder(name, SETS[name], SAMPLE / "images", SAMPLE / "truth.csv", work / name)
@@ -84,7 +88,7 @@ def load(name: str, work: Path, *, seed: int, count: int) -> TestSet:
 
 
 def read_folder(name: str, about: str, folder: Path, truth: Path, work: Path) -> TestSet:
-    """Any folder with a CSV of all that its images show; images that cannot be shown, and second copies, are left out.
+    """Read a folder with a CSV of all that its images show; unreadable images and second copies are left out.
 
     Raises:
         AnnotatorError: Images and truth do not fit together.

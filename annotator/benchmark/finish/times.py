@@ -64,11 +64,13 @@ COLUMNS: dict[str, tuple[tuple[str, ...], Callable[[Row], Measured | None]]] = {
 
 
 def read_times(path: Path) -> Clock:
-    """The clock of a CSV with one answer a row.
+    """Return the clock of a CSV with one answer a row.
+
+    Times of 0 or less, or beyond LONGEST, are left out; kinds without a row keep the assumed times.
 
     Raises:
-        AnnotatorError: For other columns, listing those that are understood, and for rows that cannot be read, naming
-            their lines. Times of 0, below it, or beyond LONGEST are left out; kinds without a row stay as assumed.
+        AnnotatorError: The columns are not understood (those that are, are listed), or rows cannot be read (their lines
+            are named).
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -111,6 +113,6 @@ def _measured(rows: csv.DictReader, read: Callable[[Row], Measured | None], prob
 
 
 def _assumed(kind: str, cells: int, changes: int) -> float:
-    """Seconds that the model assumes for an answer of so many cells."""
+    """Return the seconds that the model assumes for an answer about `cells` cells with `changes` changes."""
     images, classes = (cells, 1) if kind == "grid" else (1, cells)
     return Clock().seconds(kind, parts_of(Question(kind, tuple(range(images)), tuple(range(classes))), changes)[1])

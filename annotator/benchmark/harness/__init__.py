@@ -1,4 +1,4 @@
-"""What every benchmark stands on: processes, a browser, projects, a Ray cluster and floors, one file each.
+"""The common base of all benchmarks: processes, a browser, projects, a Ray cluster and floors, one file each.
 
 Whatever is started here ends with the benchmark, even when that is killed (tied.py). Begin with processes.py.
 """

@@ -52,12 +52,13 @@ ARGUMENTS = (
 
 
 def find_chromium(playwrights_own: str | None = None) -> str:
-    """The path of a Chromium or Chrome: the one named by ANNOTATOR_CHROMIUM, else one that is installed.
+    """Return the path of a Chromium or Chrome: the one that ANNOTATOR_CHROMIUM names, else an installed one.
 
     Args:
-        playwrights_own: Where Playwright keeps a browser of its own; the last choice.
+        playwrights_own: The place of Playwright's own browser; the last choice.
 
-    Raises AnnotatorError, which says how to install one, when there is none.
+    Raises:
+        AnnotatorError: None is installed; the message says how to install one.
     """
     named = os.environ.get(VARIABLE)
     if named:
@@ -80,7 +81,11 @@ def find_chromium(playwrights_own: str | None = None) -> str:
 
 @contextmanager
 def chromium() -> Iterator["Browser"]:
-    """A headless browser, closed at the end. Raises AnnotatorError without Playwright or without a browser."""
+    """Start a headless browser, and close it at the end of the block.
+
+    Raises:
+        AnnotatorError: Playwright or a browser is missing.
+    """
     try:
         from playwright.sync_api import Error
     except ImportError as error:
@@ -100,7 +105,7 @@ def chromium() -> Iterator["Browser"]:
 
 
 def let_in(context: "BrowserContext", project: Path, address: str, name: str | None = None) -> None:
-    """Give a browser access to the app at this address, and the annotator's name, as if given before."""
+    """Sign a browser context in to the app at this address, and set the annotator's name."""
     key, value = pass_for(project, address)
     context.add_cookies([{"name": key, "value": value, "url": address}])
     if name is not None:

@@ -37,9 +37,9 @@ class BulkProject:
     """A project made by `make_bulk_project`.
 
     Attributes:
-        files: Ids of the images that are files, first in working order.
-        labeled: Ids of some images with a label, where further decisions leave the working order as it is.
-        rankings_seconds: How long the worker's rankings took.
+        files: The ids of the images that are files, first in working order.
+        labeled: The ids of some images with a label, on which further decisions leave the working order as it is.
+        rankings_seconds: The time that the worker's rankings took.
     """
 
     db: Database
@@ -49,12 +49,13 @@ class BulkProject:
 
 
 def make_bulk_project(folder: Path, image_count: int, class_count: int) -> BulkProject:
-    """A project of that size with clicks on a share of its images, some complete ones, and a run.
+    """Make a project of that size with clicks on a share of its images, some complete images, and a run.
 
     Args:
-        folder: Created; holds the project and the image files.
+        folder: The new folder for the project and the image files.
 
-    Raises DiskFull.
+    Raises:
+        DiskFull: The disk is full.
     """
     say(f"making {image_count:,} images, {class_count:,} classes")
     files = min(FILES, image_count // 2)
@@ -103,7 +104,7 @@ def add_images(db: Database, folder: Path, ids: range) -> None:
 
 
 def click(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> None:
-    """One positive label each, as so many single decisions would have left them."""
+    """Insert one positive label for each image, as single decisions would have left them."""
     decided_at = time.time()
     first = decisions.newest_decision(db) + 1
     with db.writing() as sql:
@@ -136,7 +137,7 @@ def _complete(db: Database, image_ids: np.ndarray) -> None:
 
 
 def _add_run(db: Database, image_count: int, class_count: int) -> float:
-    """Publish random probabilities and a random map; the seconds that the rankings took."""
+    """Publish random probabilities and a random map; return the seconds that the rankings took."""
     run_id = projects.begin_run(db)
     _write_probabilities(db.paths.run(run_id) / "probabilities.npy", image_count, class_count)
     positions = np.random.default_rng(3).random((image_count, 2))
@@ -146,7 +147,7 @@ def _add_run(db: Database, image_count: int, class_count: int) -> float:
 
 
 def _write_probabilities(path: Path, image_count: int, class_count: int) -> None:
-    """(images, classes) float16, each class with a share of its own that is likely; AT_ONCE rows in memory."""
+    """Write (images, classes) float16; each class has its own share of likely cells. AT_ONCE rows are in memory."""
     chance = np.random.default_rng(2)
     rarity = chance.uniform(4, 30, class_count).astype(np.float32)
     with replacing(path) as part:

@@ -170,7 +170,7 @@ PAGE = """<!doctype html>
 
 
 def build_app(folder: Path, labels: Path) -> Starlette:
-    """The floor's application: the images of a folder, in the order of their names; labels are appended to a file."""
+    """Return the floor's application: it shows the images of a folder by name, and appends labels to a file."""
     images = sorted(folder.iterdir())
     log = labels.open("ab", buffering=0)
 

@@ -12,7 +12,7 @@ from annotator.ui.server import page_app, run_app
 
 
 def serve_pages(project: Path, port: int) -> None:
-    """Serve a project's pages until the process is told to end (SIGTERM)."""
+    """Serve a project's pages until the process receives SIGTERM."""
     context.open_project(project)
     run_app(page_app(access=local(port)), local(port))
 

@@ -20,7 +20,7 @@ GRACE = 10.0  # seconds between asking a process to end and killing it
 
 @dataclass(frozen=True)
 class Server:
-    """A server that answers."""
+    """A running server that answers requests."""
 
     port: int
     pid: int
@@ -32,10 +32,10 @@ class Server:
 
 @contextmanager
 def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
-    """`python -m module arguments`, in a process of its own for as long as the block runs.
+    """Run `python -m module arguments` in a process of its own for the duration of the block.
 
     Raises:
-        AnnotatorError: With the last output of a process that ended before the block did.
+        AnnotatorError: The process ended before the block did; the message holds its last output.
     """
     with tempfile.TemporaryFile() as output:
         process = start(module, *arguments, output=output)
@@ -66,12 +66,12 @@ def python(module: str, *arguments: object) -> Iterator[subprocess.Popen]:
 def start(
     module: str, *arguments: object, output: IO[bytes], results: int | None = None, **options: Any
 ) -> subprocess.Popen:
-    """`python -m module arguments`, in a process that ends with this one, however this one ends (tied.py).
+    """Start `python -m module arguments` in a process that ends with this one, however this one ends (tied.py).
 
     Args:
-        output: Takes standard output and standard error.
+        output: The file for standard output and standard error.
         results: subprocess.PIPE: standard output goes there instead.
-        options: For Popen.
+        options: Further arguments of Popen.
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "annotator.benchmark.harness.tied", module, *map(str, arguments)],
@@ -84,14 +84,14 @@ def start(
 
 
 def close_input(process: subprocess.Popen) -> None:
-    """Let go of a process that has ended."""
+    """Close the standard input of a process that has ended."""
     if process.stdin:
         process.stdin.close()
 
 
 @contextmanager
 def server(module: str, *arguments: object, port: int | None = None, pause: float = 0.05) -> Iterator[Server]:
-    """A server that is given its port as the last argument, once it listens.
+    """Start a server whose last argument is its port, and yield it once it listens.
 
     Args:
         port: None: a free one.
@@ -104,23 +104,27 @@ def server(module: str, *arguments: object, port: int | None = None, pause: floa
 
 
 def serve_page(db: Database) -> AbstractContextManager[Server]:
-    """The app on a project, without a worker (page_alone.py)."""
+    """Serve the app on a project, without a worker (page_alone.py)."""
     return server("annotator.benchmark.harness.page_alone", db.paths.project)
 
 
 def serve_floor(db: Database) -> AbstractContextManager[Server]:
-    """The floor on the images of a project that was made by projects.py (floor.py)."""
+    """Serve the floor on the images of a project made by projects.py (floor.py)."""
     return server(*floor_command(db))
 
 
 def floor_command(db: Database) -> tuple[str, Path, Path]:
-    """What `server` takes to serve the floor."""
+    """Return the arguments with which `server` serves the floor for the images of a project."""
     folder = db.paths.project.parent
     return "annotator.benchmark.harness.floor", folder / "images", folder / "floor.jsonl"
 
 
 def wait_for(condition: Callable[[], Any], what: str, seconds: float = 120.0, pause: float = 0.05) -> Any:
-    """The first true value of `condition`. Raises AnnotatorError when there is none in time."""
+    """Return the first true value of `condition`.
+
+    Raises:
+        AnnotatorError: The time is over.
+    """
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
@@ -130,20 +134,20 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = 120.0, pa
 
 
 def say(text: str) -> None:
-    """Print a line of progress, apart from the result on standard output."""
+    """Print a line of progress to standard error; standard output is for the result."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """Return a port on which nothing listens."""
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         return probe.getsockname()[1]
 
 
 def listens(port: int) -> bool:
-    """Whether a process of this machine listens on the port."""
+    """Return whether a process of this machine listens on the port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((ADDRESS, port)) == 0

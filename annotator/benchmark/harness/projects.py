@@ -32,7 +32,7 @@ SHARD = 5000  # images whose features are written at once
 
 
 def write_sample_images(folder: Path, count: int) -> None:
-    """The sample images, repeated, each with a comment of its own, so that all contents differ.
+    """Write `count` sample images, repeated as needed; each has a comment of its own, so that all contents differ.
 
     Raises:
         AnnotatorError: The sample images are not there.
@@ -50,11 +50,11 @@ def write_sample_images(folder: Path, count: int) -> None:
 def write_noise_images(
     folder: Path, count: int, size: tuple[int, int], suffix: str = ".png", enlarged: tuple[int, int] | None = None
 ) -> None:
-    """Images of random pixels, the same each time.
+    """Write images of random pixels, the same at each call.
 
     Args:
         size: Width and height of the random pixels.
-        suffix: Says the format.
+        suffix: The file suffix, which decides the format.
         enlarged: Width and height of the files; None: size.
     """
     folder.mkdir(parents=True)
@@ -65,7 +65,7 @@ def write_noise_images(
 
 
 def new_project(folder: Path, class_count: int) -> Database:
-    """A project without decisions, of the images in folder/images."""
+    """Make a project without decisions, of the images in folder/images."""
     db = Database(folder / "project", create=True)
     register(db, folder / "images", sorted(path.name for path in (folder / "images").iterdir()))
     classes.add_classes(db, [(f"class {number + 1}", "") for number in range(class_count)])
@@ -73,7 +73,7 @@ def new_project(folder: Path, class_count: int) -> Database:
 
 
 def make_project(folder: Path, image_count: int, class_count: int) -> Database:
-    """A project of sample images with as many labels as the first training wants."""
+    """Make a project of sample images with as many labels as the first training needs."""
     write_sample_images(folder / "images", image_count)
     db = new_project(folder, class_count)
     class_ids = _class_ids(db)
@@ -86,8 +86,10 @@ def make_project(folder: Path, image_count: int, class_count: int) -> Database:
 
 
 def save_features(db: Database, features: np.ndarray) -> None:
-    """Features (images, D) float16 in the order of the ids; those of each region are the image's, so that the worker
-    finds nothing to embed."""
+    """Save features (images, D) float16 in the order of the ids, so that the worker has nothing to embed.
+
+    Each region of an image gets the features of the image.
+    """
     image_ids = _image_ids(db)
     for start in range(0, len(image_ids), SHARD):
         rows = slice(start, start + SHARD)
@@ -97,13 +99,13 @@ def save_features(db: Database, features: np.ndarray) -> None:
 
 
 def save_noise_as_features(db: Database) -> None:
-    """Random features of every image: a training on noise takes as long as on any other."""
+    """Save random features for every image: training on noise takes as long as on real features."""
     noise = np.random.default_rng(0).normal(size=(len(_image_ids(db)), DIMENSIONS)).astype(np.float16)
     save_features(db, noise)
 
 
 def publish_run(db: Database, probabilities: np.ndarray) -> int:
-    """Make these probabilities the current run, as a worker would have left them; its id.
+    """Make these probabilities the current run, as a worker would have left them; return its id.
 
     Args:
         probabilities: (images, classes) float in [0, 1], in the order of the ids of both.
@@ -115,7 +117,7 @@ def publish_run(db: Database, probabilities: np.ndarray) -> int:
 
 
 def begin_run(db: Database) -> int:
-    """A run that has seen every decision; its probabilities.npy, (images, classes) float16, is yet to be written."""
+    """Add a run that has seen every decision; its probabilities.npy, (images, classes) float16, is still missing."""
     image_ids = _image_ids(db)
     run_id = runs.begin(
         db,
@@ -132,7 +134,7 @@ def begin_run(db: Database) -> int:
 
 
 def finish_run(db: Database, run_id: int) -> float:
-    """Rank and publish a run whose probabilities are written; seconds that the rankings took."""
+    """Rank and publish a run whose probabilities are written; return the seconds that the rankings took."""
     from models.linear.training import Head  # torch is loaded only where a run is wanted
 
     folder, class_ids = db.paths.run(run_id), _class_ids(db)
@@ -147,7 +149,7 @@ def finish_run(db: Database, run_id: int) -> float:
 
 
 def draw_heatmaps(db: Database, run_id: int, suggested: np.ndarray) -> None:
-    """Heat maps of these cells, as a worker would have left them: what is measured is the page, not the drawing.
+    """Store heat maps of these cells as a worker would have left them; drawing them is not part of what is measured.
 
     Args:
         suggested: (images, classes) bool, in the order of the ids of both.

@@ -32,15 +32,22 @@ MACHINE = "--address={head}:{port} --disable-usage-stats"
 
 
 class Cluster:
-    """`ray start --head`; `add` is `ray start --address`. `end` ends it; a cluster whose starter is killed ends, too.
+    """A Ray cluster of processes on this machine: a head, and machines that `add` starts.
+
+    `end` ends it; it also ends if the process that started it is killed.
 
     Attributes:
-        client: What --on takes; environment has to be set for it.
-        environment: Of a command that uses the cluster; enough for --on ray, too.
+        client: The value for --on; it needs `environment` to be set.
+        environment: The environment of a command that uses the cluster; with it, --on ray works, too.
     """
 
     def __init__(self, cpus: int = 1, path: Path | None = None):
-        """cpus: that the head offers to work with; path: where its Python finds the program, None: as this one."""
+        """Start the head, and wait until it listens.
+
+        Args:
+            cpus: The cores that the head offers for work.
+            path: The place where its Python finds the program; None: the same as this process.
+        """
         self._folder = Path(tempfile.mkdtemp(prefix="ray"))  # short: it holds sockets, whose paths end after 107 bytes
         self._started: list[subprocess.Popen] = []
         self._port, client = free_port(), free_port()
@@ -53,19 +60,21 @@ class Cluster:
         wait_for(lambda: listens(self._port) and listens(client), "the head of the cluster")
 
     def add(self, cpus: int = 1) -> subprocess.Popen:
-        """One machine more, with these cores, once it is there: of several that start at the same time on one computer,
-        one may hang."""
+        """Start one more machine with these cores, and return once it has joined.
+
+        If several start at the same time on one computer, one may hang.
+        """
         started = self._start(*MACHINE.format(head=ADDRESS, port=self._port).split(), cpus=cpus, path=None)
         said = self._folder / OUTPUT
         wait_for(lambda: said.read_bytes().count(STARTED) == len(self._started), "a machine of the cluster")
         return started
 
     def workers(self, name: str = "Member") -> list[int]:
-        """Processes in which images are embedded now, or another task of this name runs; needs Linux, for /proc."""
+        """Return the processes that embed images now, or run another task of this name; needs Linux, for /proc."""
         return self.processes(f"ray::{name}")
 
     def processes(self, words: str) -> list[int]:
-        """Processes of the cluster with this in their command line, as "raylet" or "gcs_server"; needs Linux."""
+        """Return the cluster's processes with this text in their command line ("raylet", "gcs_server"); needs Linux."""
         return [pid for pid in self._all() if words.encode() in _command_line(pid)]
 
     def _all(self) -> list[int]:
@@ -76,7 +85,7 @@ class Cluster:
         return [pid for pid in sorted(parents) if mine & set(_ancestors(pid, parents))]
 
     def end(self) -> None:
-        """End all of it, and wait for that."""
+        """End all processes of the cluster, and wait until they have ended."""
         for started in reversed(self._started):
             started.send_signal(signal.SIGTERM)
         for started in self._started:

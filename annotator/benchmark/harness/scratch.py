@@ -15,7 +15,7 @@ LOCK = ".in-use"  # held by the process that the folder belongs to; the system l
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A new folder of this process alone; what killed benchmarks of this user have left is deleted first."""
+    """Yield a new temporary folder, deleted at the end; first delete those of this user's killed benchmarks."""
     _sweep(Path(tempfile.gettempdir()))
     folder, lock = _take_folder()
     try:

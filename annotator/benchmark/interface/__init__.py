@@ -31,20 +31,19 @@ ROWS: dict[str, Callable[[Ground], tuple[dict, dict]]] = {
 
 
 def measure(*, keys: int = 60, rows: Sequence[str] = ()) -> dict:
-    """Times of keys and clicks in milliseconds on our pages and on their floors, and bursts of keys.
+    """Measure keys and clicks in milliseconds on our pages and on their floors, and bursts of keys.
 
     Args:
         keys: Presses in each row on each page; the 95th percentile of 60 is the third largest. `pace` takes 1,000
             images at 60 keys, and more or fewer in proportion.
-        rows: Names in ROWS; none: all.
+        rows: Names in ROWS; (): all.
 
     Returns:
         {"bench", "figures", "ratios"}: `<page>_[300_classes_]<press>[_training]_<p50 or p95>_ms`, the bursts in
         decisions, and ratios of ours over the floors of the same row.
 
     Raises:
-        AnnotatorError: For a row that does not exist, without a browser, without the sample images, or when a page
-            shows no picture.
+        AnnotatorError: A row does not exist, a browser or the sample images are missing, or a page shows no picture.
     """
     unknown = [name for name in rows if name not in ROWS]
     if unknown:

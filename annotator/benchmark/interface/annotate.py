@@ -35,22 +35,22 @@ RUNS_BEFORE = 3  # by the third run the worker has loaded all it needs, and has 
 
 
 def key_and_click(ground: Ground) -> tuple[dict, dict]:
-    """A key and a click, with 20 classes."""
+    """Measure a key and a click, with 20 classes."""
     return _with_classes(ground, FEW, "")
 
 
 def classes_300(ground: Ground) -> tuple[dict, dict]:
-    """The same with 300 classes."""
+    """Measure a key and a click, with 300 classes."""
     return _with_classes(ground, 300, "300_classes_")
 
 
 def classes_1000(ground: Ground) -> tuple[dict, dict]:
-    """The same with 1,000 classes."""
+    """Measure a key and a click, with 1,000 classes."""
     return _with_classes(ground, 1000, "1000_classes_")
 
 
 def training(ground: Ground) -> tuple[dict, dict]:
-    """A key and a click while a worker trains and draws heat maps without end, in the floor's turns, too."""
+    """Measure a key and a click while a worker trains and draws heat maps without end, in the floor's turns, too."""
     db = projects.make_project(ground.room("training"), _images(2 * ground.keys), FEW)
     projects.save_noise_as_features(db)
     with _pages(ground, db) as pages, _worker_that_trains(db) as published:
@@ -59,7 +59,7 @@ def training(ground: Ground) -> tuple[dict, dict]:
 
 
 def people(ground: Ground) -> tuple[dict, dict]:
-    """A key of four people at once, each in a browser of their own; all are on the same kind of page at a time."""
+    """Measure a key of four people at once, each with their own browser; all use the same kind of page at a time."""
     db = projects.make_project(ground.room("people"), _images(PEOPLE * ground.keys), FEW)
     together = threading.Barrier(PEOPLE)
 
@@ -88,7 +88,7 @@ def people(ground: Ground) -> tuple[dict, dict]:
 
 
 def pace(ground: Ground) -> tuple[dict, dict]:
-    """Presses at eight a second, whatever the page does: how often a picture was late, and how often there was none."""
+    """Press keys at eight a second, whatever the page does; count late and missing pictures."""
     count = TURNS * round(LONG * ground.keys / 60 / TURNS)
     db = projects.make_project(ground.room("pace"), count + WARM_UP + projects.IN_HAND, FEW)
     figures: dict[str, float] = {"pace_images": count}
@@ -109,7 +109,7 @@ def pace(ground: Ground) -> tuple[dict, dict]:
 
 
 def burst(ground: Ground) -> tuple[dict, dict]:
-    """Sixty keys, 20 ms apart."""
+    """Press sixty keys, 20 ms apart."""
     db = projects.make_project(ground.room("burst"), BURST + projects.IN_HAND, FEW)
     with (
         serve_page(db) as page,
@@ -137,7 +137,7 @@ def _key_and_click(ground: Ground, pages: dict[str, "Page"], size: str, conditio
 
 
 def _at_a_pace(page: "Page", count: int) -> list[float]:
-    """Milliseconds of presses at a fixed beat."""
+    """Return the milliseconds of presses at a fixed beat."""
     page.bring_to_front()
     first = page.evaluate("benchmark.ready()")
     page.wait_for_timeout(500)
@@ -157,7 +157,7 @@ def _images(keys: int) -> int:
 
 @contextmanager
 def _pages(ground: Ground, db: Database, without: str = "") -> Iterator[dict[str, "Page"]]:
-    """The floors and the Annotate page of a project, open side by side, each with a picture."""
+    """Open the floors and the Annotate page of a project side by side, and yield them once each shows a picture."""
     with serve_floor(db) as server, serve_page(db) as page:
         floor = f"{server.address}/?classes={len(classes.all_classes(db))}"
         addresses = {"floor": floor, PICTURE_FIRST: f"{floor}&first=picture", "annotate": page.address}
@@ -168,7 +168,7 @@ def _pages(ground: Ground, db: Database, without: str = "") -> Iterator[dict[str
 
 @contextmanager
 def _worker_that_trains(db: Database) -> Iterator[Callable[[], int]]:
-    """A worker that trains without end; yields a function that counts the runs published since."""
+    """Run a worker that trains without end; yield a function that counts the runs published since."""
     over = threading.Event()
 
     def ask() -> None:

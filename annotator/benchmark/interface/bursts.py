@@ -1,4 +1,4 @@
-"""Keys pressed faster than anybody can look, on each of the pages, and what the store then holds."""
+"""Keys pressed faster than anybody can look, on each of the pages, compared with the decisions in the store."""
 
 import statistics
 import time
@@ -25,7 +25,7 @@ STATES = {"y": 1, "n": -1}
 
 @dataclass(frozen=True)
 class Burst:
-    """Presses and the decisions stored for them, as the same kind of tuple, such as (image on screen, key)."""
+    """The presses of a burst and the decisions stored for them, as tuples of the same form, such as (image, key)."""
 
     pressed: Sequence[Hashable]  # in the order of the presses
     decided: Sequence[Hashable]  # in the order of the store
@@ -33,22 +33,22 @@ class Burst:
 
     @property
     def on_the_right_image(self) -> int:
-        """Decisions with a press of that key on that image."""
+        """The number of decisions with a press of that key on that image."""
         return sum((Counter(self.decided) & Counter(self.pressed)).values())
 
     @property
     def doubled(self) -> int:
-        """Decisions stored more often than they were pressed."""
+        """The number of decisions stored more often than they were pressed."""
         stored = Counter(self.decided)
         return sum(max(0, count - self.pressed.count(entry)) for entry, count in stored.items() if count > 1)
 
     @property
     def lost(self) -> int:
-        """Presses without a decision; a press while there was no picture counts as lost."""
+        """The number of presses without a decision; a press while the page had no picture counts as lost."""
         return len(self.pressed) - self.on_the_right_image
 
     def figures(self, name: str) -> dict[str, float]:
-        """Name -> number; each name begins with this one."""
+        """Return name -> number; each name begins with `name`."""
         return {
             f"{name}_keys": len(self.pressed),
             f"{name}_between_keys_p50_ms": round(statistics.median(self.apart), 1),
@@ -60,7 +60,7 @@ class Burst:
 
 
 def on_annotate(page: "Page", db: Database, keys: Sequence[str], pauses: Sequence[float] = ()) -> Burst:
-    """Keys of the first twenty classes, so many seconds after each other."""
+    """Press keys of classes, each so many seconds after the one before."""
     presses, rows = _burst(page, db, keys, pauses)
     key_of = {class_.id: key for class_, key in zip(classes.all_classes(db), KEYS, strict=False)}
     decided = [(row["image_id"], key_of[row["class_id"]]) for row in rows]
@@ -68,7 +68,7 @@ def on_annotate(page: "Page", db: Database, keys: Sequence[str], pauses: Sequenc
 
 
 def on_grid(page: "Page", db: Database, count: int) -> Burst:
-    """Enter, again and again: a decision is a whole grid, known by its images."""
+    """Press Enter again and again; a decision is a whole grid, identified by its images."""
     presses, rows = _burst(page, db, ["Enter"] * count)
     grids: dict[str, list[int]] = {}
     for row in rows:
@@ -79,7 +79,7 @@ def on_grid(page: "Page", db: Database, count: int) -> Burst:
 
 
 def on_review(page: "Page", db: Database, count: int) -> Burst:
-    """Accept and reject in turn: a decision is about the suggestion that was chosen, on the image on screen."""
+    """Accept and reject in turn; a decision is about the selected suggestion of the image on screen."""
     presses, rows = _burst(page, db, ["yn"[number % 2] for number in range(count)])
     decided = [(row["image_id"], row["class_id"], row["state"]) for row in rows]
     pressed = [(_number(press["before"]), _number(press["suggested"]), STATES[press["key"]]) for press in presses]
@@ -89,7 +89,7 @@ def on_review(page: "Page", db: Database, count: int) -> Burst:
 def _burst(
     page: "Page", db: Database, keys: Sequence[str], pauses: Sequence[float] = ()
 ) -> tuple[list[dict], list[dict]]:
-    """The presses as the page saw them, and the decisions stored for them."""
+    """Return the presses as the page saw them, and the decisions stored for them."""
     page.bring_to_front()
     first = page.evaluate("benchmark.ready()")
     page.wait_for_timeout(2000)  # a person's pause, in which the page fetches ahead

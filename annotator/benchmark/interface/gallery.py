@@ -54,7 +54,7 @@ JUMP = """async (list, share) => {
 
 
 def gallery(ground: Ground) -> tuple[dict, dict]:
-    """A wheel through the first rows of a million images, drags of the scroll bar, and Ctrl+Enter on 500 images."""
+    """Measure scrolling by wheel and by scroll bar in a list of a million images, and Ctrl+Enter on 500 images."""
     scrolled, batched = _scrolling(ground), _batches(ground)
     return scrolled[0] | batched[0], scrolled[1] | batched[1]
 
@@ -90,7 +90,7 @@ def _scrolling(ground: Ground) -> tuple[dict, dict]:
 
 
 def _frames(page: "Page", steps: int) -> list[float]:
-    """Milliseconds between the frames in which the list moved, while a wheel is turned."""
+    """Return the milliseconds between the frames in which the list moved while a wheel was turned."""
     page.bring_to_front()
     page.wait_for_load_state("networkidle")
     page.locator(".scroller").hover()
@@ -119,7 +119,7 @@ def _batches(ground: Ground) -> tuple[dict, dict]:
 
 
 def _set_a_class(cells: Sequence[tuple[int, int]]) -> presses.Press:
-    """Ctrl+Enter for a class and a state that were chosen a moment before, in turn; the floors have none to choose."""
+    """Return a press of Ctrl+Enter for a class and state selected just before, in turn; floors have none to select."""
     numbers = count()
 
     def press(page: "Page", number: int) -> None:

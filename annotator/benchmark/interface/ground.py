@@ -1,4 +1,4 @@
-"""What every row is given."""
+"""The means that every row is given."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ground:
-    """Given to each row.
+    """The means that every row is given.
 
     Attributes:
-        folder: Where projects are made.
-        browser: One for all rows; people who work at once start their own.
-        keys: Presses on each page in a row.
+        folder: The folder in which projects are made.
+        browser: One browser for all rows; simulated people who work at once start their own.
+        keys: The number of presses on each page in a row.
     """
 
     folder: Path
@@ -23,7 +23,7 @@ class Ground:
     keys: int
 
     def room(self, name: str) -> Path:
-        """A folder of a row's own."""
+        """Make a folder for one row."""
         folder = self.folder / name
         folder.mkdir()
         return folder

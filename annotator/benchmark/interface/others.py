@@ -44,7 +44,7 @@ STARTS = 5
 
 
 def grid(ground: Ground) -> tuple[dict, dict]:
-    """Enter on a grid of 24 -> the next grid, whole; and Enter twelve times, 20 ms apart."""
+    """Measure Enter on a grid of 24 until the next grid is complete; and Enter twelve times, 20 ms apart."""
     count = TILES * (ground.keys + WARM_UP + GRID_BURST + GRIDS_IN_HAND)
     db = projects.make_project(ground.room("grid"), count, FEW)
     projects.publish_run(db, np.random.default_rng(0).uniform(0.55, 0.99, (count, FEW)))
@@ -59,7 +59,7 @@ def grid(ground: Ground) -> tuple[dict, dict]:
 
 
 def review(ground: Ground) -> tuple[dict, dict]:
-    """Accept -> the next image; another suggestion -> its heat map; and sixty answers, 20 ms apart."""
+    """Measure Accept until the next image, another suggestion until its heat map, and sixty answers, 20 ms apart."""
     single = _project_to_review(ground, "review", ground.keys + WARM_UP + projects.IN_HAND, 1)
     several = _project_to_review(ground, "heat", REVIEW_BURST + projects.IN_HAND, CHIPS)
     with serve_floor(single) as server:
@@ -80,7 +80,7 @@ def review(ground: Ground) -> tuple[dict, dict]:
 
 
 def first_page(ground: Ground) -> tuple[dict, dict]:
-    """`annotator serve` on 1,000 images, started -> the first picture; beside a bare server, and Streamlit's import."""
+    """Measure `annotator serve` on 1,000 images until the first picture, a bare server, and the import of Streamlit."""
     db = projects.make_project(ground.room("first-page"), FIRST_PAGE_IMAGES, FEW)
     ours = ("annotator", "serve", db.paths.project, "--no-browser", "--port")
     rivals: dict[str, Callable[[], float]] = {
@@ -104,7 +104,7 @@ def first_page(ground: Ground) -> tuple[dict, dict]:
 
 
 def _project_to_review(ground: Ground, name: str, count: int, chips: int) -> Database:
-    """A project whose images have so many suggestions each, with their heat maps."""
+    """Make a project whose images have `chips` suggestions each, with heat maps."""
     db = projects.make_project(ground.room(name), count, FEW)
     probabilities = np.full((count, FEW), 0.02)
     chance = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def _project_to_review(ground: Ground, name: str, count: int, chips: int) -> Dat
 
 
 def _the_other_of_two() -> presses.Press:
-    """Presses of 2, 1, 2, ... on each page: always for the heat map that is not shown."""
+    """Return presses of 2, 1, 2, ... on each page: each requests the heat map that is not shown."""
     pressed: Counter[Page] = Counter()
 
     def press(page: "Page", number: int) -> None:
@@ -126,7 +126,7 @@ def _the_other_of_two() -> presses.Press:
 
 
 def _started(browser: "Browser", command: tuple[Any, ...], project: Path | None = None) -> float:
-    """Seconds from the start of a server process to its first picture in a browser that is open already."""
+    """Return the seconds from the start of a server process to its first picture in a browser that is already open."""
     port = free_port()
     address = f"http://{ADDRESS}:{port}"
     context = browser.new_context(viewport={"width": 1280, "height": 800})

@@ -1,4 +1,4 @@
-"""Pages side by side, presses on them in turns, and the times these take."""
+"""Pages side by side, presses on them in turns, and the times of these presses."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,13 +33,12 @@ FRAME = 1000 / 60  # milliseconds
 def opened(
     browser: "Browser", addresses: dict[str, str], watch: str, project: Path, name: str = NAME
 ) -> Iterator[dict[str, "Page"]]:
-    """The pages at these addresses, side by side, once each shows what is watched: "picture", "grid", "gallery"
-    or "heat".
+    """Open the pages side by side, and yield them once each shows `watch`: "picture", "grid", "gallery" or "heat".
 
     Each page has a browser context, and so a cache, of its own.
 
     Args:
-        project: Whose pages are among them.
+        project: The project whose pages are among them.
     """
     with ExitStack() as stack:
         pages = {}
@@ -78,10 +77,10 @@ def in_turns(
     seed: int = 0,
     before_turn: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
-    """Milliseconds of `count` presses on each page, the pages taking turns.
+    """Return the milliseconds of `count` presses on each page; the pages take turns.
 
     Args:
-        before_turn: Called before each page's turn: annotators who work at once wait for each other there.
+        before_turn: Called before each page's turn: annotators who work at once wait for each other in it.
     """
     times: dict[str, list[float]] = {name: [] for name in pages}
     chance = random.Random(seed)
@@ -101,7 +100,7 @@ def in_turns(
 
 
 def timed(page: "Page", press: Press, number: int, pause: float) -> float:
-    """Milliseconds from a press, after a pause in seconds, to the frame that shows its effect."""
+    """Return the milliseconds from a press, after a pause in seconds, to the frame that shows its effect."""
     before = page.evaluate("benchmark.ready()")
     page.wait_for_timeout(1000 * pause)
     press(page, number)
@@ -124,15 +123,15 @@ def class_click(page: "Page", number: int) -> None:
 
 
 def key(name: str) -> Press:
-    """A press of the same key each time."""
+    """Return a press of the same key each time."""
     return lambda page, number: page.keyboard.press(name)
 
 
 def compared(row: str, times: Mapping[str, Sequence[float]], *, frames: bool = False) -> tuple[dict, dict]:
-    """Figures `<page>_<row>_<p50 or p95>_ms` and ratios of our page over each floor.
+    """Return figures `<page>_<row>_<p50 or p95>_ms` and ratios of our page over each floor.
 
     Args:
-        frames: Also how many screen frames of 1/60 s our page took.
+        frames: Whether to add the number of screen frames of 1/60 s that our page took.
     """
     figures: dict[str, float] = {}
     ratios: dict[str, float] = {}

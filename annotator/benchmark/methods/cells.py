@@ -1,4 +1,4 @@
-"""One training of a comparison: what it is called, whether another machine can do it, and what it gives."""
+"""One training of a comparison: its name, its result, and whether another machine can do it."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,14 +14,14 @@ Tasks = dict[tuple[float, Naming], list[Task]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One training.
+    """One training of a comparison.
 
     Attributes:
-        kind: Trial: of a choice, by validation mAP alone; result: for the table.
-        method: Of models.methods.METHODS.
-        share: Of the training images that have a label.
-        seed: Which labels and weights.
-        naming: How the labels were chosen.
+        kind: "trial": of a choice, judged by validation mAP alone; "result": for the table.
+        method: A name in models.methods.METHODS.
+        share: The share of the training images that have a label.
+        seed: The seed of labels and weights.
+        naming: The way in which the labels were chosen.
     """
 
     kind: str
@@ -33,17 +33,17 @@ class Cell:
 
     @property
     def what(self) -> dict[str, Any]:
-        """What its result depends on (work.py)."""
+        """Return the parameters on which the result depends, as work.py stores them."""
         what = {"method": self.method, "share": self.share, "seed": self.seed, "choice": asdict(self.choice)}
         return what | ({} if self.naming.kind == "random" else {"clicks": self.naming.label})
 
     @property
     def can_be_sent(self) -> bool:
-        """Whether the features are all that it learns from: the files of images are on this machine."""
+        """Return whether the method learns from features alone, so that it can be trained away from the image files."""
         return METHODS[self.method].reads in ("features", "regions")
 
     def said(self, result: dict) -> str:
-        """How it went, in words."""
+        """Return a sentence on the result."""
         of = f"share {self.share:g}" + ("" if self.naming.kind == "random" else f", {self.naming.label}")
         if self.kind == "trial":
             return f"{of}, trial: {self.method} has validation mAP {100 * result['val_map']:.1f}"
@@ -54,23 +54,24 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Trainings:
-    """What all trainings of a comparison share: how a method is trained, and the labels.
+    """The function that trains a method, and the tasks, shared by all trainings of a comparison.
 
     Attributes:
-        tasks: Of each share and way of clicking, one a seed.
+        train: Trains one method on one task.
+        tasks: (share, way of clicking) -> one task for each seed.
     """
 
     train: Train
     tasks: Tasks
 
     def result(self, cell: Cell, state: Path) -> dict:
-        """Train, and judge: the figures of task.py, of a trial only what chooses it.
+        """Train and return the figures of task.py; of a trial only those that choose it.
 
         Args:
-            state: What the files of a long training are called (epochs.py).
+            state: The path from which the files of a long training are named (epochs.py).
 
         Raises:
-            ValueError: As the training does; a choice that the method refuses is a trial that scores 0.
+            ValueError: As the training does; but a choice that the method refuses is a trial that scores 0.
         """
         task = self.tasks[cell.share, cell.naming][cell.seed]
         try:

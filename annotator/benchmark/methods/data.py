@@ -1,4 +1,4 @@
-"""The images of a comparison: which ones, a name for exactly these, and their features."""
+"""The images of a comparison: reading them, a fingerprint of exactly these, and their features."""
 
 import hashlib
 from dataclasses import replace
@@ -29,15 +29,15 @@ def read(
     boxes: Path | None = None,
     split: bool = True,
 ) -> DataSet:
-    """What the options ask for: a folder with its truth, a set of the papers, or else the sample data.
+    """Read the set that the options name: a folder with its truth, a set of the papers, or else the sample data.
 
     Args:
-        boxes: How large things are in the images of the folder; None: of the sample data, its own.
-        split: False: all images are training images.
+        boxes: A CSV of the boxes of things in the images of the folder; None: not known, but the sample data has its
+            own.
+        split: Whether the images of a folder are split; if not, all are training images.
 
     Raises:
-        AnnotatorError: For options that do not go together, whatever keeps the set from being read, or a part of it
-            that shows nothing at all.
+        AnnotatorError: Options do not go together, the set cannot be read, or a part of it shows nothing at all.
     """
     own, paper = (images, truth), (name, root)
     if any(own) and any(paper):
@@ -64,10 +64,13 @@ def read(
 
 
 def with_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
-    """The set with the areas of what its training images show: of each class, the sum of its boxes, in pixels.
+    """Return the set with the areas of the classes on its training images: the sum of each class's boxes, in pixels.
 
-    A label without a box counts as an average one of its class (the median, or that of all classes); a note says how
-    many there are. Raises AnnotatorError for boxes that do not fit the images and classes.
+    A label without a box counts as a median one of its class, or of all classes if its class has no box; a note gives
+    the number of such labels.
+
+    Raises:
+        AnnotatorError: The boxes do not fit the images and classes.
     """
     names = [escaped(path.relative_to(folder).as_posix()) for path in everything(dataset).paths]
     areas = np.zeros((len(names), len(dataset.classes)))
@@ -85,7 +88,11 @@ def with_areas(dataset: DataSet, folder: Path, boxes: Path) -> DataSet:
 
 
 def unsplit(dataset: DataSet) -> DataSet:
-    """All images of a folder as training images, as in a project. Raises AnnotatorError for a set of the papers."""
+    """Return a folder's set with all images as training images, as in a project.
+
+    Raises:
+        AnnotatorError: It is a set of the papers.
+    """
     if dataset.official_rows is not None:
         raise AnnotatorError(f"{dataset.name} comes with its split; --no-split is for a folder of images.")
     whole = everything(dataset)
@@ -94,13 +101,13 @@ def unsplit(dataset: DataSet) -> DataSet:
 
 
 def everything(dataset: DataSet) -> Part:
-    """All images: training, validation, test, in this order."""
+    """Return all images: training, validation and test, in this order."""
     parts = [getattr(dataset, name) for name in PARTS]
     return Part(tuple(path for part in parts for path in part.paths), np.concatenate([part.truth for part in parts]))
 
 
 def fingerprint(dataset: DataSet) -> str:
-    """A few letters that change when a file, its date, a label or a part does."""
+    """Return a short hash that changes when a file, its date, a label or a part does."""
     digest = hashlib.sha256()
     for name in PARTS:
         part = getattr(dataset, name)
@@ -112,9 +119,11 @@ def fingerprint(dataset: DataSet) -> str:
 
 
 def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
-    """(N, 1 + R, D) float16 of everything, as a worker keeps them: the pooled features, then those of the regions.
+    """Return (N, 1 + R, D) float16 of all images, as a worker keeps them: pooled features, then those of the regions.
 
-    Raises AnnotatorError naming the images that cannot be read or embedded, ValueError from load_backbone.
+    Raises:
+        AnnotatorError: Naming the images that cannot be read or embedded.
+        ValueError: As load_backbone does.
     """
     paths = everything(dataset).paths
     say(f"embedding {len(paths):,} images with {backbone}")
@@ -138,6 +147,6 @@ def embedded(dataset: DataSet, backbone: str, device: str) -> np.ndarray:
 
 
 def _vectors(batch: Embedded) -> np.ndarray:
-    """(n, 1 + R, D) float16: the pooled features of each image of a batch, then those of its regions."""
+    """Return (n, 1 + R, D) float16: the pooled features of each image of a batch, then those of its regions."""
     assert batch.regions is not None, "embed() was asked for regions"
     return np.concatenate([batch.features[:, None].astype(np.float16), batch.regions], axis=1)

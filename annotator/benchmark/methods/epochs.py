@@ -17,45 +17,45 @@ from models.trainers.base import Trainer
 
 
 def state_file(state: Path) -> Path:
-    """Where models/finetune/fit_network.py keeps a training that is called `state`."""
+    """Return the file in which models/finetune/fit_network.py keeps the training named `state`."""
     return state.with_name(f"{state.name}.state")
 
 
 def best_file(state: Path) -> Path:
-    """Where the scores and the best weights of that training are."""
+    """Return the file of the scores and the best weights of the training named `state`."""
     return state.with_name(f"{state.name}.best")
 
 
 def forget(state: Path) -> None:
-    """Deletes what a training has kept, once its figures are written down."""
+    """Delete the files of a training whose figures have been stored."""
     for path in (state_file(state), best_file(state)):
         path.unlink(missing_ok=True)
 
 
 class Best:
-    """The score of every epoch, and the weights of the best, in a file that is replaced whenever there is a new one.
+    """The score of every epoch, and the weights of the best one, in a file that is replaced after every epoch.
 
     Attributes:
-        scores: Validation mAP in [0, 1] of each epoch: of its network, or the average of the weights if that is better.
-        epoch: The best one, from 1; 0 before there is any.
-        weights: Of that epoch.
+        scores: Validation mAP in [0, 1] of each epoch: of its network, or of the averaged weights if that is higher.
+        epoch: The number of the best epoch, from 1; 0 before there is any.
+        weights: The weights of that epoch.
     """
 
     def __init__(self, path: Path | None):
-        """path None: in memory only."""
+        """Read the scores of an earlier run from `path`, if it exists; None: keep them in memory only."""
         self.path = path
         self.forget()
         if path is not None and (state := checkpoints.load(path, {})):
             self.scores, self.epoch, self.weights = state["scores"], state["epoch"], state["weights"]
 
     def forget(self) -> None:
-        """As if no epoch had been scored."""
+        """Reset to the state before the first epoch."""
         self.scores: list[float] = []
         self.epoch = 0
         self.weights: dict[str, torch.Tensor] | None = None
 
     def score(self, trainer: Trainer, task: Task) -> float:
-        """Scores the epoch that is over, and keeps its weights if it is the best one (strictly, as in the papers)."""
+        """Score the finished epoch, and keep its weights if it is the best one (strictly, as in the papers)."""
         scores = {which: task.val_map(trainer.predict(task.val, which)) for which in trainer.candidates()}
         which = max(scores, key=lambda name: scores[name])
         if not self.scores or scores[which] > max(self.scores):
@@ -68,11 +68,11 @@ class Best:
 
 
 def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
-    """Trains to the end, or as far as the method's paper would, and goes back to the best epoch.
+    """Train to the end, or until the method's paper would stop, and return to the best epoch.
 
     Args:
-        trainer: Begun with `best=lambda: best.weights`; one without candidates keeps its last epoch, as does every one
-            where the task has no validation images.
+        trainer: A trainer begun with `best=lambda: best.weights`. A trainer without candidates keeps its last epoch, as
+            does every trainer if the task has no validation images.
 
     Raises:
         ValueError: As the trainer does.

@@ -23,15 +23,15 @@ LINEAR_EPOCHS = 25  # of the linear start, as in Cole et al. 2021
 
 @dataclass(frozen=True)
 class Network:
-    """What all methods of one comparison are trained on, where the papers leave a choice.
+    """The network of a comparison, and the settings that the papers leave open, the same for all methods.
 
     Attributes:
         backbone: Any name of models.backbones.pretrained.
-        size: Pixels, both sides of what the network sees.
+        size: The side of the network's square input, in pixels.
         device: "cpu", "cuda", ...
-        published: Whose settings are used: "voc", "coco", "nus" or "cub".
+        published: The data set whose settings are used: "voc", "coco", "nus" or "cub".
         epochs, batch: None: those of the method's paper.
-        linear_init: Whether the classifier is first trained alone, on features that stand still.
+        linear_init: Whether the classifier is first trained alone, on fixed features.
     """
 
     backbone: str
@@ -44,13 +44,13 @@ class Network:
 
     @classmethod
     def of(cls, options: Options, published: str) -> "Network":
-        """What the options of a comparison say."""
+        """Return the network that the options of a comparison choose."""
         chosen = (options.epochs, options.batch, options.linear_init)
         return cls(options.network, options.size, options.device, published, *chosen)
 
 
 def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
-    """The settings of the method's paper, or where it has none the shared ones, changed as the choices say."""
+    """Return the settings of the method's paper, or the shared ones if it has none, with the changes of the choices."""
     published = (METHODS[name].published or shared_protocol())[network.published]
     return replace(
         published,
@@ -65,7 +65,7 @@ def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
 def whole_network_trainer(
     name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, resume: Resume
 ) -> WholeNetworkTrainer:
-    """The training of a whole network on the images with a label; a new one begins with a linear start if asked to.
+    """Return a trainer of the whole network on the images with a label; a new one begins with a linear start if asked.
 
     Args:
         paths: (N,) the files of the whole collection.

@@ -1,5 +1,7 @@
-"""The images of a comparison as trainers read them (models/trainers/base.py): each input is made once, for all methods,
-shares and seeds."""
+"""The images of a comparison as trainers read them (models/trainers/base.py).
+
+Each input is made once, for all methods, shares and seeds.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -28,10 +30,15 @@ from models.zero_shot.prompts import names_of, prompts
 
 
 class ComparedImages:
-    """Training, validation and test images, in this order, on a frozen backbone."""
+    """The training, validation and test images of a comparison, in this order, on a frozen backbone."""
 
     def __init__(self, dataset: DataSet, options: Options):
-        """Makes the features where they are missing. Raises ValueError for a backbone there is not, AnnotatorError."""
+        """Compute the features that the work folder does not have yet.
+
+        Raises:
+            ValueError: The backbone does not exist.
+            AnnotatorError: An image cannot be read.
+        """
         self._options, self._paths = options, data.everything(dataset).paths
         self._work = Work(options.work, {"data": data.fingerprint(dataset), "backbone": options.backbone})
         both = self._work.array("features", lambda: data.embedded(dataset, options.network, options.device))
@@ -39,8 +46,11 @@ class ComparedImages:
         self._train, self._classes = len(dataset.train), dataset.classes
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to other machines: features, and if they are read, region codes and scores of names; maps stay
-        with the files."""
+        """Return the state that is sent to other machines, without the files.
+
+        It holds features and, if a method reads them, region codes and scores of names; feature maps stay on this
+        machine.
+        """
         if self._options.reads_regions:
             _ = self._region_codes  # made once, here
         if self._options.reads_names:
@@ -49,18 +59,21 @@ class ComparedImages:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Nothing: a result must not depend on the trainings before it."""
+        """An empty dict, because a result must not depend on earlier trainings."""
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
-        """The codes of all images, on a basis learned from the training images alone."""
+        """Return the codes of all images, on a basis learned from the training images alone."""
         return self._region_codes
 
     def maps(self) -> "ComparedMaps":
         return self._maps
 
     def name_scores(self) -> np.ndarray:
-        """Of the training images, from whole images: a guess from names in which no other image has a part."""
+        """Return the scores of class names for the training images, (N, C) float32; nan for all other images.
+
+        Scores are made of whole images (models/zero_shot/first_guess.py).
+        """
         return self._name_scores
 
     @cached_property
@@ -88,19 +101,27 @@ class ComparedImages:
 
 
 class ComparedMaps:
-    """Feature maps of all images: in all views of those that are trained on, else the plain map only."""
+    """The feature maps of all images: all views of images that are trained on, and only the plain map of others."""
 
     def __init__(self, files: MapFiles, paths: Sequence[Path]):
         self._files, self._paths = files, paths
         self.channels, self.weak, self.device = files.network.shape[0], WEAK, files.network.backbone.device
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """All of them: raises AnnotatorError naming the images that cannot be read."""
+        """Return the maps of all views, for all of `rows`, made where they are missing.
+
+        Raises:
+            AnnotatorError: Naming the images that cannot be read.
+        """
         self._make(rows, True)
         return np.ones(len(rows), bool), Kept(self._files, rows.tolist())
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """All at once, read when they are asked for. Raises AnnotatorError naming the images that cannot be read."""
+        """Yield the plain maps of all `rows` in one part; each is read when it is accessed.
+
+        Raises:
+            AnnotatorError: Naming the images that cannot be read.
+        """
         self._make(np.arange(len(self._paths)), False)
         yield np.arange(len(rows)), Kept(self._files, rows.tolist())
 

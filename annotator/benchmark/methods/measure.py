@@ -35,26 +35,30 @@ def measure(
     options: Options | None = None,
     command: str = "",
 ) -> dict:
-    """Train every method at every share with every seed, and report how well it did.
+    """Train every method at every share with every seed, and return their figures.
 
     Args:
-        images, truth: A folder and its CSV `image,labels`, and boxes, a CSV that says how large things are; or.
-        dataset, root: A set of the papers and where it lies; neither: the sample data.
-        options: Methods: names, or ("all",); regime "linear": a linear head on frozen features, or "finetune": the
-            whole network. shares: of the training images that have their one label, the others have none. trials: how
-            many settings are tried for every method on validation mAP at each share, with the labels of the first seed
+        images, truth: A folder and its CSV `image,labels`.
+        boxes: A CSV of the boxes of things in that folder.
+        dataset, root: A set of the papers and its folder, instead of `images`; neither: the sample data.
+        options: Methods: names, or ("all",). regime: "linear", a linear head on frozen features, or "finetune", the
+            whole network. shares: of the training images that have their one label; the others have none. trials: the
+            number of settings tried for every method on validation mAP at each share, with the labels of the first seed
             (1: the method's own). epochs, batch, size, linear_init: see finetune.Network. work: a folder for features
-            and finished results, taken up again. no_split: all images are training images and the last epoch counts, as
-            in a project; what is measured on test images is left out. on: "local", or the Ray cluster on which methods
-            train (on_cluster.py). clicks, strengths: how the one label was chosen (naming.py), besides at random.
-        command: As it was typed, for the report.
+            and finished results, which later calls continue. no_split: all images are training images and the last
+            epoch counts, as in a project; figures of test images are left out. on: "local", or the Ray cluster on which
+            methods train (on_cluster.py). clicks, strengths: the ways in which the one label was chosen (naming.py),
+            besides at random.
+        command: The command line, for the report.
 
     Returns:
-        {"bench": "methods", "rows": [...], "setting": {...}}. A row: method, share, clicks, and the mean over the seeds
-        of each of FIGURES in [0, 1] (seconds of an epoch), its deviation as `_std`, what was chosen;
-        `hidden_ap_over_random`, how much more than with random clicks, where clicks are others.
+        {"bench": "methods", "rows": [...], "setting": {...}}. A row: method, share, clicks, the mean over the seeds of
+        each of FIGURES in [0, 1] (seconds of an epoch), its deviation as `_std`, the chosen settings; and, for other
+        clicks than random, `hidden_ap_over_random`, the gain over random clicks.
 
-    Raises AnnotatorError for options that make no sense, or data that cannot be compared on; ValueError from models.
+    Raises:
+        AnnotatorError: Options make no sense, or the data cannot be compared on.
+        ValueError: As models do.
     """
     asked = options or Options()
     options = asked.checked()
@@ -81,7 +85,7 @@ DECIDING = ("regime", "backbone", "epochs", "size", "batch", "linear_init", "dev
 
 @dataclass
 class Comparison:
-    """One comparison under way: what is to be trained, how, and where finished results are kept."""
+    """One comparison in progress: its trainings, and the folder of finished results."""
 
     options: Options
     work: Work
@@ -91,7 +95,7 @@ class Comparison:
 
     @classmethod
     def of(cls, dataset: DataSet, options: Options, tasks: Tasks, cluster: OnCluster) -> "Comparison":
-        """The comparison of these options; makes the features if they are needed and not there yet."""
+        """Return the comparison of these options; compute the features if they are needed and missing."""
         basis = {"version": 1, "data": data.fingerprint(dataset)} | {name: getattr(options, name) for name in DECIDING}
         if dataset.areas is not None:
             basis["areas"] = hashlib.sha256(dataset.areas.tobytes()).hexdigest()[:16]
@@ -99,7 +103,7 @@ class Comparison:
         return cls(options, Work(options.work, basis), trainings, tasks, cluster)
 
     def rows(self) -> Iterator[dict]:
-        """The row of every share, way of clicking and method; says on the way how it goes and how long it will take."""
+        """Yield the row of every share, way of clicking and method; print progress and the remaining time."""
         pairs = [(share, naming, name) for share, naming in self.tasks for name in self.options.methods]
         budget = self.options.trials
         tuned = [pair for pair in pairs if budget > 1 and not METHODS[pair[2]].as_it_is]
@@ -127,11 +131,11 @@ class Comparison:
             yield _row(name, share, naming, of_pair) | {"chosen": asdict(choice), "trial_scores": of_trials}
 
     def expect(self, trainings: int) -> None:
-        """Says from now on how much of so many trainings is done; before the first of `made`."""
+        """Print progress out of `trainings` from now on; call it before `made`."""
         self.clock = _Clock(trainings)
 
     def made(self, cells: Sequence[Cell]) -> list[dict]:
-        """What each training gives, or has given earlier."""
+        """Return the result of each training in the order of `cells`; finished ones are read from the work folder."""
         results: dict[int, dict] = {}
         waiting: list[int] = []
         for place, cell in enumerate(cells):
@@ -150,7 +154,7 @@ class Comparison:
         return [results[place] for place in range(len(cells))]
 
     def _trained(self, cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, dict]]:
-        """Each of these cells and its result: those that can be sent from the cluster, then the others from here."""
+        """Yield each of these cells and its result: first those trained on the cluster, then those trained here."""
         sent = [place for place in places if self.options.on != "local" and cells[place].can_be_sent]
         if sent:
             yield from self.cluster.results(self.trainings, cells, sent)
@@ -163,7 +167,7 @@ class Comparison:
 
 
 class _Clock:
-    """Says what is done, and guesses from what was not there before how long the rest will take."""
+    """A printer of progress that estimates the remaining time from the trainings that were not finished before."""
 
     def __init__(self, steps: int):
         self.steps, self.done, self.made, self.started = steps, 0, 0, time.monotonic()
@@ -194,7 +198,7 @@ def _row(name: str, share: float, naming: Naming, results: Sequence[dict]) -> di
 
 
 def with_differences(rows: list[dict]) -> list[dict]:
-    """The rows, those of other clicks with how much more they found than with random ones."""
+    """Return the rows; those of other clicks get their gain over random clicks (`_over_random`)."""
     random = {(row["method"], row["share"]): row for row in rows if row["clicks"] == RANDOM.label}
     return [
         row
@@ -228,7 +232,10 @@ def _setting(dataset: DataSet, options: Options, tasks: Tasks, command: str) -> 
 
 
 def _named(drawn: Sequence[Task]) -> list[float]:
-    """The lowest and the highest rate at which a class is named where it is there, of those seen often enough."""
+    """Return the lowest and the highest naming rate of the classes that are shown at least OFTEN times.
+
+    If no class is shown so often, all classes count.
+    """
     truth = np.concatenate([task.truth[task.train] for task in drawn])
     labels = np.concatenate([task.labels for task in drawn])
     is_seen_often = truth[(labels == PRESENT).any(1)].sum(0) >= OFTEN

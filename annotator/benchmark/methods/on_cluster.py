@@ -1,4 +1,4 @@
-"""The trainings of a comparison on the machines of a Ray cluster: each is a call, and costs itself when it is lost.
+"""The trainings of a comparison on the machines of a Ray cluster: each is a call, and a lost one costs only itself.
 
 Features, region codes and labels go into the cluster once. A training takes one core, and as many run at a time as
 there are cores; results are written here as they come, so the same command goes on after whatever has ended it.
@@ -19,7 +19,7 @@ from models.linear.training import one_thread
 
 
 class OnCluster:
-    """The cluster that --on names, connected within the context; with "local" there is none."""
+    """The cluster that --on names, connected for the duration of the context; with "local" there is none."""
 
     def __init__(self, on: str):
         self._use = Use(
@@ -30,7 +30,11 @@ class OnCluster:
         self._tasks: Tasks | None = None
 
     def __enter__(self) -> "OnCluster":
-        """Raises AnnotatorError when the cluster cannot be used."""
+        """Connect to the cluster.
+
+        Raises:
+            AnnotatorError: The cluster cannot be used.
+        """
         if self._use.on != "local":
             self._ray = self._connection.enter_context(connected(self._use))
         return self
@@ -41,9 +45,14 @@ class OnCluster:
         self._connection.close()
 
     def results(self, trainings: Trainings, cells: Sequence[Cell], places: Sequence[int]) -> Iterator[tuple[int, dict]]:
-        """Each of these cells and its result, in the order in which they are ready; trainings is always the same.
+        """Yield the place of each of these cells and its result, as they finish.
 
-        Raises AnnotatorError when the cluster has gone, ValueError as a training does.
+        Args:
+            trainings: The same object at every call; it is sent to the cluster once.
+
+        Raises:
+            AnnotatorError: The cluster is gone.
+            ValueError: As a training does.
         """
 
         def argument(place: int, machine: Machine) -> Cell:
@@ -61,7 +70,7 @@ class OnCluster:
 
 
 def result_of(trainings: Trainings, cell: Cell) -> dict:
-    """On a machine of the cluster: what a training gives."""
+    """Return the result of a training; runs on a machine of the cluster."""
     with one_thread(), tempfile.TemporaryDirectory() as folder:
         return trainings.result(cell, Path(folder) / "training")
 

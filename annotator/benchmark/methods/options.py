@@ -1,4 +1,4 @@
-"""What can be chosen about a comparison, and what is assumed where nothing is said."""
+"""The options of a comparison, and their defaults."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ SIZE = 448  # pixels, in all papers of this literature
 
 @dataclass(frozen=True)
 class Options:
-    """What is compared, and how; see `measure`."""
+    """The options of a comparison; see `measure`."""
 
     methods: tuple[str, ...] = ("all",)
     regime: str = "linear"
@@ -39,27 +39,27 @@ class Options:
 
     @property
     def namings(self) -> tuple[Naming, ...]:
-        """The ways of clicking, each with each strength; random first, with which the others are compared."""
+        """Return each way of clicking at each strength; random first, with which the others are compared."""
         others = (kind for kind in dict.fromkeys(self.clicks) if kind != "random")
         return RANDOM, *(Naming(kind, strength) for kind in others for strength in self.strengths)
 
     @property
     def network(self) -> str:
-        """The backbone, or the one that the regime is usually compared on."""
+        """The chosen backbone, or the one on which the regime is usually compared."""
         return self.backbone or (DEFAULT_BACKBONE if self.regime == "linear" else "resnet50")
 
     @property
     def reads_regions(self) -> bool:
-        """Whether one of the methods does."""
+        """Return whether one of the methods reads region codes."""
         return any(METHODS[name].reads == "regions" for name in self.methods)
 
     @property
     def reads_names(self) -> bool:
-        """Whether one of the methods weighs scores of the names of classes."""
+        """Return whether one of the methods weighs scores of the names of classes."""
         return any("text" in METHODS[name].needs for name in self.methods)
 
     def unmet(self, name: str) -> str:
-        """Why a method cannot take part in this comparison, with what to do; "" where it can."""
+        """Return the reason why a method cannot take part in this comparison, with advice; "" if it can."""
         method, whole = METHODS[name], self.regime == "finetune"
         if whole and (method.reads == "regions" or method.needs):
             return f"{name} learns from a frozen network (--regime linear); whole networks learn by the others"
@@ -71,7 +71,11 @@ class Options:
         return ""
 
     def checked(self) -> "Options":
-        """The same with "all", "auto" and None resolved. Raises AnnotatorError with everything that is wrong."""
+        """Return these options with "all", "auto" and None resolved.
+
+        Raises:
+            AnnotatorError: Listing everything that is wrong.
+        """
         whole = self.regime == "finetune"
         trainable = tuple(name for name in METHODS if not self.unmet(name))
         names = trainable if "all" in self.methods else tuple(dict.fromkeys(self.methods))
@@ -119,7 +123,7 @@ class Options:
 
 
 def _no_device(name: str) -> list[str]:
-    """What is wrong with the name of a device, if anything is."""
+    """Return a sentence if torch cannot use the device of this name, else []."""
     if name == "auto":
         return []
     try:

@@ -14,7 +14,11 @@ CLICKS_PANELS = (("hidden_ap", "hidden AP (%)"), ("hidden_map", "hidden mAP (%)"
 
 
 def check_ending(path: Path) -> None:
-    """Raises AnnotatorError for a file that `draw` could not write: better before hours of training than after."""
+    """Check the suffix of a picture before hours of training.
+
+    Raises:
+        AnnotatorError: `draw` could not write the file.
+    """
     if path.suffix.lower() not in ENDINGS or not path.resolve().parent.is_dir():
         raise AnnotatorError(
             f"No picture can be drawn into {path}: its folder must exist and its ending be one of {', '.join(ENDINGS)}."
@@ -22,11 +26,12 @@ def check_ending(path: Path) -> None:
 
 
 def draw(result: dict, path: Path) -> None:
-    """Hidden AP and test mAP of every method: points for one share of labelled images, curves over several; where first
-    clicks were made in several ways, hidden AP and hidden mAP over these, share by share.
+    """Draw hidden AP and test mAP of every method: points for one share of labelled images, curves over several.
+
+    If first clicks were made in several ways, draw hidden AP and hidden mAP by way of clicking, for each share.
 
     Args:
-        path: Its ending says the format: one of ENDINGS.
+        path: The file to write; its suffix, one of ENDINGS, decides the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -57,7 +62,7 @@ def draw(result: dict, path: Path) -> None:
 
 
 def _draw_clicks(rows: list[dict], names: list[str], shares: list[float], ways: list[str], path: Path) -> None:
-    """One panel for each figure and share: a line a method, from random clicks on."""
+    """Draw one panel for each figure and share, with one line for each method, beginning at random clicks."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -82,7 +87,7 @@ def _style(number: int) -> dict[str, str]:
 
 
 def _points(axes, rows: list[dict], names: list[str], key: str) -> None:
-    """One point a method with its deviation; no bars, whose lengths would ask for an axis that begins at 0."""
+    """Draw one point for each method with its deviation; bars would need an axis that begins at 0."""
     by_name = {row["method"]: row for row in rows}
     for place, name in zip(range(len(names), 0, -1), names, strict=True):
         value, spread = 100 * by_name[name][key], 100 * by_name[name].get(f"{key}_std", 0.0)
@@ -124,7 +129,7 @@ def _plain(axes) -> None:
 
 
 def _best_first(rows: list[dict], shares: list[float]) -> list[str]:
-    """The methods by their mean hidden AP over the shares."""
+    """Return the methods by their mean hidden AP over the shares, best first."""
     names = dict.fromkeys(row["method"] for row in rows)
     mean = {name: [row["hidden_ap"] for row in rows if row["method"] == name] for name in names}
     return sorted(names, key=lambda name: -sum(mean[name]) / len(mean[name]))

@@ -27,7 +27,7 @@ NOTE = (
 
 
 def text(result: dict) -> str:
-    """The table as plain text, best hidden AP of each share first."""
+    """Return the table as plain text, the best hidden AP of each share first."""
     cells = [[heading for _, heading, _ in _columns(result)], *_cells(result, result["rows"])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
@@ -38,7 +38,7 @@ def text(result: dict) -> str:
 
 
 def markdown(result: dict) -> str:
-    """The table in Markdown, with the exact command and what it was measured on."""
+    """Return the table in Markdown, with the exact command and the measured set."""
     setting = result["setting"]
     lines = [f"`{setting['command']}`", "", *_about(result), "", NOTE, ""]
     left_out = ("share", "clicks")
@@ -67,10 +67,10 @@ def _line(cells: list[str]) -> str:
 
 
 def _compared(result: dict, code: Callable[[str], str]) -> list[str]:
-    """Who stands and who falls: one table for each share and figure; nothing where all clicks are random.
+    """Return one table for each share and figure: each method by way of clicking; [] if all clicks are random.
 
     Args:
-        code: Writes the name of a method.
+        code: Formats the name of a method.
     """
     ways = list(result["setting"]["named"])
     if len(ways) < 2:
@@ -102,7 +102,7 @@ def _lead(rows: dict, names: Iterable[str], way: str, key: str, code: Callable[[
 
 
 def _about(result: dict) -> list[str]:
-    """Two lines that say on what, and how."""
+    """Return lines on the data, the settings, the ways of clicking and the notes."""
     setting = result["setting"]
     trials = (
         f"{setting['trials']} trials of tuning on validation mAP" if setting["trials"] > 1 else "settings as they come"
@@ -124,13 +124,13 @@ def _about(result: dict) -> list[str]:
 
 
 def _columns(result: dict) -> list[tuple[str, str, int | None]]:
-    """COLUMNS without those that were not measured, where there are no test images, or are the same in all rows."""
+    """Return COLUMNS without those that were not measured (no test images), or are the same in all rows."""
     same = () if len(result["setting"]["named"]) > 1 else ("clicks",)
     return [column for column in COLUMNS if column[0] in result["rows"][0] and column[0] not in same]
 
 
 def _cells(result: dict, rows: Iterable[dict], left_out: Collection[str] = ()) -> list[list[str]]:
-    """The rows as words, the best hidden AP of each share and way of clicking first."""
+    """Return the rows as strings, the best hidden AP of each share and way of clicking first."""
     ways = list(result["setting"]["named"])
     ordered = sorted(rows, key=lambda row: (row["share"], ways.index(row["clicks"]), -row["hidden_ap"]))
     columns = [(key, digits) for key, _, digits in _columns(result) if key not in left_out]

@@ -1,4 +1,4 @@
-"""What a method is given in one comparison, and what is asked of it afterwards.
+"""The task of a method in one comparison: the labels it is given, and the figures it is judged by.
 
 The training images have one of their labels each, or, below a share of 1, only some of them have; the rest is hidden.
 Validation and test images are fully labelled, as in the papers: validation mAP chooses the epoch and the constants, the
@@ -31,11 +31,11 @@ FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{FIRST}", "ece", "
 
 @dataclass(frozen=True)
 class Choice:
-    """How a method is trained: what tuning decides. As it comes, everything is the method's own.
+    """The settings of a training that tuning chooses; the defaults are the method's own.
 
     Attributes:
-        lr, epochs: Times those of the method (cached features) or of its paper (whole networks).
-        batch: None: the method's own.
+        lr, epochs: Factors on those of the method (cached features) or of its paper (whole networks).
+        batch: The batch size; None: the method's own.
         parameters: The method's constants that differ from their defaults.
     """
 
@@ -51,9 +51,9 @@ class Trained:
 
     Attributes:
         probabilities: Rows of the collection (n,) -> (n, C) float32, nan for a class without a model.
-        epoch: Which one it was, from 1.
-        val_map: What it scored on the validation images, in [0, 1]; nan where there are none.
-        seconds: Of one epoch, on average.
+        epoch: The number of that epoch, from 1.
+        val_map: Its mAP on the validation images, in [0, 1]; nan if there are none.
+        seconds: The mean seconds of an epoch.
     """
 
     probabilities: Callable[[np.ndarray], np.ndarray]
@@ -64,12 +64,12 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One drawing of labels. Rows are images of the whole collection: training, validation, test, in this order.
+    """One drawing of labels; rows are images of the whole collection: training, validation, test, in this order.
 
     Attributes:
-        truth: (N, C) bool, everything that is there, in every image.
-        train, val, test: Rows of the three parts.
-        labels: (len(train), C) int8, what the method may know: 1 present, -1 absent, 0 unseen.
+        truth: (N, C) bool, the complete truth of every image.
+        train, val, test: The rows of the three parts.
+        labels: (len(train), C) int8, the labels that the method may use: 1 present, -1 absent, 0 unseen.
         empty_as_zero: Whether a class without positives counts 0 in mAP (as in the published code) or not at all.
     """
 
@@ -82,31 +82,30 @@ class Task:
 
     @property
     def labelled(self) -> np.ndarray:
-        """(n,) places in `train` of the images that have a label: those a method learns from."""
+        """The (n,) places in `train` of the images that have a label, from which a method learns."""
         return np.flatnonzero((self.labels != UNSEEN).any(1))
 
     def labels_for(self, full: bool) -> np.ndarray:
-        """(n, C) int8, the labels of the `labelled` images; all of the truth for a method that is given it."""
+        """Return the labels of the `labelled` images, (n, C) int8; the complete truth if `full`."""
         if full:
             return np.where(self.truth[self.train[self.labelled]], PRESENT, ABSENT).astype(np.int8)
         return self.labels[self.labelled]
 
     def training_labels(self, full: bool) -> TrainingLabels:
-        """What a trainer is given: the labels of `labels_for`, and all training images to learn from."""
+        """Return what a trainer is given: the labels of `labels_for`, and all training images as the pool."""
         return TrainingLabels(self.train[self.labelled], self.labels_for(full), pool=self.train)
 
     def val_map(self, probabilities: np.ndarray) -> float:
-        """Mean average precision on the validation images, probabilities (len(val), C)."""
+        """Return the mean average precision on the validation images; probabilities are (len(val), C)."""
         return mean_average_precision(probabilities, self.truth[self.val], empty_as_zero=self.empty_as_zero)
 
     def chance(self) -> float:
-        """The average precision of a random order of the hidden cells: how many of them are positive; 0 without any."""
+        """Return the average precision of a random order: the share of positives of the hidden cells; 0 without any."""
         hidden = self.truth[self.train][self.labels == UNSEEN]
         return float(hidden.mean()) if len(hidden) else 0.0
 
     def figures(self, trained: Trained) -> dict[str, float]:
-        """Everything that is reported of a trained method, by the names in FIGURES; those of test images if there are
-        any."""
+        """Return all reported figures of a trained method, by the names in FIGURES; of test images if there are any."""
         of_train, truth = trained.probabilities(self.train), self.truth[self.train]
         unseen = self.labels == UNSEEN
         hidden = hidden_average_precision(of_train, self.labels, truth)
@@ -124,10 +123,13 @@ class Task:
 
 
 def task_of(dataset: DataSet, share: float, seed: int, naming: Naming = RANDOM) -> Task:
-    """The labels of one seed. Raises AnnotatorError for a share that is no image.
+    """Return the task with the labels of one seed.
 
-    On a set of the papers with all labels drawn at random, every seed gets the published ones, as in the papers: there,
-    a seed decides about the training alone.
+    On a set of the papers with all labels drawn at random, every seed gets the published labels, as in the papers; the
+    seed then decides about the training alone.
+
+    Raises:
+        AnnotatorError: The share amounts to no image.
     """
     parts = (dataset.train, dataset.val, dataset.test)
     ends = np.cumsum([len(part) for part in parts])

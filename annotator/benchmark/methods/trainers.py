@@ -1,4 +1,4 @@
-"""How one method is trained in a comparison: by the trainer that projects use, or as a whole network."""
+"""Training of one method in a comparison: by the trainer that projects use, or as a whole network."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +19,12 @@ Train = Callable[[str, Choice, Task, int, Path], Trained]  # method, how, on wha
 
 
 def training_function(dataset: DataSet, options: Options) -> Train:
-    """What trains a method as the options say. Raises ValueError for a backbone there is not, AnnotatorError."""
+    """Return the function that trains a method as the options say.
+
+    Raises:
+        ValueError: The backbone does not exist.
+        AnnotatorError: An image cannot be read.
+    """
     if options.regime == "finetune":
         paths = data.everything(dataset).paths
         network = Network.of(options, dataset.name if dataset.name in SETS else "voc")
@@ -31,15 +36,18 @@ def training_function(dataset: DataSet, options: Options) -> Train:
 def train_on_frozen(
     name: str, choice: Choice, task: Task, images: Images, options: Options, seed: int, state: Path
 ) -> Trained:
-    """Train on the images with a label; after every epoch the validation images are scored, and the best epoch is kept.
+    """Train on the images with a label; score the validation images after every epoch, and keep the best epoch.
 
     Args:
-        name: Of models.methods.METHODS.
-        seed: Decides the start and the order.
-        options: Epochs, times choice.epochs, and batch, where the choice has none; None: the method's own.
-        state: What the files are called in which a long training can be taken up again (epochs.py).
+        name: A name in models.methods.METHODS.
+        seed: The seed of the weights and of the order of images.
+        options: Its epochs are multiplied by choice.epochs, its batch is used if the choice has none; None: the
+            method's own.
+        state: The path from which the files are named that let a long training go on (epochs.py).
 
-    Raises ValueError for parameters that do not exist or make no sense, AnnotatorError for images that cannot be read.
+    Raises:
+        ValueError: Parameters do not exist or make no sense.
+        AnnotatorError: An image cannot be read.
     """
     method, trainer = make_method(name, **choice.parameters), trainer_class(METHODS[name].reads)
     best = Best(best_file(state) if trainer.long else None)
@@ -61,13 +69,13 @@ def train_on_frozen(
 def train_network(
     name: str, choice: Choice, task: Task, paths: Sequence[Path], network: Network, seed: int, state: Path
 ) -> Trained:
-    """The same for the whole network, with the settings of the method's paper.
+    """Train the whole network with the settings of the method's paper, and keep the best epoch as train_on_frozen does.
 
     Args:
         paths: (N,) the files of the whole collection.
 
     Raises:
-        ValueError: For parameters there are not, an image that cannot be read (named), or a loss that is not finite.
+        ValueError: A parameter does not exist, an image (named) cannot be read, or a loss is not finite.
     """
     best = Best(best_file(state))
     resume = Resume(state_file(state), lambda: best.weights)

@@ -20,7 +20,11 @@ STREAM = 20211106
 
 
 def trials(name: str, budget: int) -> list[Choice]:
-    """The choices to try for a method, its own defaults first. Raises ValueError for a budget below 1."""
+    """Return the choices to try for a method, its own defaults first.
+
+    Raises:
+        ValueError: The budget is below 1.
+    """
     if budget < 1:
         raise ValueError(f"The budget is {budget} trials; there must be at least one, the method's own defaults.")
     # Two streams: how many constants a method has must not change which learning rates it is given.
@@ -29,12 +33,12 @@ def trials(name: str, budget: int) -> list[Choice]:
 
 
 def tuned(name: str, budget: int, scores: Sequence[float]) -> tuple[Choice, list[float]]:
-    """The choice of `trials` with the highest score (validation mAP), the earlier one of equals, and the scores."""
+    """Return the choice of `trials` with the highest score (validation mAP; ties: the first), and the scores."""
     return trials(name, budget)[int(np.argmax(scores))], list(scores)
 
 
 def space() -> dict[str, list]:
-    """What is drawn from, for the report; besides, each method's own `tunable`."""
+    """Return the values from which all methods' settings are drawn; each method's own `tunable` comes on top."""
     return {"lr_factors": list(LR_FACTORS), "epoch_factors": list(EPOCH_FACTORS), "batches": list(BATCHES)}
 
 

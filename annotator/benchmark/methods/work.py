@@ -1,4 +1,4 @@
-"""What a comparison has finished, on the disk: killed, or asked for again, it goes on where it was.
+"""The finished results of a comparison, on the disk: a comparison that was killed, or is repeated, goes on from them.
 
 Every result is a small file, written under another name and renamed, and named by everything that decides it: the
 data, the choices, and the source of the code that learned. Whoever changes a loss gets new figures for the methods that
@@ -24,13 +24,13 @@ HERE = "annotator.benchmark.methods"
 
 
 class Work:
-    """One folder of finished results."""
+    """A folder of finished results."""
 
     def __init__(self, folder: Path, basis: dict[str, Any]):
-        """Makes the folder.
+        """Make the folder.
 
         Args:
-            basis: Whatever all results of this comparison depend on, as JSON values.
+            basis: All that every result of this comparison depends on, as JSON values.
 
         Raises:
             OSError: The folder cannot be made.
@@ -40,21 +40,22 @@ class Work:
         folder.mkdir(parents=True, exist_ok=True)
 
     def finished(self, kind: str, what: dict[str, Any]) -> dict | None:
-        """The result of that name, None where there is none.
+        """Return the result stored under that name, None if there is none.
 
         Args:
             kind: The first word of the file's name.
-            what: Everything besides the basis that the result depends on, JSON values; with "method", its sources too.
+            what: All that the result depends on besides the basis, as JSON values; with "method", also the method's
+                sources.
         """
         path = self.place(kind, what, ".json")
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
     def finish(self, kind: str, what: dict[str, Any], result: dict) -> None:
-        """Keep a result: JSON values, nan included."""
+        """Store a result: JSON values, nan included."""
         write(self.place(kind, what, ".json"), json.dumps(result).encode())
 
     def array(self, kind: str, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """One large array that depends on the basis alone; made if it is not there."""
+        """Return a large array that depends on the basis alone; make and store it if it is missing."""
         path = self.place(kind, {}, ".npy")
         if not path.exists():
             part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -64,7 +65,7 @@ class Work:
         return np.load(path, allow_pickle=False)
 
     def place(self, kind: str, what: dict[str, Any] | None = None, ending: str = "") -> Path:
-        """Where something that depends on `what` and the basis lies."""
+        """Return the path of data that depend on `what` and the basis."""
         what = what or {}
         sources = {"sources": sources_of(what["method"], self.basis["regime"])} if "method" in what else {}
         key = json.dumps([self.basis, what, sources], sort_keys=True)
@@ -73,7 +74,7 @@ class Work:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Replaces the file at once or not at all."""
+    """Replace a file at once or not at all."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     part.write_bytes(content)
     part.replace(path)
@@ -81,7 +82,7 @@ def write(path: Path, content: bytes) -> None:
 
 @cache
 def sources_of(name: str, regime: str) -> str:
-    """A hash of the code that makes a method's figures."""
+    """Return a hash of the code that produces a method's figures."""
     digest = hashlib.sha256()
     for module, path in sorted(modules_of(name, regime).items()):
         digest.update(module.encode() + b"\0" + path.read_bytes())
@@ -89,7 +90,10 @@ def sources_of(name: str, regime: str) -> str:
 
 
 def modules_of(name: str, regime: str) -> dict[str, Path]:
-    """The files that a method's figures come from: its own, what trains and judges it, all of models these import."""
+    """Return the files that a method's figures come from: its own, its trainer and judge, and what these import.
+
+    Imports count if they are modules of `models`.
+    """
     frozen = trainer_class(METHODS[name].reads).__module__
     trainer = [f"{HERE}.finetune"] if regime == "finetune" else [frozen, f"{HERE}.images"]
     judge = [f"{HERE}.epochs", f"{HERE}.task", "annotator.benchmark.datasets.clicks", "annotator.benchmark.naming"]

@@ -27,7 +27,7 @@ KILOBYTES = 50  # of a photo
 
 
 def measure(images: int = 20_000, workers: int = 3, kill_seconds: float = 20.0) -> dict[str, Any]:
-    """Seconds of `annotator embed`, from its start to its end, of the same made-up JPEG files.
+    """Measure `annotator embed` from its start to its end, here alone, on a cluster, and on a cluster with kills.
 
     Args:
         workers: Machines of the cluster: processes of `ray start` with one core each, beside a head without.
@@ -70,7 +70,7 @@ def measure(images: int = 20_000, workers: int = 3, kill_seconds: float = 20.0) 
 def _embed(
     db: Database, name: str, images: int, cluster: Cluster | None = None, kill_seconds: float = 0.0
 ) -> dict[str, float]:
-    """Embed all images in a process of its own; figures of it, named after it. The features are removed."""
+    """Embed all images in a process of its own; return its figures, with `name` in their names; remove the features."""
     say(f"Embedding: {name}.")
     kills = 0
     with tempfile.TemporaryFile() as errors:
@@ -103,7 +103,7 @@ def _embed(
 
 
 def _kill(cluster: Cluster, process: subprocess.Popen, seconds: float) -> int:
-    """End a worker every so many seconds while the process runs; returns how many."""
+    """Kill a worker every `seconds` while the process runs; return the number of kills."""
     kills, next_at = 0, time.monotonic() + seconds
     while process.poll() is None:
         if time.monotonic() >= next_at and (workers := cluster.workers()):

@@ -14,7 +14,11 @@ LONGEST = 65_000  # bytes of a comment
 
 
 def write_photos(folder: Path, count: int, kilobytes: int) -> None:
-    """Write folder/0000/00000000.jpg and so on, each of about that size. Raises OSError."""
+    """Write folder/0000/00000000.jpg and so on, each of about that size.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
     head, rest = _photo(kilobytes)
     fill = max(0, min(1000 * kilobytes - len(head) - len(rest) - 14, LONGEST))
     mark = b"\xff\xfe" + (fill + 10).to_bytes(2)
@@ -30,7 +34,7 @@ def write_photos(folder: Path, count: int, kilobytes: int) -> None:
 
 
 def _photo(kilobytes: int) -> tuple[bytes, bytes]:
-    """A JPEG, cut where a comment may stand."""
+    """Return a JPEG in two parts, cut where a comment may stand."""
     exif = Image.Exif()
     exif[0x0112] = 1
     exif.get_ifd(0x8769)[0x9003] = PLACE.decode()

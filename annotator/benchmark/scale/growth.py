@@ -1,4 +1,4 @@
-"""What measured sizes say of one that was not measured."""
+"""Extrapolation from measured sizes to a size that was not measured."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ ALIKE = 1.15  # an exponent up to which a step is taken to grow in proportion
 
 
 def growth(sizes: Sequence[int], values: Sequence[float], wanted: int) -> dict[str, float]:
-    """How a figure grows with the number of images.
+    """Fit and extrapolate the growth of a figure with the number of images.
 
     Args:
         sizes: Ascending, at least two.

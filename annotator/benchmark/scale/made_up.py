@@ -31,8 +31,14 @@ SHARD = 5000  # images
 
 @dataclass(frozen=True, eq=False)
 class MadeUp:
-    """truth (N, C) bool; labels (N, C) int8 and unbiased (N, C) bool, as a training reads them; seconds that writing
-    the features took."""
+    """The truth and the labels of made-up images.
+
+    Attributes:
+        truth: (N, C) bool.
+        labels: (N, C) int8, as a training reads them.
+        unbiased: (N, C) bool, as a training reads them.
+        seconds: The time that writing the features took.
+    """
 
     truth: np.ndarray
     labels: np.ndarray
@@ -43,14 +49,15 @@ class MadeUp:
 def make_features(
     folder: Path, contents: Contents, images: int, classes: int, clicked: float = 1.0, arrays: Path | None = None
 ) -> MadeUp:
-    """Write the features and region codes of images 1 .. N into a folder, and say what they show.
+    """Write the features and region codes of images 1 .. N into a folder, and return their truth and labels.
 
     Args:
-        contents: Of these images, in the project that they are features for.
-        clicked: Share of the images that have one label "present".
-        arrays: Folder of the arrays of MadeUp, which are files then; None: they are in memory.
+        contents: The contents of these images in the project that the features are for.
+        clicked: The share of the images that have one label "present".
+        arrays: A folder in which the arrays of MadeUp are files; None: they are in memory.
 
-    Raises DiskFull.
+    Raises:
+        DiskFull: The disk is full.
     """
     chance = np.random.default_rng(7)
     axes, _ = np.linalg.qr(chance.standard_normal((DIMENSIONS, AXES)).astype(np.float32))
@@ -91,7 +98,7 @@ def make_features(
 
 
 def read_made_up(arrays: Path) -> MadeUp:
-    """What `make_features` left in a folder."""
+    """Read the arrays that `make_features` wrote into a folder, memory-mapped."""
     return MadeUp(*(np.load(arrays / f"{name}.npy", mmap_mode="r") for name in ("truth", "labels", "unbiased")))
 
 
@@ -102,7 +109,7 @@ def _zeros(shape: tuple[int, int], dtype: type, folder: Path | None, name: str) 
 
 
 def _truth(truth: np.ndarray, chance: np.random.Generator) -> np.ndarray:
-    """Fill it."""
+    """Fill `truth` (N, C)."""
     images, classes = truth.shape
     shares = 1 / (np.arange(classes) + 3.0) ** 0.7
     shares *= SHOWN / shares.sum()
@@ -114,7 +121,7 @@ def _truth(truth: np.ndarray, chance: np.random.Generator) -> np.ndarray:
 
 
 def _answer(made: MadeUp, clicked: float, likely: np.ndarray, chance: np.random.Generator) -> None:
-    """Fill labels and unbiased; likely (n, C): scores of the first images, by which grids were made."""
+    """Fill labels and unbiased; `likely` (n, C) are scores of the first images, by which grids were made."""
     truth, labels, unbiased = made.truth, made.labels, made.unbiased
     images, classes = truth.shape
     rows = np.sort(chance.permutation(images)[: int(clicked * images)])

@@ -44,23 +44,22 @@ def measure(
     steps: Sequence[str] = (),
     work: Path | None = None,
 ) -> dict[str, Any]:
-    """Time and memory of each step, at each size.
+    """Measure the time and memory of each step at each size.
 
     Args:
-        images: Sizes.
-        kilobytes: Of an image file.
-        steps: Of STEPS, which; () for all. What they need is made, and not reported. Without `register` images are rows
-            without files.
-        work: Keeps the figures of each size, and those that are there are not measured again.
+        images: The sizes.
+        kilobytes: The size of an image file.
+        steps: Names in STEPS; (): all. Steps that these need are run, too, but not reported. Without `register` images
+            are rows without files.
+        work: A folder that keeps the figures of each size, which are not measured again; None: none is kept.
 
     Returns:
         {"bench", "classes", "kilobytes", "sizes", "growth"}: of each size "images", "figures" (`<step>_seconds`,
         `_peak_mb` of memory that is no file, `_resident_mb` with mapped files, and others) and "ratios" to the floors;
-        with several sizes, how the seconds and the memory of each step grow.
+        with several sizes, the growth of the seconds and the memory of each step.
 
     Raises:
-        AnnotatorError: For steps that do not exist, for a size that the disk cannot hold (before anything is made), and
-            when a step fails.
+        AnnotatorError: A step does not exist, the disk cannot hold a size (before anything is made), or a step fails.
     """
     if unknown := [step for step in steps if step not in STEPS]:
         raise AnnotatorError(f"No step is called {', '.join(map(repr, unknown))}. There is: {', '.join(STEPS)}.")
@@ -104,7 +103,7 @@ def _kept(work: Path | None, images: int, classes: int, kilobytes: int, chosen: 
 def _measure_size(
     images: int, classes: int, kilobytes: int, chosen: Sequence[str], all_: Sequence[str], part: Path | None
 ) -> Figures:
-    """The figures of one size; `part` has those of the steps that have ended."""
+    """Return the figures of one size; the file `part` keeps those of the steps that have ended."""
     figures: Figures = {}
     with scratch_folder() as folder:
         project = folder / "project"
@@ -128,7 +127,7 @@ def _measure_size(
 
 
 def _sizes(project: Path) -> Figures:
-    """Megabytes on the disk: of the tables, of features, of runs, and of the project."""
+    """Return megabytes on the disk: of the tables, of features, of runs, and of the project."""
     sizes = {"tables_mb": 0.0, "features_mb": 0.0, "runs_mb": 0.0, "project_mb": 0.0}
     for path in project.rglob("*"):
         if path.is_file():
@@ -141,7 +140,11 @@ def _sizes(project: Path) -> Figures:
 
 
 def _process(name: str, module: str, *arguments: object) -> Figures:
-    """The figures of a step, each beginning with its name. Raises AnnotatorError with its last output when it fails."""
+    """Run a step in a process of its own; return its figures, each beginning with the step's name.
+
+    Raises:
+        AnnotatorError: The step failed; the message holds its last output.
+    """
     started = time.perf_counter()
     with tempfile.TemporaryFile() as errors:
         process = start(module, *arguments, output=errors, results=subprocess.PIPE)
@@ -165,7 +168,7 @@ def _process(name: str, module: str, *arguments: object) -> Figures:
 
 
 def _ratios(figures: Figures) -> Figures:
-    """Ours over the floors."""
+    """Return our figures over those of the floors."""
     ratios = {}
     if "register_seconds" in figures:
         ratios["register_over_floor"] = figures["register_seconds"] / figures["register_floor_seconds"]

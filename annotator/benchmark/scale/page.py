@@ -1,4 +1,4 @@
-"""The page of a large project, in a server process of its own: until it answers, and what it does for one key."""
+"""The time of a large project's page in a server process of its own: until its first answer, and for one key."""
 
 import http.client
 import json
@@ -22,17 +22,17 @@ Figures = dict[str, float]
 
 
 def measure_page(project: Path, classes: int, has_photos: bool, requests: int = 40) -> Figures:
-    """Times of a server on a project, without a worker.
+    """Measure a server on a project, without a worker.
 
     Args:
-        has_photos: Whether pictures can be asked for.
+        has_photos: Whether pictures can be requested.
 
     Returns:
         Seconds from the start of the process to the first page with its first images, milliseconds of a key (its
         decision, the next images, a picture) and of the first and of later answers of other pages, and megabytes.
 
     Raises:
-        AnnotatorError: An answer is not as it should be.
+        AnnotatorError: An answer is wrong.
     """
     db = Database(project)
     count = db.value("SELECT count(*) FROM image")

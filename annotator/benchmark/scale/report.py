@@ -19,12 +19,12 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
 def about(result: dict[str, Any]) -> str:
-    """What was measured."""
+    """Return a sentence on the size of the made-up set."""
     return f"{result['classes']:,} classes, image files of {result['kilobytes']:,} KB, made up"
 
 
 def tables(result: dict[str, Any]) -> list[Table]:
-    """(headings, rows): one of each size, and with several sizes one of how all grows."""
+    """Return (headings, rows) of each size, and with several sizes those of the growth."""
     made = []
     for size in result["sizes"]:
         headings = (f"{size['images']:,} images", *COLUMNS)
@@ -43,7 +43,7 @@ def _rows(size: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _beside(step: str, size: dict[str, Any]) -> str:
-    """What else there is to say of a step."""
+    """Return further figures of a step in words; "" for a step without any."""
     of = size["figures"] | size["ratios"]
     words = {
         "register": "{register_per_second:,.0f} images/s, {register_over_floor:.1f} x reading and hashing; "

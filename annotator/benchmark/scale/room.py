@@ -1,4 +1,4 @@
-"""What a project of a size takes on the disk, before anything is made."""
+"""The disk space that a project of a size needs, computed before anything is made."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ SPARE = 1.1
 
 
 def needed_bytes(images: int, classes: int, kilobytes: int, steps: Collection[str]) -> int:
-    """Bytes that the steps take at most."""
+    """Return an upper bound of the bytes that the steps take on the disk."""
     photo = -(-1000 * kilobytes // BLOCK) * BLOCK + BLOCK // 8 if "photos" in steps else 0
     features = FEATURES + 3 * classes if "embed" in steps else 0
     of_runs = (RUNS + 1) * (2 * classes + OF_RUN) if "train" in steps else 0
@@ -26,7 +26,11 @@ def needed_bytes(images: int, classes: int, kilobytes: int, steps: Collection[st
 
 
 def refuse_too_large(folder: Path, images: int, classes: int, kilobytes: int, steps: Collection[str]) -> None:
-    """Raises AnnotatorError, with the numbers, where the disk of a folder has no room for a size."""
+    """Check that the disk of a folder has room for a size.
+
+    Raises:
+        AnnotatorError: The disk has too little room; the message gives the numbers.
+    """
     needed, free = needed_bytes(images, classes, kilobytes, steps), shutil.disk_usage(folder).free
     what = f"{counted(images, 'image')} x {counted(classes, 'class', 'classes')}"
     elsewhere = "Measure a smaller size, or name a folder on a larger disk in TMPDIR."

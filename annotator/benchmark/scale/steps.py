@@ -39,7 +39,7 @@ READ = 100  # files that a thread reads at a time
 
 
 class Size(NamedTuple):
-    """What is measured: in `folder`, so many images and classes, photos of so many kilobytes."""
+    """The size of a measured project: its folder, and the numbers of images, of classes and of kilobytes of a photo."""
 
     folder: Path
     images: int
@@ -70,7 +70,7 @@ def photos(size: Size, measured: Measured) -> Figures:
 
 
 def rows(size: Size, measured: Measured) -> Figures:
-    """Instead of image files: rows of the tables."""
+    """Insert rows of the tables instead of image files."""
     size.photos.mkdir()
     db = Database(size.project, create=True)
     _with_a_large_cache(db)
@@ -79,13 +79,16 @@ def rows(size: Size, measured: Measured) -> Figures:
 
 
 def _with_a_large_cache(db: Database) -> None:
-    """What is not measured is made quickly: contents and uuids in no order fill indexes from all sides."""
+    """Give the database a large page cache, for unmeasured bulk writes.
+
+    Random contents and uuids fill the indexes in no order, which is slow in a small cache.
+    """
     with db.writing() as sql:
         sql.execute(f"PRAGMA cache_size = -{bulk.CACHE}")
 
 
 def register(size: Size, measured: Measured) -> Figures:
-    """Find and register all files, as `annotator init` does; beside reading and hashing them in as many threads."""
+    """Find and register all files as `annotator init` does; also time reading and hashing them in as many threads."""
     from annotator.store.images.registration import register
     from annotator.store.pictures.files import list_files
 
@@ -120,7 +123,7 @@ def _hashing(folder: Path, paths: Sequence[str]) -> float:
 
 
 def embed(size: Size, measured: Measured) -> Figures:
-    """Write made-up features in shards, by the function that embedding writes them with."""
+    """Write made-up features in shards, with the function that embedding uses."""
     from annotator.benchmark.scale.made_up import make_features
 
     size.arrays.mkdir()
@@ -134,7 +137,7 @@ def embed(size: Size, measured: Measured) -> Figures:
 
 
 def answers(size: Size, measured: Measured) -> Figures:
-    """The classes, and the answers that people gave before this: one label an image, grids, complete images."""
+    """Add the classes, and earlier answers of people: one label an image, grids, complete images."""
     from annotator.benchmark.scale.made_up import read_made_up
 
     db, made = Database(size.project), read_made_up(size.arrays)
@@ -155,7 +158,7 @@ def answers(size: Size, measured: Measured) -> Figures:
 
 
 def train(size: Size, measured: Measured) -> Figures:
-    """Two trainings of the default method."""
+    """Train the default method twice."""
     from annotator.benchmark.scale.made_up import read_made_up
     from annotator.benchmark.scale.training import train
 
@@ -163,7 +166,7 @@ def train(size: Size, measured: Measured) -> Figures:
 
 
 def rank(size: Size, measured: Measured) -> Figures:
-    """The rankings of the current run once more, as they are made after each training."""
+    """Make the rankings of the current run again, as after each training."""
     from annotator.snapshot import rankings
     from annotator.store.database.arrays import open_array
 
@@ -183,7 +186,7 @@ def rank(size: Size, measured: Measured) -> Figures:
 
 
 def decide(size: Size, measured: Measured) -> Figures:
-    """Single decisions and grids, one transaction each, on the disk when it ends; beside a line in a file."""
+    """Store single decisions and grids, each in a durable transaction; also time appending to a bare file."""
     db, chance = Database(size.project), np.random.default_rng(6)
     chosen = chance.integers(1, size.images + 1, SINGLE).tolist()
     columns = chance.integers(1, size.classes + 1, SINGLE).tolist()
@@ -226,7 +229,7 @@ def _deciding(db: Database, made: Sequence[Decision | Batch]) -> float:
 
 
 def export(size: Size, measured: Measured) -> Figures:
-    """All labels as csv, with the data card."""
+    """Export all labels as csv, with the data card."""
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.exports.export import prepare, write
 

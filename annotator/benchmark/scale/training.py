@@ -29,7 +29,7 @@ Figures = dict[str, float]
 
 
 class Clock:
-    """Seconds and processor seconds by phase."""
+    """Wall and processor seconds by phase."""
 
     def __init__(self) -> None:
         self.figures: Figures = {}
@@ -44,14 +44,14 @@ class Clock:
 
 
 def train(db: Database, made: MadeUp, trainings: int, measured: Callable[[], None]) -> Figures:
-    """Train: the first time, and again with what the first one has kept in memory.
+    """Train `trainings` times; the later ones use what the first has kept in memory.
 
     Args:
         measured: Called when the trainings are over.
 
     Returns:
-        Seconds and processor seconds of both and of their phases, what was learned from, hidden average precision in
-        points, and the floor.
+        Seconds and processor seconds of the first and the next training and of their phases, the numbers of labels,
+        hidden average precision in percent, and the floor.
     """
     clock, started = Clock(), time.perf_counter()
     regions = RegionCache()
@@ -73,7 +73,7 @@ def train(db: Database, made: MadeUp, trainings: int, measured: Callable[[], Non
 
 
 def _train_once(clock: Clock, name: str, db: Database, cache: FeatureCache, regions: RegionCache) -> np.ndarray:
-    """What worker/training/train.py does, phase by phase."""
+    """Train once as worker/training/train.py does, with the time of each phase; return the probabilities."""
     started = time.perf_counter()
     with clock.phase(f"{name}_reading_labels"):
         known = training_set(db, cache)
@@ -100,7 +100,7 @@ def _train_once(clock: Clock, name: str, db: Database, cache: FeatureCache, regi
 
 
 def floor(cache: FeatureCache, regions: RegionCache, classes: int) -> Figures:
-    """Seconds without which all images cannot be scored: the products of three models, and reading what they read.
+    """Return the least seconds for scoring all images: the products of three models, and reading their input.
 
     Both are measured on a part of the images, on all cores, and scaled up.
     """

@@ -11,18 +11,18 @@ EVERY = 0.02  # seconds
 
 @dataclass
 class Memory:
-    """The most so far, in MB; None where the system does not say.
+    """The peak memory of a process so far, in MB; None where the system does not tell.
 
     Attributes:
-        own: That is no file, which the system could drop at any time (RssAnon).
-        resident: With mapped files (VmHWM).
+        own: Memory that is no file, which the system could drop at any time (RssAnon).
+        resident: All memory, with mapped files (VmHWM).
     """
 
     own: float | None = None
     resident: float | None = None
 
     def look(self, pid: int) -> None:
-        """Look at a process; of one that has ended nothing changes."""
+        """Update the peaks from a process; a process that has ended changes nothing."""
         try:
             status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
             own, resident = (
@@ -33,14 +33,14 @@ class Memory:
         self.own, self.resident = max(self.own or 0.0, own), resident
 
     def figures(self, name: str) -> dict[str, float]:
-        """Name -> MB, of what is known."""
+        """Return name -> MB for the known peaks."""
         known = {"peak_mb": self.own, "resident_mb": self.resident}
         return {f"{name}_{what}": round(value, 1) for what, value in known.items() if value is not None}
 
 
 @contextmanager
 def watched(pid: int) -> Iterator[Memory]:
-    """The memory of a process, looked at until the block ends."""
+    """Yield the memory of a process, updated until the block ends."""
     memory, over = Memory(), threading.Event()
 
     def watch() -> None:

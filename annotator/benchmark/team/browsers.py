@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Visitor(threading.Thread):
-    """One person who presses a key of a class every so many seconds until told to end.
+    """A simulated person who presses a class's key at intervals until told to end.
 
     Args:
-        cookie: Name and value of their session.
-        sent: Takes what the page sends, and what it hears to be saved.
-        milliseconds: From each key to the frame with the next image.
+        cookie: The name and value of their session.
+        sent: Records what the page sends, and what the server acknowledges.
+        milliseconds: A list of the times from each key to the frame with the next image.
     """
 
     def __init__(self, number: int, address: str, cookie: tuple[str, str], every: float, sent: Sent):
@@ -33,7 +33,7 @@ class Visitor(threading.Thread):
         self.trouble: Exception | None = None
 
     def end(self) -> None:
-        """Press no key any more."""
+        """Press no more keys."""
         self._ending.set()
 
     def run(self) -> None:
@@ -67,7 +67,7 @@ class Visitor(threading.Thread):
             page.get_by_text(re.compile(r"\b0 unsent")).wait_for(timeout=60_000)
 
     def _heard(self, response: "Response") -> None:
-        """Note a request that stores decisions, and its answer."""
+        """Record a request that stores decisions, and its answer."""
         if not response.url.endswith("/api/decisions"):
             return
         sent = response.request.post_data_json or {"decisions": []}

@@ -1,4 +1,4 @@
-"""People who close their laptop: when the images that they had in hand are free for others."""
+"""People who close their laptop, and the time until the images that they held are free for others."""
 
 import threading
 import time
@@ -16,9 +16,9 @@ WAITING = LEASE_SECONDS + 30.0
 
 
 class Freed:
-    """Lets teammates vanish, and looks until none of them leases anything.
+    """A thread that lets teammates vanish, and waits until none of them leases anything.
 
-    A lease that has ended may be given to another person. From then on this is no image in two hands, so the hands of
+    An image whose lease has ended may be given to another person. It must not count as held twice then, so the hands of
     those who vanished are emptied when their leases end, and not before.
     """
 
@@ -32,7 +32,7 @@ class Freed:
         self._thread.start()
 
     def seconds(self) -> float | None:
-        """From the vanishing until the last lease was over; None where nobody vanished, or it took 30 s too long."""
+        """Return the seconds until the last lease was over; None if nobody vanished, or it took 30 s too long."""
         self._thread.join()
         return self._seconds
 

@@ -36,13 +36,13 @@ ENDING = 60.0  # seconds in which everything is to be saved at the end
 
 
 def measure(people: int, every: float, minutes: float, browsers: int, images: int | None = None) -> dict[str, Any]:
-    """A team of `people`, of whom `browsers` are in front of a real one, each deciding every so many seconds.
+    """Measure a team of `people`, of whom `browsers` use a real browser; `every` is the seconds between decisions.
 
     Args:
-        images: Of the project; None: enough that every decision is about another one.
+        images: The number of images of the project; None: so many that every decision is about another image.
 
     Raises:
-        AnnotatorError: For more browsers than people, and where a browser is wanted and there is none.
+        AnnotatorError: There are more browsers than people, or no browser is installed.
     """
     if browsers > people:
         raise AnnotatorError(
@@ -165,7 +165,7 @@ def _percentiles(what: str, milliseconds: Sequence[float]) -> dict[str, float | 
 
 @contextmanager
 def _training(db: Database) -> Iterator[None]:
-    """A worker that trains without end."""
+    """Run a worker that trains without end, for the duration of the block."""
     over = threading.Event()
 
     def ask() -> None:

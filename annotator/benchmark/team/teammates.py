@@ -26,7 +26,14 @@ PATIENCE = 60.0  # seconds until a request is given up
 
 @dataclass
 class Measured:
-    """What all teammates have seen. Seconds of each answered request, by what it was; other statuses than 200."""
+    """The measurements of all teammates.
+
+    Attributes:
+        seconds: Kind of request -> the seconds of each answered one.
+        statuses: Counts of statuses other than 200.
+        unanswered: Requests without an answer.
+        without_work: Requests for work that gave none.
+    """
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: {"work": [], "picture": [], "decision": []})
     statuses: Counter[int] = field(default_factory=Counter)
@@ -35,11 +42,11 @@ class Measured:
 
 
 class Teammate(threading.Thread):
-    """One person on one page.
+    """A simulated person on one page, as a thread.
 
     Args:
-        headers: Of their session.
-        every: Seconds between two decisions, on average.
+        headers: The headers of their session.
+        every: The mean seconds between two decisions.
     """
 
     def __init__(
@@ -67,11 +74,11 @@ class Teammate(threading.Thread):
         self.trouble: Exception | None = None
 
     def end(self) -> None:
-        """Decide nothing more; the thread ends when everything has been saved."""
+        """Make no more decisions; the thread ends when all earlier ones have been saved."""
         self._ending.set()
 
     def vanish(self) -> None:
-        """Stop in mid-work, as a laptop that is closed: once this returns, nothing is sent any more."""
+        """Stop in mid-work, like a laptop that is closed; after this returns, no request is sent."""
         self._gone.set()
         self._ending.set()
         self.join()
@@ -88,7 +95,7 @@ class Teammate(threading.Thread):
             self.trouble = error
 
     def _step(self) -> int:
-        """Decide; returns how many cells."""
+        """Make one decision; return the number of its cells."""
         if len(self._hand) < LOW or time.monotonic() - self.asked_at > RENEW:
             self._fetch()
         if not self._hand:
@@ -131,7 +138,7 @@ class Teammate(threading.Thread):
             self._sent.refused[uuid_] = reason
 
     def _ask(self, what: str, method: str, path: str, body: dict[str, Any] | None) -> bytes | None:
-        """The body of a good answer; None for another one, or none."""
+        """Send a request and return the body of its answer; None for another status than 200, or without an answer."""
         began = time.perf_counter()
         is_reused = self._connection is not None
         try:
@@ -154,7 +161,7 @@ class Teammate(threading.Thread):
 
 
 class GridTeammate(Teammate):
-    """One who answers grids: looks at one for as long as its images would take singly, then decides it."""
+    """A teammate who answers grids, and looks at each for as long as its images would take singly."""
 
     _grid: dict[str, Any] | None = None
 

@@ -1,4 +1,4 @@
-"""What the server's process takes while a team works: memory and processor time, from /proc."""
+"""The memory and the processor time that the server's process takes while a team works, from /proc."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ SETTLING = 1 / 3  # the share of the time at the start that is left out of the s
 
 
 class Watch:
-    """Looks at one process every second until `end`."""
+    """A thread that samples one process every second until `end`."""
 
     def __init__(self, pid: int):
         self._pid, self._ending = pid, threading.Event()
@@ -22,7 +22,7 @@ class Watch:
         self._thread.start()
 
     def end(self) -> dict[str, float]:
-        """Figures: memory at the start, at the end and at most, its growth a minute, and processors used on average."""
+        """Return the memory at the start, at the end and at most, its growth a minute, and the mean processors used."""
         self._ending.set()
         self._thread.join()
         seconds, megabytes = np.array(self._moments).T
@@ -45,6 +45,6 @@ class Watch:
 
 
 def _busy(pid: int) -> float:
-    """Seconds of processor time that a process has used."""
+    """Return the processor seconds that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

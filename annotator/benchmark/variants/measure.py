@@ -46,15 +46,16 @@ def measure(
 
     Args:
         collections: Folders that hold `images` and `truth.csv`.
-        most: Images of each that take part, chosen by a hash of their names; drawn: images of a made-up one.
-        work: Keeps vectors, so that the same command goes on with them; None: nothing is kept.
+        most: The largest number of images of each that take part, chosen by a hash of their names; drawn: the number of
+            images of a made-up one.
+        work: A folder that keeps vectors for the next call; None: none is kept.
 
     Returns:
         {"bench", "setting", "rows": [{"variant", "times", each collection's and the mean hidden AP}]}; times: embedding
         seconds over those of the default, forward passes only.
 
     Raises:
-        AnnotatorError: For a folder that is no such collection.
+        AnnotatorError: A folder is no such collection.
     """
     places = {path.name: path for path in collections} | {"sample_data": SAMPLE}
     with scratch_folder() as scratch:
@@ -79,7 +80,7 @@ def measure(
 
 
 def text(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of a table; hidden AP in percent."""
+    """Return headings and rows of a table; hidden AP in percent."""
     names = [*result["setting"]["images"], "mean"]
     rows = [[row["variant"], f"{row['times']:.2f}", *(f"{100 * row[name]:.1f}" for name in names)]
             for row in result["rows"]]  # fmt: skip
@@ -87,7 +88,7 @@ def text(result: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 class Given:
-    """Images whose vectors are there (models.trainers.base.Images)."""
+    """The images of a collection as their vectors (models.trainers.base.Images)."""
 
     def __init__(self, vectors: np.ndarray):
         self.features, self._regions = np.ascontiguousarray(vectors[:, 0]), vectors[:, 1:]
@@ -95,7 +96,7 @@ class Given:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Nothing: a result must not depend on the trainings before it."""
+        """An empty dict, because a result must not depend on earlier trainings."""
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
@@ -111,7 +112,7 @@ class Given:
 
 
 def _hidden_ap(images: Given, dataset: DataSet, seeds: int) -> float:
-    """Mean over shares and seeds, in [0, 1]."""
+    """Return the mean hidden AP over shares and seeds, in [0, 1]."""
     found: list[float] = []
     for share in SHARES:
         for seed in range(seeds):
@@ -130,7 +131,7 @@ def _row(variant: Variant, aps: dict[str, float], seconds: dict[Pass, float]) ->
 
 
 def _chosen(folder: Path, most: int) -> DataSet:
-    """All images as training images, or as many of them as may take part."""
+    """Return at most `most` images of a folder, chosen by a hash of their names, all as training images."""
     whole = data.read(folder / "images", folder / "truth.csv", None, None, split=False)
     digests = [hashlib.sha256(path.name.encode()).digest() for path in whole.train.paths]
     order = sorted(range(len(digests)), key=lambda row: digests[row])
@@ -141,7 +142,7 @@ def _chosen(folder: Path, most: int) -> DataSet:
 
 
 def _kept(folder: Path, way: Pass, name: str, dataset: DataSet) -> np.ndarray:
-    """The vectors of a pass, read where they are kept."""
+    """Return the vectors of a pass, read from the folder or computed and saved there."""
     names = "\n".join(path.name for path in dataset.train.paths)
     path = folder / f"{name}-{hashlib.sha256(f'{way!r} {names}'.encode()).hexdigest()[:12]}.npy"
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Images through a packaged network in one way: at some size, perhaps mirrored, perhaps pooled in several ways."""
+"""One way to put images through a packaged network: at some size, perhaps mirrored, perhaps pooled in several ways."""
 
 import statistics
 import time
@@ -26,8 +26,14 @@ TIMED = 8  # images of a timed pass
 
 @dataclass(frozen=True)
 class Pass:
-    """network: a packaged one; size: of its input in pixels; is_pooled: pooled in the ways of POOLED_BY, side by side,
-    instead of averaged."""
+    """One way to put images through a packaged network.
+
+    Attributes:
+        network: The name of the network.
+        size: The size of its input in pixels.
+        is_mirrored: Whether images are mirrored.
+        is_pooled: Whether features are pooled in the ways of POOLED_BY, side by side, instead of averaged.
+    """
 
     network: str
     size: int
@@ -35,20 +41,20 @@ class Pass:
     is_pooled: bool = False
 
     def backbone(self) -> Backbone:
-        """The network in the form in which the worker runs it."""
+        """Return the network in the form in which the worker runs it."""
         kind = Pooled if self.is_pooled else Mirrored if self.is_mirrored else Backbone
         return kind(self.network, replace(pretrained(self.network), input_size=self.size))
 
 
 class Mirrored(Backbone):
-    """Sees images mirrored."""
+    """A backbone that sees images mirrored."""
 
     def preprocess(self, picture: Image.Image) -> Tensor:
         return super().preprocess(ImageOps.mirror(picture))
 
 
 class Pooled(Backbone):
-    """Features are three vectors side by side: see POOLED_BY. Of regions, too."""
+    """A backbone whose features, of images and of regions, are three vectors side by side: see POOLED_BY."""
 
     def _get_ready(self) -> None:
         if not isinstance(self.whole, Pools):
@@ -57,7 +63,7 @@ class Pooled(Backbone):
 
 
 class Pools(nn.Module):
-    """The map of a network pooled in three ways, over the whole and over each region."""
+    """A module that pools a network's map in three ways, over the whole image and over each region."""
 
     def __init__(self, trunk: nn.Module):
         super().__init__()
@@ -70,15 +76,18 @@ class Pools(nn.Module):
 
 
 def _pooled(maps: Tensor, grid: int) -> Tensor:
-    """(N, K, h, w) -> (N, grid x grid, 3 K)."""
+    """Pool maps (N, K, h, w) into (N, grid x grid, 3 K)."""
     mean, largest = F.adaptive_avg_pool2d(maps, grid), F.adaptive_max_pool2d(maps, grid)
     general = F.adaptive_avg_pool2d(maps.clamp(min=1e-6) ** POWER, grid) ** (1 / POWER)
     return torch.cat([mean, largest, general], 1).flatten(2).transpose(1, 2)
 
 
 def vectors(way: Pass, paths: Sequence[Path]) -> np.ndarray:
-    """(N, 1 + R, D) float16 of these images: features, then those of the regions. Raises AnnotatorError for an image
-    that cannot be read."""
+    """Return (N, 1 + R, D) float16 of these images: features, then those of the regions.
+
+    Raises:
+        AnnotatorError: An image cannot be read.
+    """
     parts: list[np.ndarray] = []
     for batch in embed(paths, way.backbone(), regions=True):
         for place, reason in batch.failures:
@@ -90,7 +99,7 @@ def vectors(way: Pass, paths: Sequence[Path]) -> np.ndarray:
 
 
 def seconds_of(ways: Sequence[Pass], rounds: int) -> dict[Pass, float]:
-    """Seconds an image of the forward pass of each: the median of rounds in which all take turns."""
+    """Return the forward seconds an image of each pass: the median of rounds in which all take turns."""
     backbones = {way: way.backbone() for way in ways}
     seconds: dict[Pass, list[float]] = {way: [] for way in ways}
     for _ in range(rounds + 1):  # the first warms up

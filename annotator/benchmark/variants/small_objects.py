@@ -120,7 +120,7 @@ def draw_collection(folder: Path, name: str, images: int) -> None:
 
 
 def draw_ground(rng: np.random.Generator, clutter: int = CLUTTER) -> Image.Image:
-    """Noise of two scales in muted colours, with so many lines and blobs."""
+    """Draw noise of two scales in muted colours, with `clutter` lines and blobs."""
     colour = rng.uniform(50, 190, 3)
     pixels = np.zeros((SIDE, SIDE, 3))
     for places, size in ((6, 18.0), (60, 7.0)):
@@ -145,7 +145,7 @@ def put_thing(
     rng: np.random.Generator,
     sides: tuple[int, int] = (SMALLEST, LARGEST),
 ) -> None:
-    """One thing somewhere; sides: the smallest and the largest that it may have, in pixels."""
+    """Draw one thing at a random place; `sides` are its smallest and its largest possible side, in pixels."""
     body = tuple(int(value) for value in rng.integers(20, 236, 3))
     light = tuple(int(value) for value in rng.integers(215, 256, 3))
     colours = [body, light, (25, 25, 30), tuple(value // 2 for value in body), (70, 170, 215), (60, 140, 80)]

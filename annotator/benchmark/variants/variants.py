@@ -18,7 +18,12 @@ Combine = Callable[[list[np.ndarray]], np.ndarray]
 
 @dataclass(frozen=True)
 class Variant:
-    """passes: all that it takes; combine: their vectors (N, 1 + R, D) each -> (N, 1 + R, D)."""
+    """A way to make features out of passes.
+
+    Attributes:
+        passes: The passes that it takes.
+        combine: Their vectors, (N, 1 + R, D) each -> (N, 1 + R, D).
+    """
 
     name: str
     passes: tuple[Pass, ...]
@@ -26,24 +31,24 @@ class Variant:
 
     @property
     def timed(self) -> tuple[Pass, ...]:
-        """The passes that it would take by itself: pooling in other ways costs nothing that could be timed."""
+        """The passes that this variant would take by itself; pooling in other ways takes no measurable time."""
         return tuple(Pass(way.network, way.size, way.is_mirrored) for way in self.passes)
 
 
 def side_by_side(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Vectors of one length beside each other."""
+    """Concatenate vectors, after bringing each part to the same length."""
     wide = [part.astype(np.float32) for part in parts]
     wide = [part / np.maximum(np.linalg.norm(part, axis=2, keepdims=True), 1e-6) for part in wide]
     return (np.concatenate(wide, 2) * np.sqrt(wide[0].shape[2])).astype(np.float16)
 
 
 def mean(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Averaged."""
+    """Return the mean of the parts."""
     return np.mean([part.astype(np.float32) for part in parts], 0).astype(np.float16)
 
 
 def pooled_by(*ways: str) -> Combine:
-    """Some of POOLED_BY."""
+    """Return a function that takes some of the poolings of POOLED_BY."""
 
     def combine(parts: list[np.ndarray]) -> np.ndarray:
         each = np.split(parts[0], len(POOLED_BY), 2)
@@ -54,12 +59,15 @@ def pooled_by(*ways: str) -> Combine:
 
 
 def average(part: np.ndarray) -> np.ndarray:
-    """What the default gives, of PLAIN."""
+    """Return the average-pooled part of the features of PLAIN, which is what the default network gives."""
     return part[:, :, : part.shape[2] // len(POOLED_BY)]
 
 
 def whitened(power: float) -> Combine:
-    """Variances along the principal axes of roots, which `auto` learns from, raised to 1 - power; 1: all alike."""
+    """Return a function that raises variances along the roots' principal axes to 1 - power; 1: all become equal.
+
+    The roots are what `auto` learns from.
+    """
 
     def combine(parts: list[np.ndarray]) -> np.ndarray:
         vectors = average(parts[0]).astype(np.float32)

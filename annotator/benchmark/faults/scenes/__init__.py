@@ -1,4 +1,4 @@
-"""Commands that are killed, one class each: how their project is made, what a kill may leave, what must come of it.
+"""Commands that are killed, one class each: how to make their project, and which states are allowed after a kill.
 
 Begin with scene.py. changes.py has merges of classes and their undo, backups, restores and upgrades; exports.py all
 layouts of exports; adapting.py the adapting of networks and the switch to them.

@@ -26,7 +26,7 @@ DIFFERS = 2e-3  # features of one image that were computed in other batches, rel
 
 
 class Adapt(Scene):
-    """Two epochs on 72 small images: the network in use stays, and no half network is there."""
+    """An adapting of two epochs on 72 small images; a kill must leave the network in use, and no incomplete network."""
 
     name, repeated = "adapt", False
     loads = ("torch", "timm", "annotator.worker.process", "annotator.worker.adapting.local")
@@ -99,7 +99,7 @@ class Adapt(Scene):
 
 
 class Switch(Adapt):
-    """The features of an adapted network, and then its use."""
+    """The computing of an adapted network's features, and the switch to it."""
 
     name, repeated = "switch", True
 
@@ -118,7 +118,7 @@ class Switch(Adapt):
 
 
 class AdaptedExport(Switch):
-    """A copy of an adapted network for elsewhere: whole or not there."""
+    """The export of an adapted network into a folder; a kill must leave all of it or nothing."""
 
     name, repeated = "adapted_export", False
 
@@ -137,7 +137,7 @@ class AdaptedExport(Switch):
 
 
 class AdaptForWorker(Adapt):
-    """A worker that was asked to adapt is killed: the process that it had started ends with it, and goes on later."""
+    """A worker that was asked to adapt; if killed, the process that it started must end too, and continue later."""
 
     name, timed, ending = "adapt_of_worker", True, 20.0  # 10 seconds, and those of a busy machine
 
@@ -155,7 +155,11 @@ class AdaptForWorker(Adapt):
 
 
 def switch(project: str) -> None:
-    """Compute the features of the next network, and use it. Raises AnnotatorError where it is not used then."""
+    """Compute the features of the next network, and switch to it.
+
+    Raises:
+        AnnotatorError: The network is not used afterwards.
+    """
     prepare_next_backbone(Path(project), lambda done, of: None)
     db = Database(Path(project))
     following = adapted.next_backbone(db)
@@ -165,7 +169,7 @@ def switch(project: str) -> None:
 
 
 def _features(project: Path) -> dict[str, tuple[list[int], np.ndarray]]:
-    """Folder of features -> ids in their order, and the features of each."""
+    """Return folder of features -> ids in their order, and the features of each."""
     found: dict[str, tuple[list[int], np.ndarray]] = {}
     for folder in sorted((project / "features").glob("*/")):
         shards = [load_file(path) for path in shard_files(folder)]
@@ -178,7 +182,7 @@ def _features(project: Path) -> dict[str, tuple[list[int], np.ndarray]]:
 
 
 def _make(folder: Path) -> None:
-    """A network of random weights, and a project in which each class is a colour somewhere in the image."""
+    """Make a network of random weights, and a project in which each class is a colour somewhere in the image."""
     import timm
     import torch
     from PIL import Image

@@ -18,7 +18,7 @@ OLD = "m004"  # the first step that an older project lacks
 
 
 class Merge(Scene):
-    """One class into another: all of it or nothing, and its undo gives back what was."""
+    """A merge of two classes; a kill must leave all of it or nothing, and its undo must restore the old state."""
 
     name, repeated = "merge", False
 
@@ -58,7 +58,7 @@ class UndoMerge(Scene):
 
 
 class Backup(Scene):
-    """A second backup into a folder: the first stays, and what is listed can be restored."""
+    """A second backup into a folder; a kill must leave the first one, and every listed backup must be restorable."""
 
     name = "backup"
 
@@ -68,7 +68,7 @@ class Backup(Scene):
         self.change()
 
     def change(self) -> None:
-        """Something that the next backup has to bring along."""
+        """Change the project, so that the next backup has something new to copy."""
         db = Database(self.project)
         number = db.value("SELECT count(*) FROM decision")
         decide(db, f"later-{number}", image=3)
@@ -91,7 +91,7 @@ class Backup(Scene):
 
 
 class Prune(Backup):
-    """A backup after which only the newest stays."""
+    """A backup that deletes all older ones."""
 
     name = "backup_keep"
 
@@ -109,7 +109,7 @@ class Prune(Backup):
 
 
 class Restore(Scene):
-    """A backup brought back beside the project."""
+    """A restore of a backup into a folder beside the project."""
 
     name, repeated = "restore", False
 
@@ -131,7 +131,7 @@ class Restore(Scene):
 
 
 class Upgrade(Scene):
-    """A project of an older schema, opened by a command of today."""
+    """A project of an older schema, opened by a present command."""
 
     name = "upgrade"
 

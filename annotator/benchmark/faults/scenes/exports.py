@@ -17,7 +17,7 @@ TIMES = ("data_card.json", "data_card.md")  # files of a folder that say when th
 
 
 class SingleFile(Scene):
-    """One file with others beside it: they are of one moment, and old until all of the new are there."""
+    """An export of one file with companion files, all of one moment: a kill must leave the old set or the new one."""
 
     name = "export_file"
     target = "out/labels.csv"
@@ -60,7 +60,7 @@ class SingleFile(Scene):
 
 
 class TaggedFile(SingleFile):
-    """The same with a name: a tag has all of its cells or is not there."""
+    """An export into a single file under a tag; a tag must have all of its cells or must not exist."""
 
     name, repeated = "export_tagged", False
     options = ("--format", "csv", "--tag", "v1")
@@ -87,7 +87,7 @@ class TaggedFile(SingleFile):
 
 
 class CopiedFolder(SingleFile):
-    """A folder with a copy of each image: the old one or the new one, whole."""
+    """An export into a folder with a copy of each image; a kill must leave the old folder or the new one, complete."""
 
     name = "export_folder"
     target = "out/set"
@@ -113,7 +113,7 @@ class CopiedFolder(SingleFile):
 
 
 class LinkedFolder(CopiedFolder):
-    """A folder with a hard link to each image."""
+    """An export into a folder with a hard link to each image."""
 
     name = "export_links"
     chosen: ClassVar[dict[str, Any]] = {"images": "link"}
@@ -121,14 +121,14 @@ class LinkedFolder(CopiedFolder):
 
 
 class Shards(CopiedFolder):
-    """Archives with the images in them."""
+    """An export into archives that contain the images."""
 
     name = "export_shards"
     options = ("--format", "webdataset", "--images", "copy", "--lossy")
 
 
 class DownloadedZip(Scene):
-    """What the Export page packs for a download; the next one removes what is left."""
+    """An export to a zip for download by the Export page; the next export removes the remains of a killed one."""
 
     name = "export_zip"
     loads = ("annotator.ui.export.running",)
@@ -148,7 +148,7 @@ class DownloadedZip(Scene):
 
 
 class FolderOnServer(DownloadedZip):
-    """What the Export page writes into a folder of the server."""
+    """An export by the Export page into a folder of the server."""
 
     name, repeated, on_server = "export_on_server", False, "yes"
 
@@ -168,7 +168,11 @@ class FolderOnServer(DownloadedZip):
 
 
 def export_as_page(project: str, name: str, on_server: str) -> None:
-    """Export as the page does, and wait until that is done. Raises AnnotatorError where it went wrong."""
+    """Export as the Export page does, and wait until it is done.
+
+    Raises:
+        AnnotatorError: The export failed.
+    """
     db = Database(Path(project))
     written = exporting(db)
     written.start(Order("voc", Choices(images="copy"), name, bool(on_server), lossy=True))

@@ -1,4 +1,4 @@
-"""What all scenes have, the project that most of them begin with, and what is told of a project."""
+"""The base class of all scenes, the project that most of them begin with, and readers of a project's state."""
 
 import hashlib
 import random
@@ -19,14 +19,14 @@ COLUMNS = "action, image_id, class_id, state, source, annotator, undoes, run_id"
 
 
 class Scene:
-    """One command, in a folder that holds all that it reads and writes; made anew before each kill.
+    """One command, in a folder that holds all that it reads and writes; the folder is made anew before each kill.
 
     Attributes:
-        name: As figures call it.
-        repeated: Whether the same command also ends well once all of it is done.
-        timed: Only kills after some seconds, none at a step.
+        name: The name in figures.
+        repeated: Whether the same command also succeeds when all of it is done already.
+        timed: Whether kills come only after some seconds, and none at a step.
         ending: Seconds that processes which it has started may take to end after it.
-        loads: Modules that are loaded before it is forked.
+        loads: The modules to load before the process is forked.
     """
 
     name = ""
@@ -43,35 +43,35 @@ class Scene:
         return self.folder / "project"
 
     def make(self) -> None:
-        """Write what is there before the command, into an empty folder."""
+        """Write the files that exist before the command, into an empty folder."""
         make_project(self.folder)
 
     def words(self) -> Sequence[object]:
-        """The command, as Dying.run takes it."""
+        """Return the command line, as Dying.run takes it."""
         raise NotImplementedError
 
     def again(self) -> Sequence[object]:
-        """What goes on after a kill: the same command."""
+        """Return the command that continues after a kill; by default the killed command itself."""
         return self.words()
 
     def state(self) -> Any:
-        """What somebody finds there, without times and names that are drawn."""
+        """Return the state of the folder in a comparable form, without times and randomly drawn names."""
         raise NotImplementedError
 
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
-        """Whether a kill may leave this: all of it or nothing, unless a scene says more."""
+        """Return whether a kill may leave this state; by default only the states before and after the command."""
         return state in (before, after)
 
     def broken(self) -> list[str]:
-        """What is wrong whatever the moment."""
+        """Return sentences on faults that no kill may cause, at whatever moment it comes."""
         return project_broken(self.project)
 
     def done(self) -> list[str]:
-        """What is wrong once the command has ended well."""
+        """Return sentences on faults after the command has ended without error."""
         return []
 
     def leftovers(self) -> list[str]:
-        """Temporary files and folders, and what SQLite leaves beside a file that is open no more."""
+        """Return temporary files and folders, and SQLite's files beside a database that is no longer open."""
         return [
             str(path.relative_to(self.folder))
             for path in sorted(self.folder.rglob("*"))
@@ -80,7 +80,7 @@ class Scene:
 
 
 def make_project(folder: Path, seed: int = 0) -> None:
-    """A project of small random images, with decisions of every kind by two people."""
+    """Make a project of small random images, with decisions of every kind by two people."""
     projects.write_noise_images(folder / "images", IMAGES, (32, 24))
     db, chance = projects.new_project(folder, CLASSES), random.Random(seed)
     for number in range(60):
@@ -101,7 +101,7 @@ def decide(db: Database, uuid: str, kind: str = "label", person: str = "Ann", im
 
 
 def told(project: Path) -> dict[str, list[tuple]]:
-    """All that people have decided, and what follows from it; without times, and names that are drawn."""
+    """Return all decisions and the tables derived from them, without times and randomly drawn names."""
     with closing(Database(project)) as db:
         queries = {
             "decisions": f"SELECT id, {COLUMNS} FROM decision ORDER BY id",
@@ -115,12 +115,12 @@ def told(project: Path) -> dict[str, list[tuple]]:
 
 
 def decided(project: Path) -> list[tuple]:
-    """All decisions, by the uuid that they were sent with."""
+    """Return all decisions as tuples that begin with their uuid."""
     return [(row[1], row[0], *row[2:]) for row in read_any(project / "project.db")["decisions"]]
 
 
 def project_broken(project: Path) -> list[str]:
-    """What does not agree in a project: rebuilt from its decisions, and counted (store/upkeep/consistency.py)."""
+    """Return the contradictions between a project's decisions and its derived tables (store/upkeep/consistency.py)."""
     db = Database(project)
     try:
         return consistency.problems(db)
@@ -129,7 +129,7 @@ def project_broken(project: Path) -> list[str]:
 
 
 def digests(folder: Path, leave_out: Sequence[str] = ()) -> dict[str, str]:
-    """Name -> the beginning of the sha256 of each file below a folder; {} where there is none."""
+    """Return name -> the beginning of the sha256 of each file below a folder; {} if it does not exist."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         for path in sorted(folder.rglob("*"))

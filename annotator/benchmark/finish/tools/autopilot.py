@@ -1,4 +1,4 @@
-"""Ours: Autopilot asks, the certificate says when it is finished.
+"""Our tool: Autopilot asks, and the certificate decides when the set is finished.
 
 An audit is drawn when the model expects the recall that is wanted, as large as the missing answers ask for, and again
 when much less is open and the certificate still does not say so. It is answered in grids of one class, as on the Grid
@@ -27,7 +27,7 @@ RULE = -math.log(0.025)  # a sample of n without a positive leaves up to about R
 
 
 class AutopilotTool:
-    """Autopilot with its certificate."""
+    """A tool that asks what Autopilot asks, and is done when the certificate says so."""
 
     certifies_by = (
         "the certificate: the low end of its 95 % interval of recall, from random audits; answers are taken as right "
@@ -79,7 +79,7 @@ class AutopilotTool:
         return not overall.recall.reason and overall.recall.low >= self.task.recall and precise
 
     def _draw(self) -> None:
-        """An audit, if it is time for one."""
+        """Draw an audit and queue its questions, if the model expects that the recall is reached."""
         labels, chances = self.engine.labels(), self.engine.chances()
         is_open = labels == OPEN
         count = int(is_open.sum())

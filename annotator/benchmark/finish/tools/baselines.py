@@ -26,7 +26,7 @@ BY_SAMPLE = (
 
 
 class FormTool:
-    """Every image in random order, all classes, nothing preset."""
+    """A tool that asks about every image in random order, all classes at once, nothing preset."""
 
     certifies_by = "every pair is answered; answers are taken as right"
 
@@ -52,7 +52,7 @@ class FormTool:
 
 
 class _WithModel:
-    """What the other three share: a project that learns, and the audit."""
+    """The common base of the other three tools: a project with a model that learns, and the audit."""
 
     certifies_by = BY_SAMPLE
 
@@ -93,7 +93,7 @@ class _WithModel:
 
 
 class RandomTool(_WithModel):
-    """Whole images in random order; what the model calls likely is set beforehand."""
+    """A tool that asks about whole images in random order; classes that the model calls likely are preset."""
 
     strategy = "random"
 
@@ -124,13 +124,13 @@ class RandomTool(_WithModel):
 
 
 class UncertaintyTool(RandomTool):
-    """The same, images first of which the model is least sure."""
+    """RandomTool with another order: the images of which the model is least sure come first."""
 
     strategy = "uncertainty"
 
 
 class GridsTool(RandomTool):
-    """A few whole images, then grids of the class whose likeliest open tiles show most."""
+    """A tool that asks about a few whole images, then grids of the class whose likeliest open tiles show most."""
 
     def next(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
         untouched = (labels == OPEN).all(1).sum()

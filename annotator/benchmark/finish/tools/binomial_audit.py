@@ -1,4 +1,4 @@
-"""How a simple tool knows that it is finished: a random sample of the open pairs, and an exact binomial bound.
+"""The stopping rule of the simple tools: a random sample of the open pairs, and an exact binomial bound.
 
 The sample is drawn uniformly from all pairs that nobody has answered; the share of positives among them is at most the
 upper limit of Clopper and Pearson, "The Use of Confidence or Fiducial Limits Illustrated in the Case of the Binomial",
@@ -23,14 +23,14 @@ SMALLEST = 20
 
 
 def upper_limit(positives: int, drawn: int, miss: float) -> float:
-    """The largest share of positives that explains so few in a sample with a probability above `miss`."""
+    """Return the largest share of positives that gives at most `positives` of `drawn` with probability `miss`."""
     return 1.0 if positives >= drawn else float(beta.ppf(1 - miss, positives + 1, drawn - positives))
 
 
 def sample_size(open_pairs: int, allowed: float, rate: float, miss: float) -> int | None:
-    """The smallest sample that would show that at most `allowed` positives are left open, were `rate` their share.
+    """Return the smallest sample that shows that at most `allowed` positives are left open, if `rate` is their share.
 
-    None: one of WORTH of the pairs would not be enough.
+    None: a sample of the share WORTH of the pairs would not be enough.
     """
     for size in np.unique(np.geomspace(SMALLEST, max(SMALLEST, WORTH * open_pairs), 40).astype(int)).tolist():
         found = math.ceil(rate * size)
@@ -40,7 +40,7 @@ def sample_size(open_pairs: int, allowed: float, rate: float, miss: float) -> in
 
 
 class BinomialAudit:
-    """The audits of one project: draws them, hands out their questions, and says whether recall is certified."""
+    """The audits of one project: it draws them, asks their questions, and decides whether recall is certified."""
 
     def __init__(self, recall: float, confidence: float, rng: np.random.Generator):
         self.recall, self.confidence, self.rng = recall, confidence, rng
@@ -49,7 +49,7 @@ class BinomialAudit:
         self._drawn: tuple[np.ndarray, int, float] | None = None
 
     def question(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
-        """The next question of an audit that is going on or worth drawing now; None: go on with the work.
+        """Return the next question of an audit that is open or worth drawing now; None if other work should go on.
 
         Args:
             labels: (N, C) int8 as in engine.Engine.

@@ -29,7 +29,7 @@ MADE = "made"  # ending of a file beside the project: its images are analyzed
 
 
 class Engine:
-    """The project of one tool with one person.
+    """A project of this program for one tool and one person.
 
     Attributes:
         image_ids: (N,) int64, by place in the task; class_ids: (C,) int64.
@@ -46,15 +46,15 @@ class Engine:
         self._rows = self.project.rows(self.image_ids.tolist())
 
     def labels(self) -> np.ndarray:
-        """(N, C) int8: PRESENT, ABSENT, or audits.OPEN where nobody answered."""
+        """Return (N, C) int8: PRESENT, ABSENT, or audits.OPEN for cells without an answer."""
         return self.project.labels()[self._rows]
 
     def present(self) -> list[tuple[int, int]]:
-        """The pairs that people called present."""
+        """Return the pairs that people called present."""
         return [(image, class_) for image, class_ in np.argwhere(self.labels() == PRESENT).tolist()]
 
     def chances(self) -> np.ndarray | None:
-        """(N, C) probabilities of the current run, nan where there is no model; None before the first run."""
+        """Return (N, C) probabilities of the current run, nan where a class has no model; None before the first run."""
         chances = self.project.chances()
         return None if chances is None else chances[self._rows]
 
@@ -70,7 +70,7 @@ class Engine:
         chances: Sequence[float | None] = (),
         run: int | None = None,
     ) -> None:
-        """Store what a person said; chances: what the model had said of each cell of the question."""
+        """Store an answer; `chances` are the model's probabilities of each cell of the question."""
         ids = [(int(self.image_ids[image]), int(self.class_ids[class_])) for image, class_ in question.cells]
         taken, shown = round(1000 * answer.seconds), chances or [None] * len(ids)
         if question.kind not in SINGLE:
@@ -97,17 +97,17 @@ class Engine:
         self.project.keep(*(decided or [nothing]))
 
     def close(self) -> None:
-        """Throw the project away; what was learned of the images alone is kept for the next one."""
+        """Delete the project; data derived from the images alone are kept for the next one."""
         self.project.close()
 
 
 def left_open(labels: np.ndarray) -> int:
-    """Pairs that nobody answered."""
+    """Return the number of pairs without an answer."""
     return int((labels == OPEN).sum())
 
 
 def _template(task: Task) -> Path:
-    """A project with all features and no decision, made by the first tool that needs it."""
+    """Return a project with all features and no decision, which the first tool that needs it makes."""
     files = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in task.images]
     digest = hashlib.sha256(repr((files, task.classes)).encode()).hexdigest()[:12]
     template = task.work / f"project-{digest}"
@@ -121,7 +121,11 @@ def _template(task: Task) -> Path:
 
 
 def _folder(task: Task) -> Path:
-    """The folder that all images lie in. Raises AnnotatorError where there is none."""
+    """Return the innermost folder that contains all images.
+
+    Raises:
+        AnnotatorError: The images lie on several drives.
+    """
     try:
         return Path(os.path.commonpath([path.parent for path in task.images]))
     except ValueError as error:
