@@ -15,10 +15,11 @@ MAGIC = b"\x93NUMPY"
 
 
 def load_array(path: Path, root: Path) -> np.ndarray:
-    """An array of numbers or strings, without running anything that may be in the file.
+    """Return an array of numbers or strings, mapped from its file; code inside the file is never run.
 
     Raises:
-        AnnotatorError: It cannot be read, leads out of the folder, or holds Python objects (with a way out).
+        AnnotatorError: The file cannot be read, is a link that leads out of `root`, or holds Python objects (the message
+            says how to convert them).
     """
     try:
         is_inside = path.resolve().is_relative_to(root.resolve())

@@ -8,7 +8,7 @@ LARGEST = 512 * 1024 * 1024
 
 
 def read_text(path: Path, what: str) -> str:
-    """The whole text. Raises AnnotatorError when the file is missing, not a file, too large or not text."""
+    """Return the whole text of a file. Raises AnnotatorError if the file is missing, not a file, too large or not text."""
     if not path.exists():
         raise AnnotatorError(f"There is no file {path} ({what}). Is the path spelled right?")
     if not path.is_file():
