@@ -65,7 +65,7 @@ def set_up(
     in_place: bool = False,
     commas: str | None = None,
 ) -> Setup:
-    """Make a project, or add images, classes and labels to an existing one. A repeated call changes nothing.
+    """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
     Args:
         images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
@@ -77,8 +77,8 @@ def set_up(
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
     Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, a class
-    that may be several, an unknown method, or a folder that holds something else. If labels contradict each other on one
-    picture with several names, the error comes after the images are added and before any label is.
+    that may be several, an unknown method, or a folder that holds something else. If labels contradict each other on
+    one picture with several names, the error comes after the images are added and before any label is.
     """
     exists = (project / "project.db").exists()
     if not exists:
@@ -154,9 +154,10 @@ def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[
 def _planned(
     db: Database, label_file: Path, coming: Sequence[str], listed: Sequence[tuple[str, str]]
 ) -> Generator[Plan]:
-    """Yield the planned import of a label file, whose images and classes must be in the project or in `coming` and `listed`.
+    """Yield the import of a label file, planned but not applied.
 
-    Raises AnnotatorError for labels of any other image or class.
+    Raises AnnotatorError for an image that is neither in the project nor in `coming`, and for a class that is neither
+    in the project nor in `listed`.
     """
     with Staging(db.paths.project, print) as staging:
         origin = Origin(str(label_file.resolve()), label_file, *choose_format(label_file, None))
@@ -168,7 +169,7 @@ def _planned(
 def add_folder(
     db: Database, folder: Path | str, progress: Callable[[int, int], None] | None = None, threads: int | None = None
 ) -> Registered:
-    """Add the images of a folder to an open project, or update a folder that was added. A repeated call changes nothing.
+    """Add the images of a folder to an open project, or update a folder that was added. Repeating it changes nothing.
 
     Args:
         folder: A path, or as text the address of a folder.

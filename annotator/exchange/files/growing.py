@@ -39,7 +39,7 @@ class GrowingArray:
 
 
 class Names:
-    """Texts collected for an array, as UTF-8: numpy needs the length of the longest text before the first is written."""
+    """Texts collected for an array, as UTF-8: numpy needs the length of the longest before the first is written."""
 
     def __init__(self) -> None:
         self._blocks: list[bytes] = []
@@ -48,7 +48,7 @@ class Names:
         self._blocks.append("\0".join(texts).encode("utf-8", "surrogatepass"))
 
     def save(self, path: Path) -> None:
-        """Write all texts as one array of text, (n,). No text may contain a zero character, which numpy would cut off."""
+        """Write all texts as one array of text, (n,). No text may contain a zero character: numpy would cut it off."""
         longest = max((len(text) for block in self._blocks for text in _texts(block)), default=1)
         with path.open("wb") as file:
             array = GrowingArray(file, np.dtype(f"<U{max(longest, 1)}"))

@@ -4,7 +4,7 @@ from pathlib import Path, PurePosixPath
 
 
 def file_inside(folder: Path, name: str) -> str:
-    """Return the path of a file relative to a folder; "" if the file is missing or lies outside, even through a link."""
+    """Return the path of a file relative to a folder; "" if it is missing or lies outside, even through a link."""
     path = PurePosixPath(name.replace("\\", "/"))
     if not name or "\0" in name or path.is_absolute() or ".." in path.parts:
         return ""

@@ -184,7 +184,7 @@ class _Cutter:
         self._line += chunk.count(b"\n")
 
     def _marks(self, chunk: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the offsets of brackets and commas outside strings, the kind of each, and the nesting depth after each."""
+        """Return the offsets of brackets and commas outside strings, the kind of each, and the depth after each."""
         text = _ESCAPES.sub(b"..", chunk) if b"\\" in chunk else chunk
         kinds = _KINDS[np.frombuffer(text, np.uint8)]
         places = np.flatnonzero(kinds)

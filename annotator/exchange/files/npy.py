@@ -18,8 +18,8 @@ def load_array(path: Path, root: Path) -> np.ndarray:
     """Return an array of numbers or strings, mapped from its file; code inside the file is never run.
 
     Raises:
-        AnnotatorError: The file cannot be read, is a link that leads out of `root`, or holds Python objects (the message
-            says how to convert them).
+        AnnotatorError: The file cannot be read, is a link that leads out of `root`, or holds Python objects (the
+            message says how to convert them).
     """
     try:
         is_inside = path.resolve().is_relative_to(root.resolve())

@@ -34,7 +34,7 @@ class Page(NamedTuple):
 
 
 def pages(file: BinaryIO, start: int, size: int) -> Iterator[Page]:
-    """Yield the page headers of a column stored in `size` bytes from `start` on. Raises ValueError for damaged headers."""
+    """Yield the pages of a column stored in `size` bytes from `start` on. Raises ValueError for damaged headers."""
     end = start + size
     while start < end:
         header, length = _header(file, start, end)
@@ -49,7 +49,7 @@ def pages(file: BinaryIO, start: int, size: int) -> Iterator[Page]:
 
 
 def longest(content: bytes, entries: int) -> int:
-    """Return the length in bytes of the longest text of a dictionary page: each entry is a length (4 bytes) and its text."""
+    """Return the bytes of the longest text of a dictionary page, whose entries are a length (4 bytes) and a text."""
     at = most = 0
     for _ in range(entries):
         size = int.from_bytes(content[at : at + 4], "little")

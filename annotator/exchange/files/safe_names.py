@@ -13,7 +13,8 @@ _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 def safe_name(text: str) -> str:
     """Return a name for a file or folder that every system allows: letters, digits and some marks, never a path.
 
-    Different texts may get the same name. No name contains a tilde: `safe_names` appends ~2, ~3 to tell equal names apart.
+    Different texts may get the same name. No name contains a tilde, so that `safe_names` can append ~2, ~3 to tell
+    them apart.
     """
     name = unicodedata.normalize("NFC", text)
     name = _UNSAFE.sub("_", name).strip(" .")[:LONGEST].strip(" .")
@@ -30,7 +31,7 @@ def is_device(name: str) -> bool:
 
 
 def safe_names(texts: Sequence[str]) -> list[str]:
-    """Return a safe name for each text, different from all others even if case is ignored: for folders of classes or splits."""
+    """Return a safe name for each text, all different even if case is ignored: for folders of classes or splits."""
     used: Counter[str] = Counter()
     names: list[str] = []
     for text in texts:

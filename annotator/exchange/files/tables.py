@@ -230,7 +230,7 @@ def _longest(file: BinaryIO, page: Page, compression: str) -> int:
 
 
 def _dense(field: "pa.Field") -> "pa.Field":
-    """Return the field with string and binary views, which pandas and polars write, replaced by plain strings and bytes."""
+    """Return the field with views of strings or bytes, which pandas and polars write, replaced by plain ones."""
     import pyarrow as pa
 
     others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}

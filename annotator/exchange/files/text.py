@@ -8,7 +8,7 @@ LARGEST = 512 * 1024 * 1024
 
 
 def read_text(path: Path, what: str) -> str:
-    """Return the whole text of a file. Raises AnnotatorError if the file is missing, not a file, too large or not text."""
+    """Return the text of a whole file. Raises AnnotatorError if it is missing, not a file, too large or not text."""
     if not path.exists():
         raise AnnotatorError(f"There is no file {path} ({what}). Is the path spelled right?")
     if not path.is_file():
