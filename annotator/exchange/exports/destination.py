@@ -24,7 +24,7 @@ LARGEST_CARD = 64 * 1024 * 1024  # bytes; a larger file is not from an export
 
 
 class Listing:
-    """A count of files, and a digest of their names, sizes and modification times that is independent of their order."""
+    """A count of files, and a digest of their names, sizes and modification times that ignores their order."""
 
     def __init__(self, count: int = 0, digest: int = 0):
         self.count, self._digest = count, digest
