@@ -89,7 +89,7 @@ class Linked:
 
 
 class Placer:
-    """Writes image files into an export.
+    """A writer of image files into an export.
 
     Args:
         packed: The export will be packed at once and then deleted: images become symbolic links, not copies or hard

@@ -1,6 +1,6 @@
-"""The Dataset that a torch export contains, as text: this room never loads torch.
+"""The Dataset in a torch export, as text: this package never imports torch.
 
-Its docstring is an example that runs as it stands: with the split and the folder of images that this export has.
+Its docstring is an example that runs unchanged: it names a split and the folder of images of this export.
 """
 
 import re

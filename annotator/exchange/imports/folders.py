@@ -44,7 +44,7 @@ class Folder:
         return bool(self.gone or self.changed or self.back)
 
     def said(self) -> Iterator[str]:
-        """Yield sentences, shown before the folder is registered, about files that come back, are missing or changed."""
+        """Yield sentences to show before registering: about missing and changed files, and images that come back."""
         if self.back:
             yield f"{counted(self.back, 'image')} of an import that was taken back or never ended come back."
         if self.gone:

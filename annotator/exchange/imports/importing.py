@@ -199,8 +199,8 @@ class Plan:
     def apply(self, progress: Progress | None = None) -> Done:
         """Carry out the import: register the images and store the labels.
 
-        Raises AnnotatorError if two images turn out to be the same and the source contradicts itself about them, or if a
-        name of a class is unclear.
+        Raises AnnotatorError if two images turn out to be the same and the source contradicts itself about them, or if
+        a name of a class is unclear.
         """
         self._refuse_unclear()
         for place in self._origin.fetched.places if self._origin.fetched else ():
@@ -265,7 +265,7 @@ class Plan:
             raise problems.error(f"{self._origin.name} cannot be imported, and no label was stored:")
 
     def _register(self, progress: Progress | None) -> tuple[Registered, list[int]]:
-        """Register the images; return the result and the ids of new images, also those new to an import killed before."""
+        """Register the images; return the result and the ids of new images, also those that a killed import added."""
         is_new = self.db.paths.file != DATABASE  # all images of a new project came with the import
         if not is_new:
             unfinished_imports.begin(self.db, [folder.path for folder in self._folders])

@@ -41,7 +41,7 @@ class UnsafeNameError(Exception):
 
 
 def is_wanted(name: str) -> bool:
-    """Return whether a file of this name is brought in: an image, or a file that may hold labels, but no hidden file."""
+    """Return whether a file is brought in: an image, or by its ending possibly labels. Hidden files are not."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or "__MACOSX" in parts or any(part.startswith(".") and part not in (".", "..") for part in parts):
         return False
@@ -344,7 +344,7 @@ def _root(place: Landing) -> Path:
 
 
 def path_of(folder: Path, root: Path) -> Callable[[str], str]:
-    """Return a function from an entry's key to its file's path below `root`, "" without one; use it after the landing."""
+    """Return a function from an entry's key to its file's path below `root`, or ""; for use after the landing."""
     manifest: list[Manifest] = []
 
     def path(key: str) -> str:

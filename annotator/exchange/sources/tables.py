@@ -91,7 +91,7 @@ def _schema(path: Path) -> "pa.Schema":
 
 
 def _columns(schema: "pa.Schema") -> _Columns:
-    """Return the columns of images and of names, "" for none. Images are structs with bytes, or bytes with a likely name."""
+    """Return the column of images (structs with bytes, or bytes with a likely name) and of names; "" for none."""
     import pyarrow as pa
 
     texts = {field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)}

@@ -112,7 +112,7 @@ def _may_be_unpacked(member: tarfile.TarInfo, place: Landing, images_only: bool)
 
 
 def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, place: Landing) -> None:
-    """Write a member if its content is new; tar has no checksums, so the checksum of a small member is computed here."""
+    """Write a member if its content is new; tar has no checksums, so that of a small member is computed here."""
     opened = archive.extractfile(member)
     assert opened is not None  # isreg
     chunks: Iterable[bytes] = _chunks(opened, member.size)
