@@ -23,7 +23,7 @@ CLEAR = "clear"
 WORDS = (*STATES, CLEAR)
 HEADLINE = "Nothing was stored:"
 COLUMNS = ("image", "class", "state")
-LOOKED_UP = 20  # names up to which each is looked up alone, without reading the names of all images
+LOOKED_UP = 20  # up to this many names are looked up one by one; for more, the names of all images are read
 
 
 def decide(

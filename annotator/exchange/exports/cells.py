@@ -26,8 +26,8 @@ from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, blocks
 from annotator.store.labels.auto_accepted import Acceptance
 
-VALUE_OF = np.array([UNKNOWN, 1, 0, UNKNOWN], np.int8)  # of the states of a block
-LONGEST = 600_000  # milliseconds; after a longer time the person was away
+VALUE_OF = np.array([UNKNOWN, 1, 0, UNKNOWN], np.int8)  # state of a block -> value
+LONGEST = 600_000  # milliseconds; a longer time is ignored, as the person was away
 
 
 @dataclass(frozen=True)

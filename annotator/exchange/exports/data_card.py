@@ -31,8 +31,8 @@ from annotator.store.runs import runs
 Text = Callable[[str], str]
 _MARKUP = re.compile(r"[\\`*|]|(?<=\])(?=[(\[:])|(?<=!)(?=\[)")
 
-MISSING_NAMED = 20  # in the Markdown card; the JSON card has all
-FILES_NAMED = 50  # in a card of a folder
+MISSING_NAMED = 20  # missing images named in the Markdown card; the JSON card names all
+FILES_NAMED = 50  # files named in the card of a folder
 
 ASSUMED = (
     "Answers of people are assumed to be right. Where an audit asked about answered pairs again, the share of answers "

@@ -27,7 +27,7 @@ from annotator.store.labels import blocks
 
 Progress = Callable[[int, int], None]
 WRONG = "These choices cannot be used:"
-CELLS_AT_ONCE = 1_000_000  # of a block, with about 40 bytes each
+CELLS_AT_ONCE = 1_000_000  # cells in a block, with about 40 bytes each
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ def _read(db: Database, choices: Choices, names_files: bool, progress: Progress)
         reader.filled = Filled("absent")
     tallies = Tallies(len(chosen), reader.sources, keep_positives=bool(choices.splits))
     counted_images = 0
-    reader.set_aside = 0  # counted while images were chosen, too
+    reader.set_aside = 0  # `_choose` has counted these answers already
     for block in _blocks(reader, ids):
         tallies.add(block)
         counted_images += len(block.images)

@@ -17,7 +17,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels.tagged_exports import TaggedCells
 
-EXAMPLES = 3  # image names of each kind of change
+EXAMPLES = 3  # image names shown for each kind of change
 ROWS_AT_ONCE = 4096
 WORDS = tuple(word or "unknown" for word in STATE_WORDS)
 

@@ -142,7 +142,7 @@ def write(export: Prepared) -> list[Path]:
 
 def _write_files(export: Prepared) -> list[Path]:
     target = export.target
-    sweep(target.parent, f".{glob.escape(target.stem)}.*")  # left by killed exports
+    sweep(target.parent, f".{glob.escape(target.stem)}.*")  # removes files left by killed exports
     card_md, card_json = data_card.paths(target)
     with replacing_together(target) as files:
         out = FileOutput(target, files, export.overwrite)
@@ -183,10 +183,10 @@ def _write_folder(export: Prepared) -> list[Path]:
         out = FolderOutput(folder, placer)
         _write_format(export, out, list(SIDECARS))
         card = export.card | {"choices_in_words": [*export.card["choices_in_words"], *placer.said()]}
-        files = out.names()[: data_card.FILES_NAMED]  # before the card's own
+        files = out.names()[: data_card.FILES_NAMED]  # without the names of the cards, which are written below
         card_md, card_json = data_card.paths(folder, is_folder=True)
         with out.text(card_md.name) as file:
-            file.write(data_card.markdown(card))  # of the folder, by its name
+            file.write(data_card.markdown(card))  # its "files" is the folder's name; the JSON card lists files
         sealed = destination.sealed(card | {"files": files}, card_json, *out.sealed())
         card_json.write_text(_json(sealed), encoding="utf-8")
     export.said.extend(placer.said())
@@ -195,7 +195,7 @@ def _write_folder(export: Prepared) -> list[Path]:
 
 def _write_format(export: Prepared, out: FileOutput | FolderOutput, sidecars: list[str]) -> None:
     format_, view = export.format, export.data.view
-    assert format_.write is not None  # find_format
+    assert format_.write is not None  # checked by find_format
     if export.progress:
         view = replace(view, blocks=partial(_shown, view, export.progress))
     if not format_.lost.provenance:

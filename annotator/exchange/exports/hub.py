@@ -43,7 +43,7 @@ def push(folder: Path, name: str, api: Any, public: bool = False) -> str:
         commit = api.upload_folder(
             repo_id=repo.repo_id, repo_type="dataset", folder_path=folder, commit_message="annotator export"
         )
-    except Exception as error:  # also those of whichever HTTP library this version of the client uses
+    except Exception as error:  # the client's HTTP library, which depends on its version, has errors of its own
         raise AnnotatorError(
             f"{folder} is written, but was not uploaded as {name!r}: {str(error).strip()} Are you logged in "
             "(hf auth login), and may you write there?"

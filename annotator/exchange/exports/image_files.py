@@ -21,7 +21,7 @@ from annotator.store.labels import blocks
 from annotator.store.locations.location import Source, open_source, read
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
-QUALITY = 90  # of JPEG
+QUALITY = 90  # JPEG quality
 READ_AT_ONCE = 10_000  # names
 
 
@@ -63,7 +63,7 @@ def ending_of(name: str) -> str:
 
 
 def _key(stem: str) -> int:
-    # A hash, so that a million names take eight bytes each; two that happen to be equal only get a longer name.
+    # A hash, so that each of a million names takes eight bytes; a collision only makes both names longer.
     return hash(folded(stem))
 
 
@@ -127,7 +127,7 @@ class Placer:
             if self._how == "resize":
                 target.write_bytes(self._resized(source))
                 self.counts["resized"] += 1
-            elif not isinstance(source, Path):  # at an address: there is no file that a link could lead to
+            elif not isinstance(source, Path):  # at an address: no file to link to
                 target.write_bytes(read(source, patient=True))
                 self.counts["copied"] += 1
             elif self._packed:

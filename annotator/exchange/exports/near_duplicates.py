@@ -19,9 +19,9 @@ from annotator.store.locations.location import open_source
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
 SIDE = 8
-MARGIN = 2  # of 255: in flat parts the noise of JPEG decides nothing
+MARGIN = 2  # of 255: JPEG noise in flat parts must not decide a bit
 BITS = 3
-NEIGHBOURS = 16  # compared within a quarter, in the order of the rest
+NEIGHBOURS = 16  # hashes with an equal quarter, sorted by their other bits, that each hash is compared with
 ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
 AT_ONCE = 1000
 

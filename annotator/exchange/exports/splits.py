@@ -21,7 +21,7 @@ from annotator.shares import counted
 from annotator.store.database.database import Database
 from annotator.store.labels import blocks
 
-MOST_EXISTING = 100  # splits that an attribute may name: one with more values says something else
+MOST_EXISTING = 100  # values of an attribute that names splits; an attribute with more is not about splits
 
 
 def assign(
@@ -102,13 +102,13 @@ def stratified(
     members = int(groups.max()) + 1 if images else 0
     image_of = np.repeat(np.arange(images), np.diff(starts))
     width = int(classes.max()) + 1 if len(classes) else 0
-    # Positives of a group: its classes, each with how many of its images show it.
+    # Positives of a group: its classes, each with the number of its images that show the class.
     cells, many = np.unique(groups[image_of].astype(np.int64) * max(width, 1) + classes, return_counts=True)
     of_group, of_class = np.divmod(cells, max(width, 1))
     first = np.searchsorted(of_group, np.arange(members + 1)).tolist()
     sizes = np.bincount(groups, minlength=members)
     rng = np.random.default_rng(seed)
-    # Large groups first: what is left then can even out what they did. Equal ones at random.
+    # Large groups first, so that small ones can even out the splits. Groups of equal size are in random order.
     rank = np.empty(members, np.int64)
     rank[np.lexsort((rng.random(members), -sizes))] = np.arange(members)
     by_class = np.lexsort((rank[of_group], of_class))
@@ -166,7 +166,7 @@ def _existing(db: Database, attribute: str, ids: np.ndarray) -> tuple[tuple[str,
     of_value = np.array([place_of[value] for value in values], np.int16)
     split_of = np.full(len(ids), -1, np.int16)
     split_of[known] = of_value[rows[known]]
-    return tuple(safe_names(words)), split_of  # formats make folders of them
+    return tuple(safe_names(words)), split_of  # formats use these names for folders
 
 
 def _groups(db: Database, split_by: str, ids: np.ndarray) -> np.ndarray | None:

@@ -11,6 +11,6 @@ def file_inside(folder: Path, name: str) -> str:
     try:
         if not (folder / path).is_file() or not (folder / path).resolve().is_relative_to(folder.resolve()):
             return ""
-    except (OSError, RuntimeError):  # the latter for a circle of links
+    except (OSError, RuntimeError):  # RuntimeError: links in a circle
         return ""
     return str(path)

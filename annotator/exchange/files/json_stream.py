@@ -83,7 +83,7 @@ class Piece:
 
 
 def _reason(error: Exception) -> str:
-    # The path that msgspec names begins with the array around the entry.
+    # `decode` puts an entry into an array, so the path in msgspec's message begins with this array.
     return str(error).replace("$[0].", "").replace(" - at `$[0]`", "")
 
 
@@ -130,7 +130,7 @@ class _Cutter:
         self._base = 0  # depth inside the arrays that are cut; 0: nothing was read yet
         self._frame = bytearray()  # the document with each inner value replaced by a zero
         self._inside = b""  # the bracket of the inner value that is being read
-        self._key: str | None = None  # of the array that is being read, None while nothing is kept
+        self._key: str | None = None  # key of the array that is being read, None outside the wanted arrays
         self._index, self._held, self._held_line = 0, bytearray(), 1
 
     def cut(self, read: Callable[[], bytes]) -> Iterator[Piece]:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 DICTIONARY = frozenset({2, 8})  # encodings: PLAIN_DICTIONARY, RLE_DICTIONARY
-PREFIXES = 7  # DELTA_BYTE_ARRAY: a text is so many letters of the one before, and its own
-_DATA, _DATA_2, _DICTIONARY = 5, 8, 7  # fields of a header
+PREFIXES = 7  # DELTA_BYTE_ARRAY: a text shares a prefix with the text before it
+_DATA, _DATA_2, _DICTIONARY = 5, 8, 7  # field ids of a page header
 _FIRST, _LONGEST = 512, 16 << 20  # bytes of a header
 
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-LONGEST = 100  # characters: with the folders of a format a path stays below the 260 of Windows
+LONGEST = 100  # characters, so that a path with a format's folders has fewer than the 260 that Windows allows
 _UNSAFE = re.compile(r"[^\w .()+,=@#&!\[\]-]")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 

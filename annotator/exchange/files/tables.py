@@ -22,9 +22,9 @@ from annotator.exchange.files.page_headers import DICTIONARY, PREFIXES, Page, lo
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RATIO = 200  # unpacked bytes for one of a file: images hardly compress, so that a small file is a small set
+RATIO = 200  # unpacked bytes for each byte of a file: images hardly compress, so a small file holds little
 ALWAYS = 256 << 20  # bytes that any file may unpack to
-MEMBER_ALWAYS = 64 << 20  # and any member of an archive, and any page of a table
+MEMBER_ALWAYS = 64 << 20  # bytes that any member of an archive, or page of a table, may unpack to
 ROWS_ALWAYS = 1_000_000  # rows, or values of a column, that any table may have
 AT_ONCE = 64 << 20  # bytes of texts and images in one batch, unless one row has more
 LARGEST_ROW = 256 << 20  # bytes of a row of lists
@@ -79,7 +79,7 @@ def parquet_batches(
     for group, (at_once, repeated) in enumerate(ways):
         with pq.ParquetFile(path, metadata=metadata, read_dictionary=repeated, pre_buffer=False) as file:
             for batch in file.iter_batches(min(rows, at_once), [group], names, use_threads=False):
-                batch.validate(full=True)  # offsets that point nowhere crash the process
+                batch.validate(full=True)  # invalid offsets would crash the process
                 for part in _parts(batch, limit):
                     arrays = [part.column(field.name).cast(field.type) for field in wanted]
                     yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(wanted))
@@ -112,7 +112,7 @@ def arrow_batches(path: Path, columns: Collection[str] | None = None, rows: int 
     names = [name for name in schema.names if columns is None or name in columns]
     with pa.memory_map(str(path)) as opened, pa.ipc.open_stream(opened) as stream:
         for whole in stream:
-            whole.validate(full=True)  # offsets that point nowhere crash the process
+            whole.validate(full=True)  # invalid offsets would crash the process
             limit.add_rows(whole.num_rows)
             batch = whole.select(names)
             for start in range(0, batch.num_rows, rows):
@@ -171,7 +171,7 @@ def _way(path: Path, group: int, metadata: Any, names: set[str], limit: _Limit) 
 
     Raises TableTooLargeError.
     """
-    is_every = any("." in name for name in names)  # a dot also stands between a column and its parts
+    is_every = any("." in name for name in names)  # a dot also separates a column from its sub-columns
     row_group, leaves = metadata.row_group(group), list[_Leaf]()
     with path.open("rb") as file:
         for number in range(row_group.num_columns):
@@ -224,7 +224,7 @@ def _longest(file: BinaryIO, page: Page, compression: str) -> int:
     try:
         if compression != "UNCOMPRESSED":
             content = pa.Codec(compression.lower()).decompress(content, page.unpacked, asbytes=True)
-    except (pa.ArrowException, OSError, ValueError):  # LZ4 of Hadoop, or damaged
+    except (pa.ArrowException, OSError, ValueError):  # Hadoop's variant of LZ4, or damaged data
         return page.unpacked
     return longest(content, page.entries)
 
@@ -257,7 +257,7 @@ def _sizes(array: Any) -> np.ndarray:
     import pyarrow.compute
     import pyarrow.types as types
 
-    pc: Any = pyarrow.compute  # its functions are made when it is imported
+    pc: Any = pyarrow.compute  # its functions are created at import, so type checkers do not know them
     kind = array.type
     if types.is_dictionary(kind):
         known = array.indices.is_valid().to_numpy(zero_copy_only=False)
@@ -285,7 +285,7 @@ def _sizes(array: Any) -> np.ndarray:
         return np.zeros(len(array), np.int64)
     if isinstance(kind, pa.BaseExtensionType):
         return _sizes(array.storage)
-    if types.is_string_view(kind) or types.is_binary_view(kind):  # of Parquet, where each has its own letters
+    if types.is_string_view(kind) or types.is_binary_view(kind):  # only from Parquet, where views share no bytes
         return _sizes(array.cast(pa.large_binary()))
     raise _unread(kind)
 

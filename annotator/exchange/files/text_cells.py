@@ -51,7 +51,7 @@ class Field:
         self._rows = Rows(self, raw)
 
     def __call__(self, value: object) -> str:
-        self._rows.row([value, ""])  # a row with one empty value would be quoted
+        self._rows.row([value, ""])  # the second value keeps a single empty value unquoted
         return self._line.removesuffix("\n").removesuffix(",")
 
     def write(self, line: str) -> None:

@@ -7,7 +7,7 @@ words ("billion laughs"). The expanded size is counted while the text is parsed,
 from typing import Any
 
 ALWAYS = 1_000_000  # letters and entries that any text may stand for
-RATIO = 10  # and those for one letter of a longer text
+RATIO = 10  # letters and entries for each letter of a longer text
 
 
 def read_yaml(text: str, *, only_texts: bool = False) -> Any:

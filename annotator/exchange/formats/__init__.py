@@ -88,7 +88,7 @@ def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Calla
     def guarded(path: Path) -> str | None:
         try:
             return recognise(path)
-        except Exception as error:  # whatever the plug-in's own code raises
+        except Exception as error:  # a plug-in may raise anything
             left_out(f"{GROUP}: {name!r} cannot say whether {path} is its own, and is not used for it: {error}")
             return None
 

@@ -121,7 +121,7 @@ class CocoIndex:
                 for index, category in piece.decode(CATEGORIES, problems):
                     if category.id in self.columns:
                         problems.add(f"{piece.place(index)}: the id {category.id!r} is there twice")
-                    elif category.name in numbers:  # one class, whatever its id
+                    elif category.name in numbers:  # categories with the same name are one class
                         self.columns[category.id] = numbers[category.name]
                     else:
                         numbers[category.name] = self.columns[category.id] = len(self.classes)
@@ -149,7 +149,7 @@ def name_of(image: CocoImage) -> str:
 
 
 def _items(path: Path, index: CocoIndex, problems: Problems) -> Iterator[Item]:
-    silent = Problems()  # what cannot be decoded was noted when the index was made
+    silent = Problems()  # undecodable images were noted when the index was made
     for piece in pieces(path, {"images", "annotations"}.__contains__):
         if piece.key == "images":
             for number, image in piece.decode(IMAGES, silent):

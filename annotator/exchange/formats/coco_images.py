@@ -25,7 +25,7 @@ class CocoImages:
             if image_id in self._rows_of_texts:
                 return f"the id {image_id!r} is there twice"
             self._rows_of_texts[image_id] = len(self)
-            image_id = -(2**63) + len(self)  # is looked for by its text only
+            image_id = -(2**63) + len(self)  # a placeholder: `rows` finds the image by its text
         self._ids.append(image_id)
         self._names += name.encode("utf-8", "surrogatepass")
         self._ends.append(len(self._names))

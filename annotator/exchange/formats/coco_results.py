@@ -18,7 +18,7 @@ from annotator.exchange.formats import coco
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.format import Format
 
-AT_ONCE = 4_000_000  # results in memory before the largest of each cell is kept
+AT_ONCE = 4_000_000  # results in memory before they are reduced to the largest of each cell
 
 
 class Result(msgspec.Struct, gc=False):

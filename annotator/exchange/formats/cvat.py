@@ -101,7 +101,7 @@ def read(path: Path, problems: Problems) -> Contents:
     """
     reader = _Reader(path, problems)
     items = reader.items()
-    reader.first = next(items, None)  # after it the labels are known, which stand before the images
+    reader.first = next(items, None)  # the labels precede the images, so they are known once the first image is read
     classes = dict.fromkeys(meaning.class_name for meaning in reader.meanings.values())
     return Contents(
         [(name, "") for name in classes],
@@ -159,7 +159,7 @@ class _Reader:
             raise AnnotatorError(f"{self._path} is no whole XML file: {error}.") from error
         except DefusedXmlException as error:
             raise AnnotatorError(f"{self._path} declares entities or a document type: {error!r}.") from error
-        except (ValueError, LookupError) as error:  # of its encoding
+        except (ValueError, LookupError) as error:  # an invalid or unknown encoding
             raise AnnotatorError(f"{self._path} cannot be read as XML: {error}.") from error
         except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise AnnotatorError(f"{self._path} cannot be read: {error}.") from error

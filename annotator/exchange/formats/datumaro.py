@@ -97,7 +97,7 @@ def _labels(file: Path) -> list[str]:
     """Return the names of the classes, in the order of their ids."""
     import ijson
 
-    check(file)  # refuses what is no JSON, or nested too deep
+    check(file)  # refuses a file that is not JSON or is nested too deep
     try:
         with open_file(file) as opened:
             found = next(ijson.items(opened, "categories.label.labels"), [])

@@ -182,7 +182,7 @@ def write(view: View, output: Output) -> None:
     with output.binary("samples.json") as file:
         between = b'{"samples": [\n'
         for block in view.blocks():
-            who: dict[tuple[int, int, str], bytes] = {}  # (source, annotator, time) -> these attributes of a label
+            who: dict[tuple[int, int, str], bytes] = {}  # (source, annotator, time) -> JSON with these attributes
             samples = [_sample(view, names, quoted, block, row, given, who) for row, given in enumerate(answers(block))]
             for image, name in zip(block.images, block.files, strict=True):
                 output.image(image, f"data/{name}")
@@ -218,7 +218,7 @@ def _sample(
     ]
     kept.probabilities = {}
     if not block.origins:
-        kept.answers = []  # each label says it
+        kept.answers = []  # the attributes of each label say the same
     split = block.splits[row]
     head: dict[str, Any] = {
         "_id": {"$oid": image.sha256[-24:]},

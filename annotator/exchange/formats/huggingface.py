@@ -1,7 +1,7 @@
 """A folder that Hugging Face `datasets` loads: load_dataset("<folder>") (https://huggingface.co/docs/datasets/image_load).
 
 Each split is a folder with the images and metadata.parquet; the YAML in README.md names splits and features. Answers
-are the columns `present`, `absent` and `unsure`, lists of ClassLabel. The tables are Parquet and not JSON lines, because
+are the columns `present`, `absent` and `unsure`, lists of ClassLabel. The tables are Parquet and not JSON lines, as
 `datasets` guesses the types of JSON lines: if no image of a split is unsure, load_dataset refuses the set. Without
 images, the tables are <split>.parquet.
 

@@ -168,7 +168,7 @@ def _is_text(feature: Any) -> bool:
 def _leaves(column: str, feature: Any, keys: tuple[str, ...] = (), depth: int = 0) -> Iterator[Leaf]:
     """Yield the places of classes in a column."""
     state = _STATE_OF.get(column, PRESENT)
-    if isinstance(feature, list):  # how lists were written before Sequence
+    if isinstance(feature, list):  # the notation of lists in old versions of `datasets`
         feature = {"feature": feature[0] if feature else None, "_type": "List"}
     if not isinstance(feature, dict) or depth > 8:
         return

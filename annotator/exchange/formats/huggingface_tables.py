@@ -78,7 +78,8 @@ def tables(path: Path) -> list[Table]:
     if (path / "state.json").is_file():
         return _saved(path, path, "")
     if path.is_dir() and (files := _metadata(path)):
-        if _kind_of(features.get("image")) == "Image" and "file_name" not in features:  # what it is called in metadata
+        # Metadata names the images in the column file_name.
+        if _kind_of(features.get("image")) == "Image" and "file_name" not in features:
             features = {"file_name": {"dtype": "string", "_type": "Value"}} | features
             del features["image"]
         return [_metadata_table(path, file, features) for file in files]

@@ -36,7 +36,7 @@ def recognise(path: Path) -> str | None:
     image lies beside them.
     """
     folders, images = _glance(path)
-    if (path / "project.db").exists():  # its thumbnails lie in folders, too
+    if (path / "project.db").exists():  # a project is not a data set, but its thumbnails are in folders too
         return None
     if images or not folders or (_are_of_others(folders) and not _named(path, Problems())):
         return None

@@ -10,7 +10,7 @@ from annotator.exchange.formats.shared.provenance import GUARANTEE
 from annotator.exchange.formats.shared.times import iso_time
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
-WORDS = ("0", "1", "null")  # of a value; the last is UNKNOWN
+WORDS = ("0", "1", "null")  # by value 0, 1, and -1 (UNKNOWN), which indexes the last
 
 
 def write_lines(view: View, out: Output) -> None:

@@ -48,7 +48,7 @@ def read(path: Path, problems: Problems) -> Contents:
     said = ["Confidence 1 is present, 0 absent; machine labels and other confidences are scores."]
     if not files:
         said.append("No class-descriptions.csv lies beside it: classes are called by their LabelName.")
-    # The official list has 20,000 classes, of which a file uses some; ours has those of the data set.
+    # Only the list of our own exports is used: the official list has 20,000 classes, most of them not in the file.
     listed = [(name, "") for name in names.values()] if own.exists() else []
     return Contents(listed, _items(path, names, problems), said=said)
 

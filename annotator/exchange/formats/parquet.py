@@ -144,7 +144,7 @@ def _times(seconds: np.ndarray) -> Any:
     import pyarrow as pa
 
     unknown = np.isnan(seconds)
-    moments = np.rint(np.where(unknown, 0, seconds) * 1e6).astype(np.int64) // 1000  # as in files of text
+    moments = np.rint(np.where(unknown, 0, seconds) * 1e6).astype(np.int64) // 1000  # truncated as by iso_time
     return pa.array(moments, pa.int64(), mask=unknown).cast(pa.timestamp("ms", "UTC"))
 
 

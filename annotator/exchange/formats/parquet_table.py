@@ -36,8 +36,8 @@ KEY = b"multilabel-annotator"
 OURS = ("image", "sha256", "split", "provenance", "attributes", "notes")
 PASSED_OVER = ("width", "height", "missing")
 _WORDS: dict[Any, int] = {**STATES, "1": PRESENT, "0": ABSENT, 1: PRESENT, 0: ABSENT, "true": PRESENT, "false": ABSENT}
-WRONG = 0.1  # of the first values of a column of labels; one with more holds other numbers
-_NOTHING = -2  # of a value that is none of 1, 0, -1
+WRONG = 0.1  # share of impossible values above which a column is not one of labels
+_NOTHING = -2  # stands for a value that is none of 1, 0, -1
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def _images(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
             if splits[row]:
                 stated["split"] = splits[row]
             labels = [*given[row], *plain[row]]
-            # Absent everywhere else: the present ones are enough, where no provenance says who gave the others.
+            # An exhaustive item needs only its present classes: all others are absent.
             exhaustive = bool(columns.classes) and whole[row] and not given[row]
             if exhaustive:
                 labels = [one for one in labels if one.state == PRESENT]
@@ -305,7 +305,7 @@ def _given(
     nothing = [None] * count
     words, names = (fields[name].to_pylist() for name in ("state", "class"))
     facts_of = {name: _facts(name, fields[name]) if name in fields else nothing for name in WHO}
-    who = [[facts_of[name] for name in WHO[part : part + 3]] for part in (3, 0)]  # the original ones first
+    who = [[facts_of[name] for name in WHO[part : part + 3]] for part in (3, 0)]  # ORIGIN first
     for place, (name, word) in enumerate(zip(names, words, strict=True)):
         state = _WORDS.get(word.lower() if isinstance(word, str) else word)
         if state is None or not name:

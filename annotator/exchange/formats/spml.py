@@ -30,7 +30,7 @@ from annotator.exchange.formats.view import CODES, Output, View
 from annotator.records import ASSUMED, MODEL
 
 PARTS = ("train", "val")  # of the literature; exports may have others
-OBSERVED = ("labels_obs", "uniform_labels_obs")  # the older and newer name
+OBSERVED = ("labels_obs", "uniform_labels_obs")  # the older and the newer name of the array
 
 
 def recognise(path: Path) -> str | None:

@@ -6,8 +6,8 @@ Its docstring is an example that runs unchanged: it names a split and the folder
 import re
 from collections.abc import Iterable
 
-PLAIN = re.compile(r"[\w .-]+")  # names that are the same text in a Python string
-FIRST = "train"  # the split of the example, where there is one
+PLAIN = re.compile(r"[\w .-]+")  # names that need no escaping in a Python string
+FIRST = "train"  # the split of the example, if it has images
 
 
 def dataset_module(splits: Iterable[str], with_images: bool) -> str:

@@ -36,9 +36,9 @@ from annotator.store.disk.open_files import open_file
 from annotator.store.pictures.files import list_files
 
 ANNOTATIONS, IMAGES, MAIN = "Annotations", "JPEGImages", "ImageSets/Main"
-OURS = "multilabel-annotator"  # source/database of what we write
+OURS = "multilabel-annotator"  # text of source/database in our exports
 YEARS = tuple(f"VOC{year}" for year in range(2005, 2013))
-WHOLE = "trainval"  # the image set of an export without splits: all that is not kept for a test
+WHOLE = "trainval"  # the image set of an export without splits
 LARGEST = 16 << 20  # bytes of an XML file
 HELD = 4 << 20  # letters of lists in memory
 NAMES_KEPT = 200_000
@@ -153,7 +153,7 @@ def _parsed(path: Path, problems: Problems) -> dict[str, Any] | None:
     place = f"{ANNOTATIONS}/{path.name}"
     try:
         with open_file(path) as file:
-            # No more than there is: a buffer of 16 MB for each small file costs more than parsing it.
+            # Not read(LARGEST): allocating 16 MB for each small file costs more than parsing it.
             text = file.read(min(os.fstat(file.fileno()).st_size, LARGEST) + 1)
         if len(text) > LARGEST:
             problems.add(f"{place} has more than {LARGEST >> 20} MB")
@@ -272,7 +272,7 @@ def write(view: View, output: Output) -> None:
         for row, text in enumerate(_annotations(view, block, files, names, is_known)):
             with output.text(f"{ANNOTATIONS}/{ids[row]}.xml") as file:
                 file.write(text)
-            if view.written != "none":  # else an empty folder would be taken for that of the images
+            if view.written != "none":  # `image` would make an empty folder, which looks like a folder of images
                 output.image(block.images[row], f"{IMAGES}/{files[row]}")
     held.write_all()
 

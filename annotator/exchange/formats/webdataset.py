@@ -34,7 +34,7 @@ from annotator.store.disk.open_files import open_file
 
 WHOLE, REST = "data", "unsplit"  # the shards of a set without splits, and of images that are in none
 CLASSES = "classes.txt"
-MODIFIED = 315_532_800  # of all members, in seconds: 1980; the same labels make the same shards at any time
+MODIFIED = 315_532_800  # time of all members, unix seconds (1980): equal labels then make equal shards
 SHARD_BYTES = 500_000_000
 SHARD_IMAGES = 10_000
 LARGEST = 16 << 20  # bytes of a .json or .cls

@@ -184,7 +184,7 @@ class _LabelFiles:
         place = f"{self._folder(folder)}/{name.rpartition('.')[0]}.txt"
         file = Path(f"{self._inside}/{unescaped(place)}")
         try:
-            if file.is_symlink():  # it could lead to any file, of which a problem would quote a word
+            if file.is_symlink():  # a problem quotes a word of the file, so a link could disclose any file
                 self._problems.add(f"{place} is a link, which is not followed")
                 return []
             with open_file(file) as opened:

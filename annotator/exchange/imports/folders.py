@@ -96,7 +96,7 @@ def _listed(
         if images_only:
             paths = [file for file in listing.paths if file in known or looks_like_image(file)]
             listing = Listing(paths, listing.kept_out)
-    else:  # files of this folder that are registered and not in the list stay what they are
+    else:  # registered files that are not in the list are kept
         there = [file for file in known if (path / file).exists()]
         listing = Listing(sorted({*wanted, *there}), [])
     gone, changed = differences(path, known, listing.paths)

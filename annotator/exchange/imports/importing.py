@@ -96,7 +96,7 @@ class Plan:
         self._folders: list[Folder] = []
         self._coming: Sequence[str] = ()
         self._held: Mapping[str, int] = {}
-        self._resolved_at: tuple[int, int, int] | None = None  # names are matched as of this moment of the project
+        self._resolved_at: tuple[int, int, int] | None = None  # moment of the project at which names were matched
         self._prefix = ""
         self._source: Source | None = None
         self.is_stored = False
@@ -126,12 +126,12 @@ class Plan:
             coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
-        assert self.format.read is not None  # choose_format
+        assert self.format.read is not None  # checked by choose_format
         contents = self.format.read(self._origin.path, problems)
         self._staging.place_word, self._staging.note = contents.place, problems.add
         if folders := self._folders_of(contents):
             found = listed(self.db, folders, self.db.paths.project, True, progress)
-            # An archive may hold labels only.
+            # A folder without files is left out if it was fetched (labels only) or if all of its images are known.
             self._held = {file: image_id for folder in found for file, image_id in folder.held.items()}
             left = [one for one in found if one.listing.paths or one.gone or not (self._origin.fetched or one.held)]
             self._folders = left
@@ -212,7 +212,7 @@ class Plan:
                 self._staging.expect((), self._held)
                 self._resolve(Problems(), progress)
                 self._refuse_unclear()  # a class may have been archived meanwhile
-            is_file = self._origin.path.is_file() and not self._origin.fetched  # archives are large
+            is_file = self._origin.path.is_file() and not self._origin.fetched  # archives may be too large to hash
             digest = content_of(self._origin.path) if is_file else ""
             self._source = Source(self._origin.name, self.format.name, self._by, digest)
             over = self._choices.conflicts == "replace"
@@ -248,10 +248,10 @@ class Plan:
             elif item.file:
                 item.file = self._prefix + item.file
             yield item
-        # It names all of its own classes, such as the chosen columns of a table: no other ones may become absent.
+        # An exhaustive source names all of its own classes, such as the chosen columns: no others may become absent.
         listed = {name for name, _ in contents.classes} if names_all else set()
         for item in read_sidecars(self._origin.path, problems):
-            item.answered = False  # it says who gave an answer, not what else there is
+            item.answered = False  # a sidecar says who gave answers, not that others are absent
             if listed:
                 item.labels = [given for given in item.labels if given.class_name in listed]
             yield item

@@ -107,10 +107,10 @@ def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
     readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
     found = formats_of(source)
     if not found and source.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        return readable[source.suffix.lower()[1:]], "by its name"  # whose reader says which columns it needs
+        return readable[source.suffix.lower()[1:]], "by its name"  # its reader's error names the columns it needs
     if not found:
         if source.suffix.lower() == ".json" and source.is_file():
-            check(source)  # broken JSON is of no format, either, and this names the line
+            check(source)  # if the JSON is broken, this raises an error with the line
         raise AnnotatorError(
             f"{source} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
         )

@@ -55,7 +55,7 @@ class Plan:
 
     def __init__(self, db: Database, staged: StagedScores, name: str, choices: Choices, by: str, problems: Problems):
         self._db, self._staged, self._name, self._choices, self._by = db, staged, name, choices, by
-        self._problems = problems  # the staged names note theirs there
+        self._problems = problems  # StagedScores adds its problems here too
         self.format, self.why = "", ""
         self.said: Sequence[str] = ()
         self.found: Found

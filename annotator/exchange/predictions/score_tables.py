@@ -32,7 +32,7 @@ BYTES = 1 << 20  # of a CSV in one block
 IMAGE = ("image", "sha256", "file", "filename", "file_name", "path")
 CLASS = ("class", "label", "category", "tag")
 SCORE = ("score", "probability", "confidence", "logit")
-INDEX = ("", "__index_level_0__")  # columns that pandas writes and nobody means
+INDEX = ("", "__index_level_0__")  # columns of the index that pandas writes by default
 OWN = ("csv", "parquet", "npy")
 
 
@@ -97,7 +97,7 @@ def read_scores(
         header, delimiter = _header(path)
         return _of_table(name, why, header, lambda: _csv_batches(path, header, delimiter), path, problems)
     read = all_formats()[name].read
-    assert read is not None  # _recognised
+    assert read is not None  # checked by _recognised
     contents = read(path, problems)
     return ScoreFile(name, why, contents.place, contents.said, _of_items(contents))
 
@@ -119,7 +119,7 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
             return "npy", "a NumPy array"
         if start[:4] == b"PAR1":
             return "parquet", "a Parquet file"
-    for key, format_ in formats.items():  # before tables: a CSV of Open Images has columns of its own
+    for key, format_ in formats.items():  # before plain tables: a CSV of Open Images is a format of its own
         if format_.recognise and (why := format_.recognise(path)):
             return key, why
     is_json = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
@@ -144,7 +144,7 @@ def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
         scores = np.full((len(batch), len(columns)), np.nan)
         for row, item in enumerate(batch):
             for name, score in item.scores.items():
-                scores[row, columns[name]] = score if score == score else np.inf  # not a number: refused as infinite is
+                scores[row, columns[name]] = score if score == score else np.inf  # nan, too, is then refused
         names = [item.sha256 or item.image for item in batch]
         yield ScoreBlock(names, [item.place for item in batch], list(columns), scores)
 
@@ -274,7 +274,7 @@ def _long(
         row += batch.num_rows
         names, column = _encoded([unescaped(name.strip()) for name in _texts(batch.column(columns[1]))])
         images = [unescaped(text) for text in _texts(batch.column(columns[0]))]
-        # What scores a cell again is a row of its own, so that it is noticed.
+        # A second score of a cell gets a row of its own, so that it is noticed.
         again = _earlier(_encoded(images)[1] * max(len(names), 1) + column)
         rows, at = _encoded(list(zip(images, again.tolist(), strict=True)))
         numbers = _numbers(batch.column(columns[2]), columns[2], places.tolist(), problems)
@@ -310,7 +310,7 @@ def _numbers(column: "pa.Array", name: str, places: Sequence[int], problems: Pro
     import pyarrow as pa
     import pyarrow.compute
 
-    pc: Any = pyarrow.compute  # its functions are made when it is imported
+    pc: Any = pyarrow.compute  # its functions are created at import, so type checkers do not know them
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if is_text:
         column = pc.utf8_trim_whitespace(column)

@@ -48,7 +48,7 @@ def fetch(named: str, project: Path, progress: Progress | None = None, may_be_ow
     only = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
     inside = only[0] if len(only) == 1 and only[0].is_file() else folder
     further = source_of(str(inside))
-    if further is None or further is PATHS:  # paths of another machine
+    if further is None or further is PATHS:  # a list from elsewhere names paths of another machine
         return found
     unpacked = further.fetch(str(inside), project, progress)
     return replace(unpacked, said=[*found.said, *unpacked.said], places=[*found.places, *unpacked.places])

@@ -93,8 +93,8 @@ class Landing:
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
         self.problems = Problems()
         self.new = self.changed = self.known = self.fetched = self.bytes = self.passed_over = 0
-        self.example = ""  # of what was passed over
-        self.coming: dict[Path, int] = {}  # file that is downloaded -> bytes that are there
+        self.example = ""  # name of a skipped entry
+        self.coming: dict[Path, int] = {}  # file that is being downloaded -> bytes downloaded so far
         self.renamed: list[str] = []
         self.renamed_count = 0
         self._free = shutil.disk_usage(folder).free - RESERVE
@@ -125,7 +125,7 @@ class Landing:
             self.renamed_count += 1
             if len(self.renamed) < SHOWN:
                 self.renamed.append(f"{name!a} is {path!a}")
-        # A file that no entry has brought was left by a kill, and is no image of the project.
+        # A file without an entry, or with one that is still WANTED, was left by a kill and is no image of the project.
         replaces = known is not None and known.state != WANTED and os.path.lexists(self.folder / path)
         self.new, self.changed, self.fetched = self.new + (not replaces), self.changed + replaces, self.fetched + 1
         entry = Entry(key, path, size, stamp, AGAIN if replaces else WANTED)
@@ -298,7 +298,7 @@ def _remove_empty(project: Path, folder: Path) -> None:
     if not any(entry.name not in OWN for entry in folder.iterdir()):
         for name in OWN:
             (folder / name).unlink(missing_ok=True)
-        with suppress(OSError):  # other things lie there
+        with suppress(OSError):  # raised if a folder holds other things
             for place in (folder, folder.parent, project):
                 place.rmdir()
 
@@ -322,7 +322,7 @@ def settle(folder: Path) -> None:
     with opened(folder) as manifest:
         while entries := manifest.aside(SETTLED_AT_ONCE):
             for entry in entries:
-                with suppress(FileNotFoundError):  # a kill came between
+                with suppress(FileNotFoundError):  # moved already, before a kill
                     (folder / CHANGED / entry.path).replace(folder / entry.path)
             manifest.put_in_place(entries)
     shutil.rmtree(folder / CHANGED, ignore_errors=True)

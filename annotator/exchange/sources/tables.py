@@ -21,7 +21,7 @@ from annotator.store.pictures.files import looks_like_image
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 16  # at a time: an image may have some megabytes
+ROWS = 16  # rows read at a time: an image may have several megabytes
 NAMES = ("file_name", "image_name", "filename", "file", "path", "image_path", "name")
 _MAGIC = {
     b"\xff\xd8\xff": ".jpg",
@@ -45,7 +45,7 @@ def recognise(named: str) -> bool:
     try:
         found = _tables(Path(named))
         return bool(found) and bool(_columns(_schema(found[0].path)).image)
-    except Exception:  # whatever it is, it is no table with images
+    except Exception:  # an unreadable path is not a table with images
         return False
 
 

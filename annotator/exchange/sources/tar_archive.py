@@ -49,7 +49,7 @@ def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
     """Unpack members that are new or have changed, shard by shard."""
     path = Path(named).resolve()
     shards = _shards(path)
-    images_only = recognise_shards(path) is not None  # whose labels are read from the shards themselves
+    images_only = recognise_shards(path) is not None  # labels of WebDataset are read from the shards
     name = path.name if path.is_dir() else path.name[: -len(_ending(path))]
     with landing(project, str(path), name, progress) as place:
         for shard in shards:
@@ -72,7 +72,7 @@ def _unpack_shard(shard: Path, place: Landing, images_only: bool) -> None:
             while (member := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile keeps all that it has seen
                 last = f"after the member {member.name!a}"
-                limits.add(member.size)  # also what is passed over is unpacked where the archive is compressed
+                limits.add(member.size)  # in a compressed archive, skipped members are unpacked too
                 if not member.isdir() and _may_be_unpacked(member, place, images_only):
                     last = f"in the member {member.name!a}"
                     _unpack(archive, member, shard, place)
@@ -108,13 +108,13 @@ def _may_be_unpacked(member: tarfile.TarInfo, place: Landing, images_only: bool)
             f"{name!a} has {member.size:,} bytes, more than the {LARGEST_MEMBER:,} of an image or labels"
         )
         return False
-    return not place.problems.count  # once something is wrong, the rest is only looked at
+    return not place.problems.count  # after a problem, the other members are only checked
 
 
 def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, place: Landing) -> None:
     """Write a member if its content is new; tar has no checksums, so that of a small member is computed here."""
     opened = archive.extractfile(member)
-    assert opened is not None  # isreg
+    assert opened is not None  # _may_be_unpacked has checked isreg
     chunks: Iterable[bytes] = _chunks(opened, member.size)
     stamp = f"mtime:{member.mtime}"
     if member.size <= IN_MEMORY:

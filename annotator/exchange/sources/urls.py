@@ -125,7 +125,7 @@ def _download(files: Any, entry: Entry, place: Landing, named: str, stop: thread
     digest = hashlib.sha256(f"{entry.key}\0{entry.stamp}".encode()).hexdigest()[:24]
     part = place.folder / f".part-{digest}"
     path = _address_of(entry.key, named)
-    if entry.stamp in ("", f"size:{entry.bytes}"):  # what it was before can not be told
+    if entry.stamp in ("", f"size:{entry.bytes}"):  # without a version, a part cannot be resumed
         part.unlink(missing_ok=True)
 
     def came(size: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import IO
 
 AT_ONCE = 10_000  # members whose directory is in memory
-BYTES_AT_ONCE = 16 << 20  # of it
+BYTES_AT_ONCE = 16 << 20  # bytes of the directory in memory
 LONGEST_COMMENT = 65_535  # bytes
 _END = struct.Struct("<4s4H2LH")
 _LOCATOR = struct.Struct("<4sLQL")

@@ -9,7 +9,7 @@ from annotator.exchange.formats.shared.times import iso_time
 from annotator.exchange.formats.view import DIGITS, STATE_WORDS, Block, View
 
 LONG = ("image", "class", "state", "source", "annotator", "decided_at")
-VALUES = ("0", "1", "")  # of a value; the last is UNKNOWN
+VALUES = ("0", "1", "")  # by value 0, 1, and -1 (UNKNOWN), which indexes the last
 SECONDS_DIGITS = 3
 
 

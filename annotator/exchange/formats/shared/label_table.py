@@ -93,7 +93,7 @@ def read(path: Path, problems: Problems) -> Contents:
         return Contents([], _notes(rows, header, image, problems))
     head = list(islice(rows, SAMPLE))
     rest = chain(head, rows)
-    ours = columns_of_classes(path)  # whatever they are called: "class", "labels", "width"
+    ours = columns_of_classes(path)  # also if a class is called "class", "labels" or "width"
     if image is not None and ours and set(ours) <= set(names):
         return _wide(rest, head, names, names.index("image"), problems, set(ours))
     class_ = _column(header, CLASS)
@@ -142,12 +142,12 @@ def _long(
             problems.add(f"line {line}: state {row[state or 0]!r}; it must be present, absent or unsure")
             return None
         facts = ["", "", ""]
-        for columns in who:  # the original ones first, where there are any
+        for columns in who:  # the columns of the origin come first, if they exist
             facts = ["" if column is None else row[column] for column in columns]
             if any(facts):
                 break
         if facts[2] not in times:
-            if len(times) >= 10_000:  # not the oldest one alone: each search for it would pass all that are gone
+            if len(times) >= 10_000:  # clearing all is cheaper than deleting the oldest key each time
                 times.clear()
             try:
                 times[facts[2]] = when(facts[2])
@@ -240,7 +240,7 @@ def _wide_items(
     problems: Problems,
 ) -> Iterator[Item]:
     answers = {state: [Given(names[column], state) for column in classes] for state in (PRESENT, ABSENT, UNSURE)}
-    is_rest = classes == list(range(image + 1, len(names)))  # as usual: cells need not be picked out
+    is_rest = classes == list(range(image + 1, len(names)))  # the usual case: a slice of the row is enough
     for line, row in rows:
         cells = row[image + 1 :] if is_rest else [row[column] for column in classes]
         is_whole = cells.count("1") + cells.count("0") == len(cells) and bool(cells)

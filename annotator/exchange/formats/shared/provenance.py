@@ -79,7 +79,7 @@ class Sidecars:
         for row, (image, of_image) in enumerate(zip(block.images, block.notes, strict=True)):
             rows = [(note.kind, note.text, note.annotator, iso_time(note.at)) for note in of_image]
             facts = dict(block.attributes[row]) if has_facts else {}
-            if has_splits:  # those of the export stand for the image's own
+            if has_splits:  # the split in this export replaces the image's attribute `split`
                 facts["split"] = block.splits[row]
             rows += [(label_table.FACT + name, value, "", "") for name, value in facts.items() if value]
             file = (block.files[row],) if self._has_files else ()
