@@ -1,4 +1,4 @@
-"""Making a project from a folder of images, or adding to one: everything is checked before anything is written."""
+"""Making a project from a folder of images, or adding to one: all checks come before anything is written."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""Reading the cells of some images as arrays: answers, auto-accepted cells, and what the export fills in."""
+"""Reading the cells of a block of images as arrays: answers, auto-accepted cells, and cells filled in by the export."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

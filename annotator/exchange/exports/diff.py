@@ -38,7 +38,7 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class Diff:
-    """The differences between an export and a later one. renamed: (name before, name after) of classes."""
+    """The differences between two exports, before and after. renamed: (name before, name after) of classes."""
 
     images_added: int
     images_removed: int

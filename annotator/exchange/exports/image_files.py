@@ -144,7 +144,7 @@ class Placer:
         return True
 
     def content(self, image: Image) -> bytes | None:
-        """Return the bytes that `place` would write; None where `place` returns False."""
+        """Return the bytes that `place` would write; None if the export has no images or the file cannot be read."""
         self._check()
         if self._how == "none":
             return None

@@ -1,4 +1,4 @@
-"""The name of an image in the addresses that annotation tools keep: of uploads, of a server's folders, of buckets."""
+"""Image names in the addresses that annotation tools keep: of uploads, of a server's folders, of buckets."""
 
 import base64
 import binascii

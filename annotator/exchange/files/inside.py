@@ -1,4 +1,4 @@
-"""Paths that a source names, kept inside of its folder."""
+"""Paths named by a source, restricted to its folder."""
 
 from pathlib import Path, PurePosixPath
 

@@ -1,4 +1,4 @@
-"""Reading a text file line by line, however long it is: UTF-8 or UTF-16, and an error that names the line."""
+"""Reading a text file line by line, however long it is: UTF-8 or UTF-16, with errors that name the line."""
 
 import csv
 import io

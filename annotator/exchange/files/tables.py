@@ -141,7 +141,7 @@ class _Limit:
             raise self.error(f"has {self._rows:,} rows in {self._size:,} bytes")
 
     def error(self, what: str) -> TableTooLargeError:
-        """Return the error for this table; `what` is the rest of the sentence that begins with its path."""
+        """Return the error for this table; `what` continues the sentence that begins with the table's path."""
         return TableTooLargeError(
             f"{self._path} {what}, as no table of images and labels does, so that it is not read. If it is right, "
             "write it again as CSV, with the images as files."

@@ -1,4 +1,4 @@
-"""Reading a text file a person made: UTF-8 (with or without a mark), UTF-16 with one, or a clear error."""
+"""Reading a whole text file made by a person: UTF-8 (with or without a byte order mark) or UTF-16 with one."""
 
 from pathlib import Path
 

@@ -76,7 +76,8 @@ def _recognised(paths: Sequence[Path], name: str | None) -> tuple[Path, Format, 
     """Return the path that labels are read from, its format, how it was recognised, and sentences about it.
 
     The path is the first of the given paths that a format fits. Otherwise, if the last path is a folder: the only
-    file in it that a format fits, or else the folder as a folder of images.
+    file in it that a format fits, or else the folder as a folder of images. If `name` gives the format and it fits no
+    path, the last path is used.
     """
     if name is not None:
         format_ = find_format(name, "read")

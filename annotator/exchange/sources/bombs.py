@@ -1,4 +1,4 @@
-"""Limits of what an archive may unpack to: images hardly compress, so that a small archive is a small set."""
+"""Limits of the bytes that an archive may unpack to: images hardly compress, so a small archive holds few of them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Facts that an export writes beside the labels, in a format that allows JSON of one's own, and that are read back.
+"""Facts besides the labels that an export writes into a format with room for own JSON, and that an import reads back.
 
 All of them are under one key, so that no field of another tool is taken for ours: the image's exact name and content,
 its split, attributes, flag and comments, who gave which answers, and the model's probabilities. Answers with the same

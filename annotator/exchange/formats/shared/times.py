@@ -1,4 +1,4 @@
-"""Times in files: unix seconds, and ISO 8601 in UTC where it names no zone."""
+"""Times in files: unix seconds, and ISO 8601, which is UTC if it names no time zone."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
