@@ -25,7 +25,7 @@ class Loss:
 
     @property
     def done(self) -> str:
-        """Return the text as a fact ("are lost" for "would be lost") and with a full stop, for an export that was agreed to."""
+        """Return the text for an export that was agreed to: "are lost" for "would be lost", with a full stop."""
         return f"{self.text.replace(': 1 pair would be', ': 1 pair is').replace('would be lost', 'are lost')}."
 
 

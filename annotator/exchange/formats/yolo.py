@@ -44,7 +44,8 @@ IMAGES, LABELS = "images", "labels"
 def recognise(path: Path) -> str | None:
     """Return why a path is YOLO, or None.
 
-    It is a YAML file with `names`, a folder with such a file, or a folder with images, labels and a list of class names.
+    It is a YAML file with `names`, a folder with such a file, or a folder with images, labels and a list of names of
+    classes.
     """
     if path.suffix.lower() in (".yaml", ".yml") and path.is_file():
         try:
