@@ -1,7 +1,7 @@
-"""Answers that a person's program gives: names are looked up, and all are stored as one step or none.
+"""Answers given by a person's own program: names are looked up, and either all answers are stored as one step or none.
 
-Such an answer is a decision of that person, whose source `script` says that a program chose the cell: no training may
-take it for a random sample, and no certificate rests on it.
+Each answer is a decision of that person with the source `script`: a program chose the cell, so training must not
+treat it as a random sample, and no certificate rests on it.
 """
 
 import uuid
@@ -23,21 +23,21 @@ CLEAR = "clear"
 WORDS = (*STATES, CLEAR)
 HEADLINE = "Nothing was stored:"
 COLUMNS = ("image", "class", "state")
-LOOKED_UP = 20  # names up to which each is looked up alone, without reading the names of all images
+LOOKED_UP = 20  # up to this many names are looked up one by one; for more, the names of all images are read
 
 
 def decide(
     db: Database, image: "str | int | Iterable[str | int] | pd.DataFrame", class_: Any, state: Any, annotator: str
 ) -> int:
-    """Store answers as one step; returns how many.
+    """Store answers as one step and return their number.
 
     Args:
         image: A name or id, several, or a table with the columns image, class and state (then the other two are None).
-        class_: A name or id, or one for each image.
-        state: Present, absent, unsure, or clear for no answer any more; or one for each image.
+        class_: A name or id for all images, or a list with one for each image.
+        state: "present", "absent", "unsure", or "clear" to withdraw the answer; one word for all images, or a list.
 
     Raises:
-        AnnotatorError: With all that is wrong with them.
+        AnnotatorError: Nothing was stored; lists all problems.
     """
     columns = _of_table(image, class_, state) if hasattr(image, "columns") else _of_values(image, class_, state)
     problems: list[str] = []
@@ -69,7 +69,11 @@ def _of_table(table: Any, class_: Any, state: Any) -> list[list[Any]]:
 
 
 def _of_values(*values: Any) -> list[list[Any]]:
-    """Three lists of one length; what is given once counts for all."""
+    """Return the values as lists of one length; a single value is repeated for all.
+
+    Raises:
+        AnnotatorError: A value is missing, or the lists differ in length.
+    """
     if any(value is None for value in values):
         raise AnnotatorError("An answer needs an image, a class and a state, or a table with these columns.")
     lists = [None if isinstance(value, str) or not isinstance(value, Iterable) else list(value) for value in values]

@@ -1,6 +1,6 @@
-"""Labels, images and suggestions as pandas tables, for programs: every column has one type, whatever the project holds.
+"""Labels, images and suggestions as pandas tables, for programs: each column has one type, whatever the project holds.
 
-Texts are pandas' `string`, so that a table is the same under pandas 2 and 3. What is not known is <NA>, never 0.
+Texts have the dtype `string`, so that a table is the same under pandas 2 and 3. Unknown values are <NA>, never 0.
 """
 
 from typing import TYPE_CHECKING
@@ -25,17 +25,17 @@ READ_AT_ONCE = 10_000  # images
 
 
 def labels(db: Database, choices: Choices | None = None, *, unknown: bool = False) -> "pd.DataFrame":
-    """One row a cell, image by image and class by class.
+    """Return a table of labels, one row per cell, ordered by image and then class.
 
     Args:
-        unknown: Also cells without an answer: images x classes rows.
+        unknown: Include cells without an answer: the table then has images x classes rows.
 
     columns    image string; class, state (present, absent, unsure; <NA> unknown), source, annotator category;
                decided_at datetime64[us, UTC]; probability float64, of the current run; split category; image_id int64;
-               origin_source, origin_annotator string: how and by whom an imported answer was given where it comes from
+               origin_source, origin_annotator string: the source and the annotator of an imported answer in its file
 
     Raises:
-        AnnotatorError: For impossible choices.
+        AnnotatorError: The choices are impossible.
     """
     import pandas as pd
 
@@ -64,8 +64,13 @@ def labels(db: Database, choices: Choices | None = None, *, unknown: bool = Fals
 
 
 def wide_labels(db: Database, choices: Choices | None = None) -> "pd.DataFrame":
-    """One row an image and one column a class, Int8: 1 present, 0 absent, <NA> unknown or unsure. The index is the name
-    of the image. Raises AnnotatorError for impossible choices."""
+    """Return a table of labels with one row per image and one column per class.
+
+    The values are Int8: 1 present, 0 absent, <NA> unknown or unsure. The index is the name of the image.
+
+    Raises:
+        AnnotatorError: The choices are impossible.
+    """
     import pandas as pd
 
     with data_set(db, choices) as data:
@@ -83,11 +88,11 @@ def wide_labels(db: Database, choices: Choices | None = None) -> "pd.DataFrame":
 
 
 def image_table(db: Database) -> "pd.DataFrame":
-    """One row an image.
+    """Return a table of all images, one row each.
 
-    columns    id int64; name, path (of its file, <NA> without one), sha256 string; width, height int64, in pixels;
+    columns    id int64; name, path (of its file, <NA> without a file), sha256 string; width, height int64, in pixels;
                complete bool, every class is answered; problem string, why its file cannot be read, "" when it can;
-               split string, the attribute of that name; attribute.NAME string, of each other attribute
+               split string, the attribute of that name; attribute.NAME string, for each other attribute
     """
     import pandas as pd
 
@@ -120,12 +125,15 @@ def image_table(db: Database) -> "pd.DataFrame":
 
 
 def suggestions(db: Database, class_: str | None = None, n: int = 100) -> "pd.DataFrame":
-    """The unanswered cells most likely to be present, by falling probability; without rows before the first run.
+    """Return the `n` unanswered cells most likely to be present, by descending probability.
 
-    columns    image, class string; probability float64; run, image_id int64
+    The table is empty before the first run. Its columns: image, class string; probability float64; run, image_id int64.
+
+    Args:
+        class_: The name of the only class to list; None: all classes.
 
     Raises:
-        AnnotatorError: For an unknown class.
+        AnnotatorError: The class is unknown.
     """
     import pandas as pd
 
@@ -181,5 +189,5 @@ def _strings(values) -> "pd.api.extensions.ExtensionArray":
 
 
 def _printable(path: str | None) -> str | None:
-    """A path whose bytes are not all UTF-8 cannot stand in a table; it is written with them escaped."""
+    """Return the path as valid text: bytes that are not UTF-8 are written as backslash escapes."""
     return None if path is None else path.encode("utf-8", "backslashreplace").decode()

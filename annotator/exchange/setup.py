@@ -1,4 +1,4 @@
-"""Making a project from a folder of images, or adding to one: everything is checked before anything is written."""
+"""Making a project from a folder of images, or adding to one: all checks come before anything is written."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -35,12 +35,12 @@ from annotator.store.pictures.files import escaped, list_files
 
 @dataclass(frozen=True)
 class Setup:
-    """What `set_up` did.
+    """The result of `set_up`.
 
     Attributes:
-        labels_known: Answers that the project had.
-        labels_skipped: Of files that were skipped.
-        said: What was unpacked or downloaded, gone or changed, in sentences.
+        labels_known: Number of labels in the label file whose cells had an answer in the project already.
+        labels_skipped: Labels of images that were skipped.
+        said: Sentences about files that were unpacked, downloaded, missing or changed.
     """
 
     registered: Registered
@@ -65,19 +65,20 @@ def set_up(
     in_place: bool = False,
     commas: str | None = None,
 ) -> Setup:
-    """Make the project, or add images, classes and labels to it. Repeating it changes nothing.
+    """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
     Args:
-        images_folder: Or what sources/ makes files of: an archive, a table, a list of paths, an address.
-        fetching: Told while it does.
-        in_place: images_folder is an address whose images are read where they lie; nothing is downloaded.
-        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: not said.
+        images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
+            an address.
+        fetching: Called with the progress of unpacking or downloading.
+        in_place: images_folder is an address whose images are read from there; nothing is downloaded.
+        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
     Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, a class
-    that may be several, an unknown method, or a folder that holds something else; and, when images have been added but
-    no label, for labels that contradict each other on one picture with several names.
+    that may be several, an unknown method, or a folder that holds something else. If labels contradict each other on
+    one picture with several names, the error comes after the images are added and before any label is.
     """
     exists = (project / "project.db").exists()
     if not exists:
@@ -131,7 +132,7 @@ def set_up(
 
 
 def _address(named: Path | str | None) -> str:
-    """The address of images that are read where they lie. Raises AnnotatorError for what is none."""
+    """Return the address of images that are read in place. Raises AnnotatorError if `named` is not an address."""
     if named is None or not is_address(str(named)):
         raise AnnotatorError(
             f"--in-place is for addresses, such as s3://bucket/birds; {named or 'none'} is none. Images in folders are "
@@ -141,7 +142,7 @@ def _address(named: Path | str | None) -> str:
 
 
 def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """Add the classes of the list that are new, but those that are archived; returns their names, and warnings."""
+    """Add the listed classes that are new, except archived ones; return the names added, and warnings."""
     gone = {class_.name for class_ in classes.archived(db)} - classes.by_name(db).keys()
     warnings = [f"{name!r} is archived and stays so." for name, _ in listed if name in gone]
     listed = [pair for pair in listed if pair[0] not in gone]
@@ -153,7 +154,11 @@ def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[
 def _planned(
     db: Database, label_file: Path, coming: Sequence[str], listed: Sequence[tuple[str, str]]
 ) -> Generator[Plan]:
-    """The import of a label file, whose images and classes must be there, or listed. Raises AnnotatorError."""
+    """Yield the import of a label file, planned but not applied.
+
+    Raises AnnotatorError for an image that is neither in the project nor in `coming`, and for a class that is neither
+    in the project nor in `listed`.
+    """
     with Staging(db.paths.project, print) as staging:
         origin = Origin(str(label_file.resolve()), label_file, *choose_format(label_file, None))
         plan = Plan(db, staging, origin, Choices(), IMPORTER, Rules({}, strict=True, listed=[*dict(listed)]))
@@ -164,12 +169,12 @@ def _planned(
 def add_folder(
     db: Database, folder: Path | str, progress: Callable[[int, int], None] | None = None, threads: int | None = None
 ) -> Registered:
-    """Add the images of a folder to an open project, or look again at one that was added. Repeating it changes nothing.
+    """Add the images of a folder to an open project, or update a folder that was added. Repeating it changes nothing.
 
     Args:
-        folder: Or the address of one.
-        progress: Called with (files looked at, files in all); what it raises ends the work, and what was committed
-            stays.
+        folder: A path, or as text the address of a folder.
+        progress: Called with (files looked at, files in all); an exception raised by it ends the work, and what was
+            committed stays.
         threads: Files read at a time; None: as many as there are cores.
 
     Raises AnnotatorError, before anything is written, for a folder that is missing, cannot be read, or is new and holds
@@ -184,6 +189,6 @@ def add_folder(
 
 
 def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
-    """Files that were kept out: one sentence per reason, with an example."""
+    """Return one sentence per reason why files were left out, with the number of files and an example."""
     groups = images.by_reason(bad).items()
     return [f"{counted(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]

@@ -17,10 +17,11 @@ TOO_MANY = (
 
 
 def pack(folder: Path, target: Path, progress: Callable[[int, int], None]) -> int:
-    """Write all that is in a folder to a new zip, under names relative to it; returns its size in bytes.
+    """Write all files of a folder to a new zip, under names relative to the folder; return its size in bytes.
 
     Args:
-        progress: Called with (bytes packed, bytes in all); what it raises ends the work, and the zip is deleted.
+        progress: Called with (bytes packed, bytes in all); an exception raised by it ends the work, and the zip is
+            deleted.
 
     Links to files are packed as the files that they lead to. Raises DiskFull, and AnnotatorError for too many files.
     """

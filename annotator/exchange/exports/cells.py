@@ -1,4 +1,4 @@
-"""Reading the cells of some images as arrays: answers, auto-accepted cells, and what the export fills in."""
+"""Reading the cells of a block of images as arrays: answers, auto-accepted cells, and cells filled in by the export."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,13 +26,19 @@ from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, blocks
 from annotator.store.labels.auto_accepted import Acceptance
 
-VALUE_OF = np.array([UNKNOWN, 1, 0, UNKNOWN], np.int8)  # of the states of a block
-LONGEST = 600_000  # milliseconds; after a longer time the person was away
+VALUE_OF = np.array([UNKNOWN, 1, 0, UNKNOWN], np.int8)  # state of a block -> value
+LONGEST = 600_000  # milliseconds; a longer time is ignored, as the person was away
 
 
 @dataclass(frozen=True)
 class Filled:
-    """How unknown cells are filled in: absent, or by the model's thresholds (C,) each."""
+    """The rule by which unknown cells are filled in.
+
+    Attributes:
+        how: "absent": all become absent; MODEL: by the thresholds below.
+        present_from: (C,) probability from which on a cell of the class becomes present.
+        absent_to: (C,) probability up to which a cell of the class becomes absent.
+    """
 
     how: str
     present_from: np.ndarray | None = None
@@ -41,7 +47,7 @@ class Filled:
 
 @dataclass(eq=False)
 class Cells:
-    """Arrays (n, C) as in Block."""
+    """The cells of n images as arrays (n, C), with the meaning that they have in Block."""
 
     states: np.ndarray
     values: np.ndarray
@@ -66,12 +72,12 @@ class Cells:
 
 
 class Reader:
-    """Reads blocks of one export; within its transaction.
+    """A reader of the blocks of one export, used within its transaction.
 
     Attributes:
-        sources, shown_annotators: As of View.
-        filled: How unknown cells are filled in, None: they stay unknown.
-        set_aside: Answers that were left out by the choices, in the blocks read so far.
+        sources, shown_annotators: As in View.
+        filled: The rule by which unknown cells are filled in, None: they stay unknown.
+        set_aside: Number of answers that the choices left out of the blocks read so far.
     """
 
     def __init__(self, db: Database, choices: Choices, classes: list[Class], people: list[str]):
@@ -96,7 +102,7 @@ class Reader:
         self._has = {name for name in ("origin", "attribute", "accepted", "note") if blocks.has_any(db, name)}
 
     def block(self, ids: np.ndarray) -> Block:
-        """All that is known of these images."""
+        """Return the block of these images: cells, probabilities, notes and attributes."""
         cells, chances = self.answers(ids), self.probabilities(ids)
         chances = np.round(chances.astype(np.float64), DIGITS)
         self._fill(cells, chances)
@@ -123,7 +129,7 @@ class Reader:
         )
 
     def answers(self, ids: np.ndarray) -> Cells:
-        """Answers of people and auto-accepted cells, without what the choices leave out."""
+        """Return the answers of people and the auto-accepted cells, without the cells that the choices leave out."""
         cells = Cells.empty(len(ids), len(self.classes))
         self._answered(cells, ids)
         if self._differing:
@@ -133,7 +139,7 @@ class Reader:
         return cells
 
     def probabilities(self, ids: np.ndarray) -> np.ndarray:
-        """(n, C) float32 of the current run, nan where it has none."""
+        """Return the probabilities of the current run, (n, C) float32, nan where it has none."""
         if self.predictions is None:
             return np.full((len(ids), len(self.classes)), np.nan, np.float32)
         values = self.predictions.aligned(self.predictions.probabilities, ids, self._class_ids)
@@ -177,7 +183,10 @@ class Reader:
             }
 
     def _decide(self, cells: Cells, ids: np.ndarray) -> None:
-        """Answers on which people differ, as the choices have it; those that are left out anyway stay so."""
+        """Replace answers on which people differ by the state that the choices give them.
+
+        A cell whose answer was left out before stays out.
+        """
         source = self._source[MAJORITY if self.choices.differing == differing.BY_MAJORITY else ESTIMATED]
         column_of = {int(class_id): column for column, class_id in enumerate(self._class_ids)}
         for row, image_id in enumerate(ids.tolist()):
@@ -239,7 +248,7 @@ class Reader:
         return attributes
 
     def _shown(self, annotator: str) -> str:
-        """The name, or its pseudonym; people of other projects share one."""
+        """Return the name or the pseudonym of an annotator; all people of other projects share one pseudonym."""
         if not self.choices.pseudonyms or not annotator:
             return annotator
         place = self._person.get(annotator)

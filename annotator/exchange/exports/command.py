@@ -13,7 +13,7 @@ from annotator.exchange.formats.format import Format
 def command(
     project: Path, target: Path, format_: Format, choices: Choices, *, tag: str = "", lossy: bool = False
 ) -> str:
-    """`annotator export ...`, quoted for a shell; only what differs from the defaults is named."""
+    """Return the `annotator export ...` command, quoted for a shell, with only the options that are not defaults."""
     usual = Choices()
     words = ["annotator", "export", str(project), str(target), f"--format={format_.name}"]
     if choices.unknown != usual.unknown:
@@ -75,7 +75,7 @@ def _of_files(format_: Format, choices: Choices) -> list[str]:
 
 
 def _columns(chosen: tuple[tuple[str, str], ...]) -> str:
-    """As `choices.columns_of` reads them."""
+    """Return the chosen columns as text that `choices.columns_of` reads back."""
     text = io.StringIO()
     parts = []
     for name, written in chosen:

@@ -1,4 +1,4 @@
-"""The data card: what an exported data set is, where its labels came from, how good they are, and how that is known.
+"""The data card of an exported data set: its content, the origin of its labels, their quality, and the evidence for it.
 
 It is written beside the data set as Markdown and as JSON, with the same content. The questions are those of Gebru et
 al. 2021, "Datasheets for Datasets".
@@ -31,8 +31,8 @@ from annotator.store.runs import runs
 Text = Callable[[str], str]
 _MARKUP = re.compile(r"[\\`*|]|(?<=\])(?=[(\[:])|(?<=!)(?=\[)")
 
-MISSING_NAMED = 20  # in the Markdown card; the JSON card has all
-FILES_NAMED = 50  # in a card of a folder
+MISSING_NAMED = 20  # missing images named in the Markdown card; the JSON card names all
+FILES_NAMED = 50  # files named in the card of a folder
 
 ASSUMED = (
     "Answers of people are assumed to be right. Where an audit asked about answered pairs again, the share of answers "
@@ -58,10 +58,11 @@ NOT_DRAWN = "No answer of an audit counts here: no random sample says how comple
 
 @dataclass(frozen=True)
 class Quality:
-    """What a card says besides the labels; read in the transaction that reads the data set.
+    """The facts of a card besides the labels; read in the transaction that reads the data set.
 
     Attributes:
-        examples: sha256 of the images that people chose as examples, by their ids.
+        run: The current run, None before the first.
+        examples: Image id -> sha256 of the images that people chose as examples.
     """
 
     certificate: Certificate
@@ -73,7 +74,7 @@ class Quality:
 
 
 def quality(db: Database) -> Quality:
-    """The certificate, the current run and the configuration."""
+    """Return the certificate, the current run, the configuration and the example images of a project."""
     return Quality(
         certificate(db),
         runs.current_run(db),
@@ -91,12 +92,12 @@ def _examples(db: Database) -> set[int]:
 def card(
     data: DataSet, quality: Quality, files: list[str], choices: Choices, tag: str = "", lost: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The card as one JSON value.
+    """Return the card as one JSON value.
 
     Args:
         quality: Read together with `data`.
-        files: Names of the files of the data set that it describes.
-        lost: What the format has no room for, in sentences.
+        files: Names of the files of the data set that the card describes.
+        lost: Sentences about the labels that the format cannot hold.
     """
     view, tallies, certified, run = data.view, data.tallies, quality.certificate, quality.run
     row_of_class = {row.class_id: row for row in certified.classes}
@@ -165,7 +166,7 @@ def card(
 
 
 def drawn_in_words(certified: Certificate) -> str:
-    """Return what was drawn at random for the certificate, and nothing that was not."""
+    """Return sentences about the random samples drawn for the certificate, and only about those that were drawn."""
     if not certified.audits:
         waiting = certified.overall.waiting
         return (
@@ -186,7 +187,7 @@ def _has_intervals(certified: Certificate) -> bool:
 
 
 def _by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
-    """(annotator, source, "2026-11") -> cells, the months in their order."""
+    """Return ((annotator, source, "2026-11"), cells) pairs, in the order of the months."""
     view = data.view
     return sorted(
         (
@@ -198,7 +199,7 @@ def _by_month(data: DataSet) -> list[tuple[tuple[str, str, str], int]]:
 
 
 def paths(target: Path, is_folder: bool = False) -> list[Path]:
-    """The paths of the Markdown card and the JSON card of a data set that is written to `target`."""
+    """Return the paths of the Markdown card and the JSON card of a data set that is written to `target`."""
     if is_folder:
         return [target / name for name in ("data_card.md", "data_card.json")]
     return [target.with_name(target.stem + ending) for ending in (".card.md", ".card.json")]
@@ -217,10 +218,11 @@ def _missing(rows: list[dict[str, Any]], text: Text) -> list[str]:
 
 
 def markdown(card: dict[str, Any], text: Text | None = None) -> str:
-    """The card (of `card`) as Markdown.
+    """Return a card made by `card` as Markdown.
 
     Args:
-        text: Escapes names and other texts of people for whatever renders it; None: for Markdown in general.
+        text: Escapes names and other texts of people for the program that renders the card; None: for Markdown in
+            general.
     """
     text = text or _safe
     certified, model = card["certificate"], card["model"]
@@ -280,7 +282,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
 
 
 def _figures(card: dict[str, Any]) -> str:
-    """What the figures below it are."""
+    """Return the words that introduce the table of figures."""
     if card["audits"] or card["certificate"]["compared"]:
         return "Estimates with 95 % intervals"
     if card["certificate"]["overall"]["unknown"]:
@@ -289,7 +291,7 @@ def _figures(card: dict[str, Any]) -> str:
 
 
 def _terms(card: dict[str, Any], text: Text) -> list[str]:
-    """Version, license and how to cite, where they were given."""
+    """Return a list with the version, the license and the citation, as far as they were given."""
     given = [("Version", card["tag"]), ("License", card["license"]), ("Cite as", card["cite"])]
     lines = [f"* {name}: {text(value)}" for name, value in given if value]
     return [*lines, ""] if lines else []
@@ -333,7 +335,7 @@ def _origins(origins: list[dict[str, Any]], text: Text) -> list[str]:
 
 
 def _splits(card: dict[str, Any], text: Text) -> list[str]:
-    """Images of each split, and its positives of each class."""
+    """Return a table with the images of each split, and its positives of each class."""
     splits = card["splits"]
     if not splits:
         return []
@@ -370,7 +372,7 @@ def _together(pairs: list[dict[str, Any]], text: Text) -> list[str]:
 
 
 def _filled(fill: dict[str, Any] | None, text: Text) -> list[str]:
-    """The section about cells that `--unknown model` filled in, with a table of the thresholds."""
+    """Return the section about cells that `--unknown model` filled in, with a table of the thresholds."""
     if fill is None:
         return []
     return [
@@ -395,7 +397,7 @@ def _limit(threshold: float | None) -> str:
 
 
 def _safe(text: str) -> str:
-    """The text so that it is no markup: no end of a cell, no HTML, image or link. Lines become one."""
+    """Return the text on one line and escaped, so that it cannot end a table cell or make HTML, an image or a link."""
     return _MARKUP.sub(r"\\\g<0>", " ".join(text.split())).replace("<", "&lt;")
 
 
@@ -405,7 +407,7 @@ def _certified(row: Row) -> dict[str, Any]:
 
 
 def _by_class(card: dict[str, Any], text: Text) -> list[str]:
-    """The table of the certificate; a column without any figure would say nothing."""
+    """Return the table of the certificate, without columns that would have no figure."""
     kinds = ["recall", *(["recall_allowing"] if card["certificate"]["compared"] else []), "precision"]
     names = {"recall": f"recall {IF_RIGHT}", "recall_allowing": "allowing for mistakes"}
     titles = (names.get(kind, kind) for kind in kinds)
@@ -425,5 +427,5 @@ def _line(name: str, row: dict[str, Any], kinds: list[str]) -> str:
 
 
 def _interval(json: dict[str, Any]) -> Interval:
-    """The inverse of Interval.as_json."""
+    """Return the Interval of which `json` is the Interval.as_json."""
     return Interval(json["estimate"], json["low"] or 0.0, json["high"] or 0.0, json.get("reason", ""))

@@ -1,7 +1,7 @@
-"""Reading the data set as of one moment, block by block: every cell, and who or what gave its value.
+"""Reading the data set as of one moment, block by block: every cell, and the person or program that gave its value.
 
-Everything is read in one transaction, which stays open while a format writes, so that people may go on answering: the
-export shows none of it. Nothing here grows with the number of images but their ids, and their splits.
+Everything is read in one transaction, which stays open while a format writes: people can go on answering, and the
+export shows none of the new answers. Only the ids and splits of the images stay in memory; all else is read in blocks.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -27,19 +27,19 @@ from annotator.store.labels import blocks
 
 Progress = Callable[[int, int], None]
 WRONG = "These choices cannot be used:"
-CELLS_AT_ONCE = 1_000_000  # of a block, with about 40 bytes each
+CELLS_AT_ONCE = 1_000_000  # cells in a block, with about 40 bytes each
 
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """What is exported.
+    """The labels and images that an export writes.
 
     Attributes:
         view: For the formats; its card is empty.
-        tallies: Counts over all of it.
+        tallies: Counts over the whole data set.
         fill: The cells that the model fills in, None without `--unknown model`.
-        splits: Of each split: name, images, present (class -> images); [] without.
-        said: What the choices did that a person should know, in sentences.
+        splits: For each split: name, images, present (class -> images); [] without splits.
+        said: Sentences about effects of the choices that a person should know.
         image_ids: (N,) int64.
     """
 
@@ -55,7 +55,7 @@ class DataSet:
 def data_set(
     db: Database, choices: Choices | None = None, *, names_files: bool = False, progress: Progress | None = None
 ) -> Generator[DataSet]:
-    """The data set with these choices; usable within the block, in this thread.
+    """Yield the data set with these choices; it can be used within the `with` block, in this thread.
 
     Args:
         names_files: Images get names of files (Block.files).
@@ -97,7 +97,7 @@ def _read(db: Database, choices: Choices, names_files: bool, progress: Progress)
         reader.filled = Filled("absent")
     tallies = Tallies(len(chosen), reader.sources, keep_positives=bool(choices.splits))
     counted_images = 0
-    reader.set_aside = 0  # counted while images were chosen, too
+    reader.set_aside = 0  # `_choose` has counted these answers already
     for block in _blocks(reader, ids):
         tallies.add(block)
         counted_images += len(block.images)
@@ -125,7 +125,7 @@ def _read(db: Database, choices: Choices, names_files: bool, progress: Progress)
 
 
 def _choose(reader: Reader, ids: np.ndarray, choices: Choices) -> tuple[np.ndarray, OpenCells]:
-    """The images that fulfil the choices, and the probabilities of their open cells."""
+    """Return the ids of the images that fulfil the choices, and the probabilities of their open cells."""
     open_cells = OpenCells(len(reader.classes) if choices.unknown == "model" else 0)
     kept = [np.zeros(0, np.int64)]
     for some in _parts(ids, len(reader.classes)):
@@ -153,7 +153,7 @@ def _with_places(
     split_of: np.ndarray,
     files: "image_files.Names | None",
 ) -> Iterator[Block]:
-    """The blocks with the split and the file name of each image."""
+    """Yield the blocks with the split and the file name of each image."""
     named = np.array([*split_names, ""], object)
     start = 0
     for block in _blocks(reader, ids):

@@ -1,8 +1,8 @@
-"""Where an export may be written: never into a project, only to regular files, and only over files of an export.
+"""Rules for where an export may be written: never into a project, only to regular files, only over files of an export.
 
-The data card beside the files lists each of them with its sha256 and is sealed with its own, so that a file or card
-that was changed since is not overwritten either. A folder is replaced only as a whole, when it is empty or holds what
-an export wrote and nothing else; its many files (images, one file an image) are known by name, size and time.
+The data card beside the files lists each of them with its sha256, and a hash of the card seals the card itself: a file
+or card that was changed since is not overwritten either. A folder is replaced only as a whole, when it is empty or
+holds only the files of an export; images, and all but the first 200 other files, are checked by name, size and time.
 """
 
 import hashlib
@@ -24,13 +24,13 @@ LARGEST_CARD = 64 * 1024 * 1024  # bytes; a larger file is not from an export
 
 
 class Listing:
-    """Files by name, size and time of their last change: their number, and a digest that depends on no order."""
+    """A count of files, and a digest of their names, sizes and modification times that ignores their order."""
 
     def __init__(self, count: int = 0, digest: int = 0):
         self.count, self._digest = count, digest
 
     def add(self, name: str, path: Path) -> None:
-        """Take in a file (a link as itself) by its name in the export. Raises OSError."""
+        """Add a file by its name in the export; a link counts as itself. Raises OSError."""
         facts = path.lstat()
         line = f"{name}\0{facts.st_size}\0{facts.st_mtime_ns}".encode("utf-8", "surrogateescape")
         self.count += 1
@@ -41,7 +41,7 @@ class Listing:
 
 
 def problems_of_folder(target: Path, cards: list[Path]) -> list[str]:
-    """Why an export cannot become this folder; [] when it is not there, empty, or an export that nobody changed.
+    """Return why an export cannot become this folder; [] if it is missing, empty, or an export that nobody changed.
 
     Args:
         cards: The data cards that an export writes into it, the JSON card last.
@@ -85,12 +85,12 @@ def _is_unchanged(folder: Path, names: list[str], cards: list[Path]) -> bool:
 
 
 def problems_of_file(path: Path, target: Path, overwrite: bool) -> list[str]:
-    """Why a further file of an export to `target` cannot be written; [] when it can."""
+    """Return why a further file of an export to `target` cannot be written; [] if it can."""
     return problems([path, target.with_name(f"{target.stem}.card.json")], overwrite)
 
 
 def problems(paths: list[Path], overwrite: bool) -> list[str]:
-    """Why these files of one export, the last of which is its JSON card, cannot be written; [] when they can.
+    """Return why the files of one export, the last of which is its JSON card, cannot be written; [] if they can.
 
     Args:
         overwrite: Files that no export has written may be replaced.
@@ -123,18 +123,18 @@ def problems(paths: list[Path], overwrite: bool) -> list[str]:
 
 
 def is_of_a_download(paths: Paths, folder: Path) -> bool:
-    """Whether a folder was made for one download, or is in such a one."""
+    """Return whether a folder is one that was made for a single download, or lies in one."""
     parts = folder.relative_to(paths.downloads).parts if folder.is_relative_to(paths.downloads) else ()
     return bool(parts and OF_A_DOWNLOAD.fullmatch(parts[0]))
 
 
 def sealed(card: dict[str, Any], path: Path, written: dict[str, str], others: Listing | None = None) -> dict[str, Any]:
-    """The card with the list of files that were written (name -> sha256), to be written to `path`.
+    """Return the card with the list of files that were written (name -> sha256) and its seal, to be written to `path`.
 
     Args:
-        others: Files of a folder that are not in that list.
+        others: Files of a folder that are not in that list; None for an export to files.
 
-    Files of an earlier export that shared the card (labels.csv and labels.jsonl) stay in the list.
+    In an export to files, the files of an earlier export with the same card (labels.csv and labels.jsonl) stay listed.
     """
     if others is None:
         complete = card | {"written": _written_before(path) | written}
@@ -162,13 +162,13 @@ def _folder_problems(folder: Path) -> list[str]:
 
 
 def _written_before(card: Path) -> dict[str, str]:
-    """Name -> sha256 of the files that this JSON card lists; {} unless an export wrote it and nobody changed it."""
+    """Return name -> sha256 of the files that a JSON card lists; {} unless an export wrote it and nobody changed it."""
     content = _sealed_card(card)
     return content["written"] if content else {}
 
 
 def _sealed_card(card: Path) -> dict[str, Any]:
-    """A JSON card without its seal; {} unless an export wrote it and nobody changed it."""
+    """Return a JSON card without its seal; {} unless an export wrote it and nobody changed it."""
     try:
         if not stat.S_ISREG(card.lstat().st_mode) or card.lstat().st_size > LARGEST_CARD:
             return {}

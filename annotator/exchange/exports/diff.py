@@ -1,6 +1,6 @@
-"""What changed between two exports: images, classes, and the pairs whose label is another one.
+"""Differences between two exports: images, classes, and the pairs (image, class) whose state changed.
 
-Images and classes are compared by their ids, so that a renamed class is the same one.
+Images and classes are compared by their ids, so that a renamed class counts as the same class.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels.tagged_exports import TaggedCells
 
-EXAMPLES = 3  # image names of each kind of change
+EXAMPLES = 3  # image names shown for each kind of change
 ROWS_AT_ONCE = 4096
 WORDS = tuple(word or "unknown" for word in STATE_WORDS)
 
@@ -27,7 +27,7 @@ Change = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class ClassChange:
-    """Pairs of one class whose state changed from one to another. examples: names of images."""
+    """The number of pairs of one class that changed from one state to another. examples: names of images."""
 
     name: str
     before: str
@@ -38,7 +38,7 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class Diff:
-    """What changed from one export to another. renamed: (name before, name after)."""
+    """The differences between two exports, before and after. renamed: (name before, name after) of classes."""
 
     images_added: int
     images_removed: int
@@ -54,7 +54,7 @@ class Diff:
         return facts | {"pairs_changed": sum(change.pairs for change in self.changes)}
 
     def sentences(self) -> list[str]:
-        """The same in words, the most frequent changes first."""
+        """Return the differences as sentences, the most frequent changes first."""
         pairs = sum(change.pairs for change in self.changes)
         sentences = [
             f"Images: {self.images_added:,} added, {self.images_removed:,} removed, {self.images_in_both:,} in both.",
@@ -73,7 +73,7 @@ class Diff:
 def compare(
     db: Database, before: TaggedCells, after: TaggedCells, on_change: Callable[[str, str, str, str], None] | None = None
 ) -> Diff:
-    """The difference of two exports of one project.
+    """Return the differences between two exports of one project.
 
     Args:
         on_change: Called with (image, class, before, after) of every changed pair, image by image.
@@ -115,7 +115,7 @@ def compare(
 def _changes(
     before: TaggedCells, after: TaggedCells, in_both: np.ndarray, shared: Sequence[int]
 ) -> Iterator[list[Change]]:
-    """The changed pairs, some images at a time."""
+    """Yield lists of the changed pairs, for ROWS_AT_ONCE images at a time."""
     columns = [
         [place for class_id in shared for place, (other, _) in enumerate(cells.classes) if other == class_id]
         for cells in (before, after)

@@ -1,4 +1,4 @@
-"""Writing a data set and its data card: all files or none. The page and the command line both come here.
+"""Writing a data set and its data card: all files or none. The Export page and the command line both use this module.
 
 The data set, its provenance, its splits and its card are read in one transaction that stays open until all is written.
 """
@@ -39,10 +39,10 @@ class Prepared:
 
     Attributes:
         card: The data card.
-        said: What a person should know before it is written, in sentences.
-        tagged: Once it is written, the file with its cells, for its tag.
+        said: Sentences that a person should read before the export is written.
+        tagged: Paths of the files with the cells for its tag; filled when the export is written.
         linked: Image files that got a hard link, which changes the state by which a file counts as unchanged.
-        packed, check: As of `prepare`.
+        packed, check: As in `prepare`.
     """
 
     db: Database
@@ -81,22 +81,23 @@ def prepare(
     packed: bool = False,
     check: Callable[[], None] | None = None,
 ) -> Generator[Prepared]:
-    """Check whether an export can be written, and read what its card says; nothing is written, but the files of one
-    that was killed while they were renamed get their names. `write` it in the block.
+    """Check whether an export can be written, and read the content of its card. Call `write` within the `with` block.
+
+    Nothing is written here; but an earlier export to `target` that was killed while renaming its files is finished.
 
     Args:
-        overwrite: Also replace files that no export has written; of folders only those that an export wrote.
-        lossy: Write also what the format has no room for.
-        tag, by: The name that the export gets once the block has ended, and who gives it; "" for none.
-        place: Where the tag says that the export is; "": the target.
-        progress: Called with (images counted, images in all), from `write` with (images written, ...); what it raises
-            ends the export, of which nothing is left.
-        packed: The folder is packed at once and then deleted: its images may be links.
-        check: Called before each image file is written; what it raises does the same.
+        overwrite: Also replace files that no export has written; folders are replaced only if an export wrote them.
+        lossy: Write the export even if the format cannot hold all of it.
+        tag, by: The name that the export gets once the block has ended, and the person who gives it; "" for no tag.
+        place: Location of the export that the tag records; "": the target.
+        progress: Called with (images counted, images in all), and by `write` with (images written, images in all); an
+            exception raised by it ends the export, of which nothing is left.
+        packed: The folder will be packed at once and then deleted: its images may be links.
+        check: Called before each image file is written; an exception raised by it ends the export in the same way.
 
     Raises:
-        AnnotatorError: For an unknown format, for all that is wrong with the target and the choices at once, and for
-            what the format would lose, with the counts.
+        AnnotatorError: The format is unknown, the target or the choices are wrong (lists all problems at once), or the
+            format would lose labels (with the counts).
     """
     format_, choices = find_format(kind, "write"), choices or Choices()
     choices = replace(choices, images=choices.images or format_.images)
@@ -132,7 +133,7 @@ def prepare(
 
 
 def write(export: Prepared) -> list[Path]:
-    """Write the data set and its data card: all files or none. Returns the files, or the folder. Raises DiskFull."""
+    """Write the data set and its data card: all files or none. Return the files, or the folder. Raises DiskFull."""
     written = _write_folder(export) if export.is_folder else _write_files(export)
     if export.tag:
         export.tagged.append(write_cells(export.db, export.data, export.progress))
@@ -141,7 +142,7 @@ def write(export: Prepared) -> list[Path]:
 
 def _write_files(export: Prepared) -> list[Path]:
     target = export.target
-    sweep(target.parent, f".{glob.escape(target.stem)}.*")  # left by killed exports
+    sweep(target.parent, f".{glob.escape(target.stem)}.*")  # removes files left by killed exports
     card_md, card_json = data_card.paths(target)
     with replacing_together(target) as files:
         out = FileOutput(target, files, export.overwrite)
@@ -158,7 +159,7 @@ def _write_files(export: Prepared) -> list[Path]:
 def export(
     db: Database, target: Path, kind: str, choices: Choices | None = None, **options: Any
 ) -> tuple[DataSet, list[Path]]:
-    """`prepare` and `write`; returns the data set, whose blocks can no longer be read, and the paths written."""
+    """Prepare and write an export; return the data set, whose blocks can no longer be read, and the paths written."""
     with prepare(db, target, kind, choices, **options) as prepared:
         return prepared.data, write(prepared)
 
@@ -166,7 +167,7 @@ def export(
 def card_of(
     db: Database, files: list[str], choices: Choices | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """The data card of the data set as it is now."""
+    """Return the data card of the data set in its current state."""
     choices = choices or Choices()
     with data_set(db, choices, progress=progress) as data:
         return data_card.card(data, data_card.quality(db), files, choices)
@@ -182,10 +183,10 @@ def _write_folder(export: Prepared) -> list[Path]:
         out = FolderOutput(folder, placer)
         _write_format(export, out, list(SIDECARS))
         card = export.card | {"choices_in_words": [*export.card["choices_in_words"], *placer.said()]}
-        files = out.names()[: data_card.FILES_NAMED]  # before the card's own
+        files = out.names()[: data_card.FILES_NAMED]  # without the names of the cards, which are written below
         card_md, card_json = data_card.paths(folder, is_folder=True)
         with out.text(card_md.name) as file:
-            file.write(data_card.markdown(card))  # of the folder, by its name
+            file.write(data_card.markdown(card))  # its "files" is the folder's name; the JSON card lists files
         sealed = destination.sealed(card | {"files": files}, card_json, *out.sealed())
         card_json.write_text(_json(sealed), encoding="utf-8")
     export.said.extend(placer.said())
@@ -194,7 +195,7 @@ def _write_folder(export: Prepared) -> list[Path]:
 
 def _write_format(export: Prepared, out: FileOutput | FolderOutput, sidecars: list[str]) -> None:
     format_, view = export.format, export.data.view
-    assert format_.write is not None  # find_format
+    assert format_.write is not None  # checked by find_format
     if export.progress:
         view = replace(view, blocks=partial(_shown, view, export.progress))
     if not format_.lost.provenance:
@@ -205,7 +206,7 @@ def _write_format(export: Prepared, out: FileOutput | FolderOutput, sidecars: li
 
 
 def _shown(view: View, progress: Progress) -> Iterator[Block]:
-    """The blocks, each shown as written once the next one is asked for."""
+    """Yield the blocks, and report each as written when the next one is requested."""
     done = 0
     for block in view.blocks():
         yield block

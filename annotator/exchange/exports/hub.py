@@ -10,7 +10,10 @@ SENT = ("README.md", "data_card.md")
 
 
 def hub() -> Any:
-    """The hub's client; it finds token and address as `hf auth login` and HF_ENDPOINT have left them."""
+    """Return a client of the hub, with the token and address that `hf auth login` and HF_ENDPOINT have set.
+
+    Raises AnnotatorError if huggingface_hub is not installed.
+    """
     try:
         from huggingface_hub import HfApi
     except ImportError as error:
@@ -19,19 +22,19 @@ def hub() -> Any:
 
 
 def push(folder: Path, name: str, api: Any, public: bool = False) -> str:
-    """Upload an exported folder as one commit to a data set of the hub, which is made when there is none.
+    """Upload an exported folder as one commit to a data set of the hub; the data set is created if it does not exist.
 
     Args:
-        name: Of the data set: "someone/birds".
+        name: Name of the data set: "someone/birds".
         api: A huggingface_hub.HfApi.
-        public: Whether a new data set can be seen by everybody; one that exists stays as it is.
+        public: Whether a new data set can be seen by everybody; an existing one is not changed.
 
     Returns:
         The address of the commit.
 
     Raises:
-        AnnotatorError: The folder is no export for the hub, and when the hub refuses or does not answer; the folder
-            stays.
+        AnnotatorError: The folder is not an export in the format huggingface, or the hub refuses or does not answer;
+            the folder stays.
     """
     if missing := [file for file in SENT if not (folder / file).is_file()]:
         raise AnnotatorError(f"{folder} has no {missing[0]}: export it with --format huggingface first.")
@@ -40,7 +43,7 @@ def push(folder: Path, name: str, api: Any, public: bool = False) -> str:
         commit = api.upload_folder(
             repo_id=repo.repo_id, repo_type="dataset", folder_path=folder, commit_message="annotator export"
         )
-    except Exception as error:  # also those of whichever HTTP library this version of the client uses
+    except Exception as error:  # the client's HTTP library, which depends on its version, has errors of its own
         raise AnnotatorError(
             f"{folder} is written, but was not uploaded as {name!r}: {str(error).strip()} Are you logged in "
             "(hf auth login), and may you write there?"

@@ -21,16 +21,16 @@ from annotator.store.labels import blocks
 from annotator.store.locations.location import Source, open_source, read
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
-QUALITY = 90  # of JPEG
+QUALITY = 90  # JPEG quality
 READ_AT_ONCE = 10_000  # names
 
 
 class Names:
-    """The file name of every image of an export: its own, where that is allowed and unique.
+    """The file name of every image of an export: the image's own name, made safe, if its stem is unique.
 
-    Stems are unique whatever the case, because formats write "<stem>.txt" and "<stem>.xml" beside the images, and some
-    systems take a.jpg and A.jpg for one file. A name that is not gets the image's id after a tilde, which no other name
-    has.
+    Stems are unique even if case is ignored, because formats write "<stem>.txt" and "<stem>.xml" beside the images, and
+    some systems treat a.jpg and A.jpg as one file. A stem that several images share gets the image's id after a tilde,
+    which no safe name contains.
     """
 
     def __init__(self, db: Database, ids: np.ndarray, choices: Choices):
@@ -44,7 +44,7 @@ class Names:
         self._is_shared = many[which] > 1
 
     def of(self, block: Sequence[Image], start: int) -> list[str]:
-        """The names of some images, the first of which is number `start` of the export."""
+        """Return the file names of consecutive images, the first of which is number `start` of the export."""
         names: list[str] = []
         for place, image in enumerate(block, start=start):
             stem = stem_of(image.name) + (f"~{image.id}" if self._is_shared[place] else "")
@@ -53,47 +53,51 @@ class Names:
 
 
 def stem_of(name: str) -> str:
-    """The stem of an image's name, as `safe_name` writes it."""
+    """Return the stem of an image's name, as `safe_name` writes it."""
     return safe_name(PurePosixPath(name).stem)
 
 
 def ending_of(name: str) -> str:
-    """The ending in lower case, as readers look for it."""
+    """Return the ending of an image's name in lower case, as readers look for it."""
     return PurePosixPath(name).suffix.lower()
 
 
 def _key(stem: str) -> int:
-    # A hash, so that a million names take eight bytes each; two that happen to be equal only get a longer name.
+    # A hash, so that each of a million names takes eight bytes; a collision only makes both names longer.
     return hash(folded(stem))
 
 
 class Linked:
-    """Files that got a hard link, which changes their ctime: without a note of it, each would be read whole to make
-    sure that it still holds its image."""
+    """A record of the files that got a hard link and so a new ctime.
+
+    Without it, each of these files would be read in full at the next check of whether it still holds its image.
+    """
 
     def __init__(self) -> None:
         self._rows = array("q")
 
     def add(self, image_id: int, before: os.stat_result, after: os.stat_result) -> None:
-        """Note a file that was just checked to hold its image."""
+        """Note the state before and after linking of a file that was just checked to hold its image."""
         if (before.st_size, before.st_mtime_ns, before.st_ino) == (after.st_size, after.st_mtime_ns, after.st_ino):
             self._rows.extend((image_id, after.st_ino, before.st_ctime_ns, after.st_ctime_ns))
 
     def record(self, db: Database) -> None:
-        """Store the new states; outside of any transaction."""
+        """Store the noted states in the project; call it outside of any transaction."""
         if not db.read_only:
             images.record_links(db, np.array(self._rows, np.int64).reshape(-1, 4))
         self._rows = array("q")
 
 
 class Placer:
-    """Writes image files into an export.
+    """A writer of image files into an export.
 
     Args:
-        packed: What is written is packed at once and then deleted: instead of copies and links there are symbolic
+        packed: The export will be packed at once and then deleted: images become symbolic links, not copies or hard
             links.
-        check: Called before each image: what it raises ends the export.
-        counts: How many were hard links, symbolic links, copies, resized, and unreadable.
+        check: Called before each image; an exception raised by it ends the export.
+
+    Attributes:
+        counts: Number of hard links, symbolic links, copies, resized images, and unreadable images.
     """
 
     def __init__(
@@ -111,7 +115,10 @@ class Placer:
         self.counts: Counter[str] = Counter()
 
     def place(self, image: Image, target: Path) -> bool:
-        """Write one image's file to a path that does not exist; False when its own file cannot be read."""
+        """Write one image's file to a path that does not exist.
+
+        Return False if the export has no images or the image's own file cannot be read.
+        """
         self._check()
         if self._how == "none":
             return False
@@ -120,7 +127,7 @@ class Placer:
             if self._how == "resize":
                 target.write_bytes(self._resized(source))
                 self.counts["resized"] += 1
-            elif not isinstance(source, Path):  # at an address: there is no file that a link could lead to
+            elif not isinstance(source, Path):  # at an address: no file to link to
                 target.write_bytes(read(source, patient=True))
                 self.counts["copied"] += 1
             elif self._packed:
@@ -137,7 +144,7 @@ class Placer:
         return True
 
     def content(self, image: Image) -> bytes | None:
-        """The bytes that `place` would write."""
+        """Return the bytes that `place` would write; None if the export has no images or the file cannot be read."""
         self._check()
         if self._how == "none":
             return None
@@ -154,7 +161,7 @@ class Placer:
         return content
 
     def said(self) -> list[str]:
-        """What became of the images, in a sentence; one more for those that could not be read."""
+        """Return a sentence with the number of images placed in each way, and one about unreadable images if any."""
         words = [f"{count:,} {what}" for what, count in sorted(self.counts.items()) if what != "unreadable"]
         sentences = [f"Images: {', '.join(words)}."] if words else []
         if missing := self.counts["unreadable"]:

@@ -1,4 +1,4 @@
-"""What a format has no room for, counted in the data set that is to be written, and said before it is."""
+"""Labels that a format cannot hold, counted in the data set to be written and reported before it is written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from annotator.shares import counted
 
 @dataclass(frozen=True)
 class Loss:
-    """Pairs that a format cannot hold.
+    """The pairs of one kind that a format cannot hold.
 
     Attributes:
         text: What would be lost, with the number of pairs; without a full stop.
-        options: What avoids it on the command line.
-        on_page: What avoids it on the Export page.
+        options: Advice to avoid it on the command line.
+        on_page: Advice to avoid it on the Export page.
     """
 
     text: str
@@ -25,12 +25,12 @@ class Loss:
 
     @property
     def done(self) -> str:
-        """The same once somebody has agreed to it."""
+        """Return the text for an export that was agreed to: "are lost" for "would be lost", with a full stop."""
         return f"{self.text.replace(': 1 pair would be', ': 1 pair is').replace('would be lost', 'are lost')}."
 
 
 class WouldLose(AnnotatorError):
-    """An export that was not agreed to as it is: the format cannot hold all of it."""
+    """Raised for an export that would lose labels, without the consent `lossy`."""
 
     def __init__(self, lost: Sequence[Loss]):
         rows = [f"  - {loss.text}. {loss.options}, or go on with --lossy." for loss in lost]
@@ -39,12 +39,12 @@ class WouldLose(AnnotatorError):
 
 
 def can_lose(format_: Format) -> bool:
-    """Whether there is anything that it cannot hold."""
+    """Return whether the format has no room for unknown, unsure or absent cells."""
     return format_.lost.unknown or format_.lost.unsure or format_.lost.absent
 
 
 def losses(format_: Format, tallies: Tallies) -> list[Loss]:
-    """What would be lost; [] when nothing is."""
+    """Return the losses of writing a data set with these tallies in the format; [] if nothing is lost."""
     name, lost = format_.name, format_.lost
     found: list[Loss] = []
     if lost.unknown and tallies.unknown:

@@ -1,9 +1,9 @@
-"""Images that show the same picture at another size or quality, so that they stay in one split.
+"""Groups of images that show the same picture at another size or quality, so that they stay in one split.
 
-Each gets the difference hash of 64 bits (Krawetz 2013, "Kind of Like That",
+Each image gets the difference hash of 64 bits (Krawetz 2013, "Kind of Like That",
 https://www.hackerfactor.com/blog/?/archives/529-Kind-of-Like-That.html): whether each of 8 x 8 points is brighter than
-its neighbour to the right. Images whose hashes differ in at most three bits are one group, and so are theirs; nothing
-is learned, so nothing depends on a model. Two such hashes agree in one of four quarters: only these are compared.
+its neighbour to the right. Images whose hashes differ in at most three bits are linked, and linked images form a group;
+no model is involved. Two such hashes agree in at least one of their four quarters: only these are compared.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,18 @@ from annotator.store.locations.location import open_source
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
 SIDE = 8
-MARGIN = 2  # of 255: in flat parts the noise of JPEG decides nothing
+MARGIN = 2  # of 255: JPEG noise in flat parts must not decide a bit
 BITS = 3
-NEIGHBOURS = 16  # compared within a quarter, in the order of the rest
+NEIGHBOURS = 16  # hashes with an equal quarter, sorted by their other bits, that each hash is compared with
 ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
 AT_ONCE = 1000
 
 
 def groups(db: Database, ids: np.ndarray, progress: Callable[[int, int], None]) -> np.ndarray:
-    """The group of each image, (N,) int64 from 0 on. Reads every file; one that cannot be read is alone."""
+    """Return the group of each image, (N,) int64 from 0 on.
+
+    Reads every file; an image whose file cannot be read gets a group of its own.
+    """
     hashes = np.zeros(len(ids), np.uint64)
     unreadable = np.zeros(len(ids), bool)
     with ThreadPoolExecutor() as pool:
@@ -43,7 +46,7 @@ def groups(db: Database, ids: np.ndarray, progress: Callable[[int, int], None]) 
 
 
 def similar(hashes: np.ndarray) -> np.ndarray:
-    """The group of each hash, (N,) uint64 -> (N,) int64 from 0 on."""
+    """Return the group of each hash, (N,) uint64 -> (N,) int64 from 0 on."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,8 +1,8 @@
-"""Where a format writes: a file with others beside it, or a folder. All of it appears when the export ends well.
+"""Where a format writes: a file with others beside it, or a folder. All files appear together when the export succeeds.
 
 Everything is written under another name on the same disk, synced, and renamed at the end
-(store/database/files_together.py, store/database/new_folders.py); what a killed process leaves behind is swept, or
-finished, by the next export to the same place.
+(store/database/files_together.py, store/database/new_folders.py); files left by a killed process are deleted, or the
+renaming is finished, by the next export to the same place.
 """
 
 import os
@@ -23,7 +23,7 @@ SIGN_OF_LIFE = 500  # images after which the temporary folder is marked as in us
 
 
 class _Output:
-    """Files that are opened by the path under which they are written."""
+    """Base class: files that are opened by the path under which they are written until the end."""
 
     def path(self, name: str = "") -> Path:
         raise NotImplementedError
@@ -40,7 +40,7 @@ class _Output:
 
 
 class FileOutput(_Output):
-    """The files of an export to one file: the file itself, and those beside it. Satisfies formats.view.Output."""
+    """The output of an export to one file: the file itself, and files beside it. Satisfies formats.view.Output."""
 
     def __init__(self, target: Path, files: Together, overwrite: bool):
         self.target, self._files, self._overwrite = target, files, overwrite
@@ -61,16 +61,16 @@ class FileOutput(_Output):
         return None
 
     def written(self) -> dict[str, str]:
-        """Name -> sha256 of all files so far."""
+        """Return name -> sha256 of all files written so far."""
         return {path.name: content_of(part) for path, part in self._files.parts.items() if part.exists()}
 
     def paths(self) -> list[Path]:
-        """The final paths, in the order in which they were begun."""
+        """Return the final paths, in the order in which the files were begun."""
         return list(self._files.parts)
 
 
 class FolderOutput(_Output):
-    """The files of an export to a folder. Satisfies formats.view.Output."""
+    """The output of an export to a folder. Satisfies formats.view.Output."""
 
     def __init__(self, folder: Path, placer: Placer):
         self._folder, self._placer = folder, placer
@@ -96,11 +96,11 @@ class FolderOutput(_Output):
         return self._placer.content(image)
 
     def names(self) -> list[str]:
-        """The files so far, without images."""
+        """Return the names of the files written so far, without images."""
         return list(self._names)
 
     def sealed(self) -> tuple[dict[str, str], destination.Listing]:
-        """Name -> sha256 of the first files, and the list of all others and of the images."""
+        """Return name -> sha256 of the first FILES_HASHED files, and the listing of all other files and the images."""
         names = list(self._names)
         for name in names[FILES_HASHED:]:
             self._placed.add(name, self._folder / name)
@@ -118,5 +118,5 @@ class FolderOutput(_Output):
 
 
 def beside(target: Path, name: str) -> Path:
-    """Where a file of an export to one file lies: `name` replaces the ending of the target, "" is the target itself."""
+    """Return the path of a file beside an export to one file: `name` replaces the ending of `target`, if not ""."""
     return target.with_name(target.stem + name) if name else target

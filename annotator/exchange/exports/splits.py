@@ -1,8 +1,8 @@
-"""Splits of an export: made so that every class has its share in each, or those that the images have already.
+"""Splits of an export: made so that every class has its share in each, or taken from an attribute of the images.
 
 Made splits are stratified over all classes at once: Sechidis, Tsoumakas, Vlahavas, "On the Stratification of
-Multi-Label Data", ECML PKDD 2011, algorithm 1. Class by class, the rarest first, each of its images goes where most
-positives of this class are still wanted. Its cost is that of the positives, not of all cells.
+Multi-Label Data", ECML PKDD 2011, algorithm 1. Class by class, the rarest first, each of its images goes to the split
+that lacks most positives of this class. The cost grows with the number of positives, not of all cells.
 """
 
 from collections import Counter
@@ -21,21 +21,23 @@ from annotator.shares import counted
 from annotator.store.database.database import Database
 from annotator.store.labels import blocks
 
-MOST_EXISTING = 100  # splits that an attribute may name: one with more values says something else
+MOST_EXISTING = 100  # values of an attribute that names splits; an attribute with more is not about splits
 
 
 def assign(
     db: Database, choices: Choices, ids: np.ndarray, tallies: Tallies, progress: Callable[[int, int], None]
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """The names of the splits, and of each image the place of its split among them; -1: in none. (N,) int16.
+    """Return the names of the splits, and the index of each image's split, (N,) int16; -1: in no split.
+
+    Without splits, both are empty.
 
     Args:
         ids: (N,) int64, ascending.
-        tallies: Of these images, with the positives where splits are made.
-        progress: Called with (files read, files in all) where files are read for it.
+        tallies: Tallies of these images, with the positives where splits are made.
+        progress: Called with (files read, files in all) if similar images are to be found.
 
     Raises:
-        AnnotatorError: For an attribute with so many values that they are no splits.
+        AnnotatorError: The attribute has too many values to be splits.
     """
     if attribute := existing_attribute(choices.splits):
         return _existing(db, attribute, ids)
@@ -53,7 +55,10 @@ def assign(
 def counts(
     names: tuple[str, ...], split_of: np.ndarray, tallies: Tallies, class_names: list[str]
 ) -> list[dict[str, Any]]:
-    """Of each split its name, images and present (class -> images); the images that are in none have the name ""."""
+    """Return for each split its name, images and present (class -> images); [] without splits.
+
+    Images in no split are counted in a last entry with the name "".
+    """
     if not names:
         return []
     starts, classes = tallies.positives()
@@ -71,7 +76,7 @@ def counts(
 
 
 def said(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
-    """What a person should know of the splits."""
+    """Return sentences with the number of images in each split and in none."""
     if not names:
         return []
     counts = Counter(split_of.tolist())
@@ -84,12 +89,12 @@ def said(names: tuple[str, ...], split_of: np.ndarray) -> list[str]:
 def stratified(
     starts: np.ndarray, classes: np.ndarray, wanted: list[float], seed: int, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """The split of each image, (N,) int16.
+    """Return the split of each image, (N,) int16.
 
     Args:
-        starts: (N + 1,) where the present classes of each image begin in `classes`.
+        starts: (N + 1,) offsets of each image's present classes in `classes`.
         wanted: The share of each split; they sum to 1.
-        groups: (N,) int64 from 0 on: images of one group stay together; None: every image is its own.
+        groups: (N,) int64 from 0 on: images of one group stay together; None: every image is a group of its own.
     """
     images = len(starts) - 1
     if groups is None:
@@ -97,13 +102,13 @@ def stratified(
     members = int(groups.max()) + 1 if images else 0
     image_of = np.repeat(np.arange(images), np.diff(starts))
     width = int(classes.max()) + 1 if len(classes) else 0
-    # Positives of a group: its classes, each with how many of its images show it.
+    # Positives of a group: its classes, each with the number of its images that show the class.
     cells, many = np.unique(groups[image_of].astype(np.int64) * max(width, 1) + classes, return_counts=True)
     of_group, of_class = np.divmod(cells, max(width, 1))
     first = np.searchsorted(of_group, np.arange(members + 1)).tolist()
     sizes = np.bincount(groups, minlength=members)
     rng = np.random.default_rng(seed)
-    # Large groups first: what is left then can even out what they did. Equal ones at random.
+    # Large groups first, so that small ones can even out the splits. Groups of equal size are in random order.
     rank = np.empty(members, np.int64)
     rank[np.lexsort((rng.random(members), -sizes))] = np.arange(members)
     by_class = np.lexsort((rank[of_group], of_class))
@@ -130,7 +135,7 @@ def stratified(
 
 
 class _Filling:
-    """How many positives of each class, and images, each split still wants."""
+    """The number of positives of each class, and of images, that each split still lacks."""
 
     def __init__(self, wanted: list[float], positives: np.ndarray, images: int, ties: np.ndarray):
         self._of_class = [[share * count for share in wanted] for count in positives.tolist()]
@@ -138,7 +143,7 @@ class _Filling:
         self._ties = ties
 
     def put(self, group: int, class_: int | None, cells: list[tuple[int, int]], size: int) -> int:
-        """Put a group where most of a class is wanted, then where most images are; returns the split."""
+        """Put a group into the split that lacks most positives of a class, then most images; return the split."""
         ties, images = self._ties[group], self._images
         wants = images if class_ is None else self._of_class[class_]
         split = max(range(len(images)), key=lambda place: (wants[place], images[place], ties[place]))
@@ -161,11 +166,14 @@ def _existing(db: Database, attribute: str, ids: np.ndarray) -> tuple[tuple[str,
     of_value = np.array([place_of[value] for value in values], np.int16)
     split_of = np.full(len(ids), -1, np.int16)
     split_of[known] = of_value[rows[known]]
-    return tuple(safe_names(words)), split_of  # formats make folders of them
+    return tuple(safe_names(words)), split_of  # formats use these names for folders
 
 
 def _groups(db: Database, split_by: str, ids: np.ndarray) -> np.ndarray | None:
-    """(N,) the group of each image, from 0 on; images without the attribute are alone."""
+    """Return the group of each image, (N,) from 0 on; None without `split_by`.
+
+    An image without the attribute is alone in its group.
+    """
     if not split_by:
         return None
     number_of: dict[object, int] = {}

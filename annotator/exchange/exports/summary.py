@@ -1,4 +1,4 @@
-"""What an export would hold: counts over all of it, and its first rows, without writing anything."""
+"""A summary of an export: counts over the whole data set, and its first rows, without writing anything."""
 
 import csv
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ ROWS = 10  # images in the preview, and answers of the long form
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Counts of an export as of one moment; it does not grow with the number of images.
+    """Counts of an export as of one moment; their size does not grow with the number of images.
 
     Attributes:
         head: A view of its first ROWS images, which stays readable; images is their number.
         tallies: Without the positives of each image.
-        fill, said, splits: As of DataSet.
+        fill, said, splits: As in DataSet.
     """
 
     images: int
@@ -35,14 +35,17 @@ class Summary:
 
 
 def counted_alike(choices: Choices) -> Choices:
-    """The choices without those that change no count: two that are equal have the same summary."""
+    """Return the choices with all fields that change no count set to their defaults.
+
+    Two choices for which the results are equal have the same summary.
+    """
     usual = Choices()
     names = ("images", "pixels", "raw", "columns", "pseudonyms", "license", "cite")
     return replace(choices, **{name: getattr(usual, name) for name in names})
 
 
 def summarize(db: Database, choices: Choices, progress: Progress | None = None) -> Summary:
-    """Count what an export with these choices would hold; errors as of `data_set`."""
+    """Count what an export with these choices would hold. Raises AnnotatorError as `data_set` does."""
     with data_set(db, choices, progress=progress) as data:
         blocks = [block.first(ROWS) for block in islice(data.view.blocks(), 1)]
         head = replace(data.view, images=len(blocks[0].images) if blocks else 0, blocks=lambda: iter(blocks))
@@ -51,7 +54,10 @@ def summarize(db: Database, choices: Choices, progress: Progress | None = None) 
 
 
 def table_rows(summary: Summary, choices: Choices) -> list[list[str]]:
-    """The first rows of a CSV with these columns, its header first. Raises AnnotatorError for columns there are not."""
+    """Return the first rows of a CSV with the chosen columns, its header first.
+
+    Raises AnnotatorError for columns that the project does not have.
+    """
     view = replace(summary.head, columns=choices.columns, raw=choices.raw)
     if choices.pseudonyms:
         people = [f"annotator {place}" for place in range(1, len(view.annotators))]

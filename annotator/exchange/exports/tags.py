@@ -1,4 +1,4 @@
-"""Giving an export a name, so that it can be compared with others later, and with the labels of now."""
+"""Naming an export, so that it can be compared later with other exports and with the current labels."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from annotator.store.labels.tagged_exports import TaggedCells
 
 
 def write_cells(db: Database, data: DataSet, progress: Progress | None = None) -> Path:
-    """Write the cells of a data set, within its transaction; returns the file, which is to be kept or deleted."""
+    """Write the cells of a data set, within its transaction; return the new file, which the caller keeps or deletes."""
     done = 0
     with tags.new_cells(db, data.image_ids, data.view.classes) as (writer, path):
         for block in data.view.blocks():
@@ -25,10 +25,11 @@ def write_cells(db: Database, data: DataSet, progress: Progress | None = None) -
 
 @contextmanager
 def cells_now(db: Database, choices: Choices, progress: Progress | None = None) -> Generator[TaggedCells]:
-    """The cells as an export with these choices would hold them now; the file is gone afterwards.
+    """Yield the cells of an export with these choices as of now; their file is deleted afterwards.
 
     Args:
-        progress: Called with (images counted or written, images in all), once for each; what it raises ends the work.
+        progress: Called with (images counted, images in all), then with (images written, images in all); an exception
+            raised by it ends the work.
     """
     with data_set(db, choices, progress=progress) as data:
         path = write_cells(db, data, progress)
@@ -40,5 +41,5 @@ def cells_now(db: Database, choices: Choices, progress: Progress | None = None) 
 
 @contextmanager
 def cells_of(db: Database, name: str) -> Generator[TaggedCells]:
-    """The cells of a tag. Raises AnnotatorError for an unknown one, or when its file is gone."""
+    """Yield the cells of a tag. Raises AnnotatorError if the tag is unknown or its file is gone."""
     yield tags.read_cells(tags.path_of(db, tags.find_tag(db, name).id))

@@ -1,4 +1,4 @@
-"""Counts over all blocks of a data set, by arrays: what the data card says, and what a format would lose."""
+"""Counts over all blocks of a data set, as arrays, for the data card and for the losses of a format."""
 
 from typing import Any
 
@@ -10,14 +10,15 @@ PAIRS_SHOWN = 20
 
 
 class Tallies:
-    """Counts of cells, co-occurrence of classes, who answered when; it does not grow with the number of images.
+    """Counts of cells, of co-occurring classes, and of answers by annotator and month.
+
+    Their size does not grow with the number of images, except the positives where they are kept.
 
     Attributes:
         cells: (C, states, sources) int64.
         months: (annotator, source, month) -> cells; places in View.annotators and View.sources, months since 1970.
-        positives: Present classes of each image one after the other, and how many each has, where they are kept.
-        origins: (annotator, source) where imported answers come from -> cells.
-        has: As of View.
+        origins: (annotator, source) in the file that an answer was imported from -> cells.
+        has: As in View.
         missing: (name, reason) of images that cannot be shown.
     """
 
@@ -36,11 +37,11 @@ class Tallies:
         self._counts: list[np.ndarray] = []
 
     def forget_positives(self) -> None:
-        """Free what grows with the number of images; `positives` gives none any more."""
+        """Free the positives, the only part that grows with the number of images; `positives` then has no images."""
         self._columns, self._counts = [], []
 
     def add(self, block: Block) -> None:
-        """Take in one block."""
+        """Count the cells of one block."""
         from scipy.sparse import csr_array
 
         classes, states, sources = self.cells.shape
@@ -81,12 +82,12 @@ class Tallies:
             self.months[key] = self.months.get(key, 0) + int(count)
 
     def of_state(self, state: int) -> int:
-        """How many cells have a state."""
+        """Return the number of cells with a state."""
         return int(self.cells[:, state].sum())
 
     @property
     def unknown(self) -> int:
-        """Cells without a value and without an answer."""
+        """The number of cells without an answer that were not filled in either."""
         return self.of_state(NOBODY)
 
     @property
@@ -102,12 +103,12 @@ class Tallies:
         return self.of_state(PRESENT)
 
     def positives(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where each image's present classes begin, (N + 1,) int64, and these, one image after the other."""
+        """Return the present classes in CSR form: offsets (N + 1,) int64, and class columns, image by image."""
         counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
         return np.cumsum(counts), np.concatenate([np.zeros(0, np.int32), *self._columns])
 
     def pairs(self) -> list[tuple[int, int, int]]:
-        """The classes that stand on the same image most often: (class, class, images), the most frequent first."""
+        """Return the classes that are present together most often: (class, class, images), the most frequent first."""
         from scipy.sparse import triu
 
         upper: Any = triu(self._together, k=1).tocoo()
@@ -116,7 +117,7 @@ class Tallies:
         return [(int(row), int(column), int(count)) for row, column, count in zip(*columns, strict=True)]
 
     def counts_of_class(self, column: int) -> list[tuple[str, str, int]]:
-        """(state, source, cells) of one class, sorted."""
+        """Return (state, source, cells) of one class, sorted."""
         states, sources = np.nonzero(self.cells[column])
         return sorted(
             (STATE_WORDS[state] or "unknown", self.sources[source], int(self.cells[column, state, source]))

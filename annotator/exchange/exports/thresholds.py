@@ -1,12 +1,12 @@
 """Which unknown cells `export --unknown model` fills in, and how many of them are expected to be wrong.
 
-Each class has two thresholds of its own: cells at or above the one become present, cells at or below the other absent,
-cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with few cells
-needs no pooling with others; a pooled figure would let the many cells of easy classes hide a bad one. Within a class,
-no cell is filled in whose own error probability exceeds WORST times the requested error: a class with 1 % positives
-could otherwise become absent everywhere.
+Each class has two thresholds of its own: cells at or above the first become present, cells at or below the second
+absent, cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with
+few cells needs no pooling with others; a pooled figure would let the many cells of easy classes hide a bad class.
+Within a class, no cell is filled in whose own error probability exceeds WORST times the requested error: a class with
+1 % positives could otherwise become absent everywhere.
 
-This is only as good as the probabilities. While there are too few answers to calibrate them
+The result is only as good as the probabilities. While there are too few answers to calibrate them
 (worker/training/calibrate.py, and models/ensemble for `auto`), WORST is 1: every single cell, not only the mean, must
 be within the requested error.
 """
@@ -26,14 +26,14 @@ EVEN = 0.5  # no cell is filled in with the less likely state
 
 @dataclass(frozen=True)
 class Limits:
-    """What was requested. present_from, absent_to: a threshold for all classes; None: from the expected error."""
+    """The requested thresholds. present_from, absent_to: a threshold for all classes; None: from the expected error."""
 
     expected_error: float = EXPECTED_ERROR
     present_from: float | None = None
     absent_to: float | None = None
 
     def problems(self) -> list[str]:
-        """What is wrong with them, in sentences."""
+        """Return sentences about impossible or overlapping thresholds; [] if they can be used."""
         given = {"present from": self.present_from, "absent up to": self.absent_to}
         sentences = [
             f"The threshold {value} ({name}) is not a probability: it must lie between 0 and 1."
@@ -53,8 +53,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class ClassFill:
-    """The fill of one class: thresholds (None: nothing is filled in), cells, how many of them are expected to be wrong,
-    and how many stay unknown."""
+    """The fill of one class: its thresholds, and the numbers of cells filled in, expected wrong, and left unknown.
+
+    A threshold of None: no cell is filled in with that state.
+    """
 
     name: str
     present_from: float | None
@@ -75,11 +77,11 @@ class Fill:
     classes: list[ClassFill]
 
     def sum(self, name: str) -> float:
-        """The sum of a field of ClassFill over all classes."""
+        """Return the sum of a field of ClassFill over all classes."""
         return sum(getattr(class_, name) for class_ in self.classes)
 
     def sentences(self) -> list[str]:
-        """What is filled in, how much of it is expected to be wrong, and what that rests on."""
+        """Return sentences about the cells filled in, the expected errors, and the probabilities that these rest on."""
         present, absent, unknown = (self.sum(name) for name in ("present", "absent", "unknown"))
         sentences = [
             f"The model fills in {present:,} present and {absent:,} absent; {unknown:,} pairs stay unanswered. "
@@ -96,7 +98,7 @@ class Fill:
         return [*sentences, self.rule()]
 
     def rule(self) -> str:
-        """The thresholds, in words."""
+        """Return a sentence about the thresholds."""
         asked = _share(self.limits.expected_error)
         given = [("present from", self.limits.present_from), ("absent up to", self.limits.absent_to)]
         parts = [
@@ -111,13 +113,12 @@ class Fill:
 
 
 def worst_of(limits: Limits, calibrated: bool) -> float:
-    """The largest error probability of a single cell that is filled in."""
+    """Return the largest error probability that a single cell may have to be filled in."""
     return min(EVEN, limits.expected_error * (WORST if calibrated else 1.0))
 
 
 class OpenCells:
-    """How the probabilities of the cells that would be filled in are distributed, in each class: it takes any number
-    of cells, block by block, and does not grow.
+    """A histogram per class of the probabilities of the cells that may be filled in; its size is fixed.
 
     Attributes:
         counts: (C, STEPS + 1) int64, cells of each rounded probability.
@@ -131,7 +132,7 @@ class OpenCells:
         self.without = np.zeros(classes, np.int64)
 
     def add(self, probabilities: np.ndarray, open_: np.ndarray) -> None:
-        """Take in cells: probabilities (n, C) float, nan where a class has no model; open_ (n, C) bool."""
+        """Count the cells where open_ (n, C) is True; probabilities: (n, C) float, nan where a class has no model."""
         self.without += (open_ & np.isnan(probabilities)).sum(0)
         rows, columns = np.nonzero(open_ & ~np.isnan(probabilities))
         raw = probabilities[rows, columns].astype(np.float64)
@@ -141,7 +142,7 @@ class OpenCells:
 
 
 def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Per class, the probability from which on cells become present, and up to which absent: (C,) each, nan for none.
+    """Return the thresholds of each class, (C,) each: present from, and absent up to; nan where nothing is filled in.
 
     A cell that satisfies both, which only given thresholds allow, becomes present.
     """
@@ -161,7 +162,7 @@ def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.n
 
 
 def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_to: np.ndarray) -> list[ClassFill]:
-    """How many open cells these thresholds (C,) fill in, and how many are expected to be wrong."""
+    """Return for each class the number of open cells that these thresholds (C,) fill in, and the expected errors."""
     result = []
     chances = np.arange(STEPS + 1) / STEPS
     for column, name in enumerate(names):
@@ -184,7 +185,7 @@ def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_
 
 
 def rounded(chances: np.ndarray) -> np.ndarray:
-    """Rounded as an export writes them, so that the file agrees with the thresholds."""
+    """Return the probabilities rounded as an export writes them, so that the file agrees with the thresholds."""
     return np.round(chances.astype(np.float64), DIGITS)
 
 

@@ -1,4 +1,4 @@
-"""The name of an image in the addresses that annotation tools keep: of uploads, of a server's folders, of buckets."""
+"""Image names in the addresses that annotation tools keep: of uploads, of a server's folders, of buckets."""
 
 import base64
 import binascii
@@ -10,10 +10,10 @@ _UPLOAD = re.compile(r"(?:.*/)?upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)$")
 
 
 def image_name(address: str) -> str:
-    """The path of an image in an address, without server, bucket and what a server puts before it; "" for inline data.
+    """Return the path of an image in an address, without the server, the bucket and the server's own prefix.
 
     Label Studio's uploads (/data/upload/3/1a2b3c4d-cat.jpg), local files (/data/local-files/?d=pets/cat.jpg) and signed
-    addresses (?fileuri=<base64>) are known. What is no address is returned as it is.
+    addresses (?fileuri=<base64>) are known. Inline data gives ""; text that is not an address is returned unchanged.
     """
     if address.startswith("data:"):
         return ""
@@ -46,6 +46,6 @@ def _decoded(text: str) -> str:
 
 
 def looks_like_image(address: str) -> bool:
-    """Whether an address ends as the names of image files do."""
+    """Return whether an address ends like the name of an image file; False for 10,000 characters and more."""
     path = image_name(address) if len(address) < 10_000 else ""
     return path.lower().endswith(ENDINGS)

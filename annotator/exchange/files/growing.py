@@ -16,7 +16,7 @@ AT_ONCE = 10_000  # names
 
 
 class GrowingArray:
-    """One array of rows of the same length. width: columns, None for one number a row."""
+    """A .npy array on disk that grows by rows of the same length. width: columns, None for one number a row."""
 
     def __init__(self, file: BinaryIO, dtype: np.dtype | type, width: int | None = None):
         self._file, self.dtype, self._width = file, np.dtype(dtype), width
@@ -29,7 +29,7 @@ class GrowingArray:
         self._rows += len(rows)
 
     def finish(self) -> None:
-        """Write the header."""
+        """Write the header with the final number of rows, at the start of the file."""
         shape = f"({self._rows},)" if self._width is None else f"({self._rows}, {self._width})"
         facts = f"{{'descr': {np.lib.format.dtype_to_descr(self.dtype)!r}, 'fortran_order': False, 'shape': {shape}, }}"
         body = facts.ljust(HEADER - len(PREFIX) - 3) + "\n"
@@ -39,7 +39,7 @@ class GrowingArray:
 
 
 class Names:
-    """Texts for an array: kept as UTF-8, because the length of the longest must be known before one is written."""
+    """Texts collected for an array, as UTF-8: numpy needs the length of the longest before the first is written."""
 
     def __init__(self) -> None:
         self._blocks: list[bytes] = []
@@ -48,7 +48,7 @@ class Names:
         self._blocks.append("\0".join(texts).encode("utf-8", "surrogatepass"))
 
     def save(self, path: Path) -> None:
-        """Write them as one array of text, (n,). No text contains a zero, which numpy would cut off."""
+        """Write all texts as one array of text, (n,). No text may contain a zero character: numpy would cut it off."""
         longest = max((len(text) for block in self._blocks for text in _texts(block)), default=1)
         with path.open("wb") as file:
             array = GrowingArray(file, np.dtype(f"<U{max(longest, 1)}"))

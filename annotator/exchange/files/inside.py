@@ -1,16 +1,16 @@
-"""Paths that a source names, kept inside of its folder."""
+"""Paths named by a source, restricted to its folder."""
 
 from pathlib import Path, PurePosixPath
 
 
 def file_inside(folder: Path, name: str) -> str:
-    """The path of a file relative to a folder; "" where there is none, or where it lies outside, as by a link."""
+    """Return the path of a file relative to a folder; "" if it is missing or lies outside, even through a link."""
     path = PurePosixPath(name.replace("\\", "/"))
     if not name or "\0" in name or path.is_absolute() or ".." in path.parts:
         return ""
     try:
         if not (folder / path).is_file() or not (folder / path).resolve().is_relative_to(folder.resolve()):
             return ""
-    except (OSError, RuntimeError):  # the latter for a circle of links
+    except (OSError, RuntimeError):  # RuntimeError: links in a circle
         return ""
     return str(path)

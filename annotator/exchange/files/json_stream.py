@@ -1,9 +1,10 @@
-"""Reading the entries of large JSON arrays, some thousand at a time: flat memory, and faster than a parser of events.
+"""Reading the entries of large JSON arrays in chunks of about 1 MB: flat memory, and faster than an event parser.
 
 A JSON document is cut at the commas of its outer arrays, {"images": [...], "annotations": [...]} or [...], and each
 piece is decoded by msgspec into records that have only the fields asked for. The cutting sees strings and nesting, but
-checks nothing else: msgspec checks what is inside an array, `json` what is around it. Deep nesting (ijson keeps the
-path of every level: 30 KB of "[" take 2 GB) and endless entries are refused before anything is decoded.
+checks nothing else: msgspec checks the content of each array, `json` checks the text around the arrays. Deep nesting
+(ijson keeps the path of every level: 30 KB of "[" take 2 GB) and endless entries are refused before anything is
+decoded.
 
 The format is RFC 8259; NaN and Infinity, which Python's json writes, are errors.
 """
@@ -41,12 +42,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Piece:
-    """Some entries of one array.
+    """Consecutive entries of one array.
 
     Attributes:
-        key: Of the array in the document, "" where the document is the array.
+        key: Key of the array in the document, "" where the document is the array.
         first: Index of the first entry in the array.
-        line: Where text begins.
+        line: Line of the file in which text begins.
         text: The entries with commas between them.
         cuts: Offsets of these commas in text.
     """
@@ -58,7 +59,7 @@ class Piece:
     cuts: np.ndarray
 
     def decode(self, decoder: "msgspec.json.Decoder[list[T]]", problems: Problems) -> list[tuple[int, T]]:
-        """(index in the array, entry) of all that can be read; the others are noted in problems."""
+        """Return (index in the array, entry) for each readable entry; note the others in problems."""
         try:
             return list(enumerate(decoder.decode(b"[" + self.text + b"]"), start=self.first))
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -77,17 +78,17 @@ class Piece:
             start = end + 1
 
     def place(self, index: int) -> str:
-        """The words for an entry: annotations[12]."""
+        """Return how messages name an entry, such as annotations[12]."""
         return f"{self.key or 'entry '}[{index}]"
 
 
 def _reason(error: Exception) -> str:
-    # The path that msgspec names begins with the array around the entry.
+    # `decode` puts an entry into an array, so the path in msgspec's message begins with this array.
     return str(error).replace("$[0].", "").replace(" - at `$[0]`", "")
 
 
 def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: int = CHUNK) -> Iterator[Piece]:
-    """The entries of the arrays whose key is wanted, in the order of the file; of an empty array a piece without any.
+    """Yield the entries of the arrays whose key is wanted, in file order; an empty array gives a piece without entries.
 
     Args:
         chunk: Bytes that are read, and decoded, at a time.
@@ -103,13 +104,16 @@ def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: 
 
 
 def check(path: Path) -> None:
-    """Read a file without keeping anything. Raises AnnotatorError as `pieces` does."""
+    """Read a file to its end to check that it is JSON. Raises AnnotatorError as `pieces` does."""
     for _ in pieces(path, wanted=lambda key: False):
         pass
 
 
 def starts_with(path: Path, count: int = 1 << 16) -> bytes:
-    """The first bytes of a file without its byte order mark, b"" when it cannot be read: for `recognise`."""
+    """Return the first bytes of a file without byte order mark and leading blanks; b"" if it cannot be read.
+
+    `recognise` looks at them.
+    """
     try:
         with open_file(path) as file:
             return file.read(count).removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -118,7 +122,7 @@ def starts_with(path: Path, count: int = 1 << 16) -> bytes:
 
 
 class _Cutter:
-    """The state between two chunks."""
+    """The state of cutting one document, kept from one chunk to the next."""
 
     def __init__(self, path: Path, wanted: Callable[[str], bool]):
         self._path, self._wanted = path, wanted
@@ -126,7 +130,7 @@ class _Cutter:
         self._base = 0  # depth inside the arrays that are cut; 0: nothing was read yet
         self._frame = bytearray()  # the document with each inner value replaced by a zero
         self._inside = b""  # the bracket of the inner value that is being read
-        self._key: str | None = None  # of the array that is being read, None while nothing is kept
+        self._key: str | None = None  # key of the array that is being read, None outside the wanted arrays
         self._index, self._held, self._held_line = 0, bytearray(), 1
 
     def cut(self, read: Callable[[], bytes]) -> Iterator[Piece]:
@@ -180,7 +184,7 @@ class _Cutter:
         self._line += chunk.count(b"\n")
 
     def _marks(self, chunk: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where brackets and commas outside of strings are, what each is, and the depth after it."""
+        """Return the offsets of brackets and commas outside strings, the kind of each, and the depth after each."""
         text = _ESCAPES.sub(b"..", chunk) if b"\\" in chunk else chunk
         kinds = _KINDS[np.frombuffer(text, np.uint8)]
         places = np.flatnonzero(kinds)
@@ -211,7 +215,7 @@ class _Cutter:
             self._key, self._index, self._held = key, 0, bytearray()
 
     def _part(self, chunk: bytes, start: int, stop: int, commas: np.ndarray, last: bool) -> Iterator[Piece]:
-        """The complete entries of chunk[start:stop]; what follows the last comma is held for the next chunk."""
+        """Yield the complete entries of chunk[start:stop]; text after the last comma is held for the next chunk."""
         assert self._key is not None
         cuts = commas[np.searchsorted(commas, start) : np.searchsorted(commas, stop)]
         if not self._held:

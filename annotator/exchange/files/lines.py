@@ -1,4 +1,4 @@
-"""Reading a text file line by line, however long it is: UTF-8 or UTF-16, and an error that names the line."""
+"""Reading a text file line by line, however long it is: UTF-8 or UTF-16, with errors that name the line."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ _ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The lines with their ends, which may be "\\n", "\\r\\n" or "\\r".
+    """Yield the lines of a text file with their ends, which may be "\\n", "\\r\\n" or "\\r".
 
     Raises AnnotatorError, at the line where reading stops, for a file that cannot be read, is no text in UTF-8 or
     UTF-16, or has a line of more than 4 million letters.
@@ -50,13 +50,14 @@ def lines(path: Path) -> Iterator[str]:
 def csv_rows(
     path: Path, problems: Problems, columns: int | None = None, delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
-    """(line, cells) of each row of a CSV that is not empty; `line` is the one in which the row begins.
+    """Yield (line, cells) for each row of a CSV that is not empty; `line` is the line in which the row begins.
 
     Args:
-        columns: How many cells a row must have, None: as many as the first one; others are noted and left out.
+        columns: Number of cells that a row must have, None: as many as the first row; other rows are noted as problems
+            and left out.
 
     Raises:
-        AnnotatorError: For what is no CSV, and for what `lines` raises.
+        AnnotatorError: The file is not a CSV, or `lines` cannot read it.
     """
     reader, first = csv.reader(lines(path), strict=True, delimiter=delimiter), 1
     try:
@@ -74,7 +75,10 @@ def csv_rows(
 
 
 def first_line(path: Path, most: int = 65_536) -> str:
-    """The first line without its end, "" when it cannot be read or is longer than `most` bytes: for `recognise`."""
+    """Return the first line without its end; "" if it cannot be read or is longer than `most` bytes.
+
+    `recognise` looks at it.
+    """
     try:
         with open_file(path) as file:
             start = file.read(most)

@@ -15,14 +15,15 @@ MAGIC = b"\x93NUMPY"
 
 
 def load_array(path: Path, root: Path) -> np.ndarray:
-    """An array of numbers or strings, without running anything that may be in the file.
+    """Return an array of numbers or strings, mapped from its file; code inside the file is never run.
 
     Raises:
-        AnnotatorError: It cannot be read, leads out of the folder, or holds Python objects (with a way out).
+        AnnotatorError: The file cannot be read, is a link that leads out of `root`, or holds Python objects (the
+            message says how to convert them).
     """
     try:
         is_inside = path.resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError) as error:  # a circle of links
+    except (OSError, RuntimeError) as error:  # links in a circle
         raise AnnotatorError(f"{path} cannot be read: {error}.") from error
     if not is_inside:
         raise AnnotatorError(f"{path} is a link that leads out of {root}: it is not read. Copy the file instead.")
@@ -34,7 +35,7 @@ def load_array(path: Path, root: Path) -> np.ndarray:
                 f"{path} is no .npy array (it begins with {start!r}). Pickles and archives are not read; write it with "
                 "numpy.save."
             )
-        # Mapped, not read: a header that promises more than the file holds is an error, not a full memory.
+        # Mapped, not read: a header that states more than the file holds raises an error and fills no memory.
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error

@@ -1,26 +1,28 @@
-"""What the pages of a Parquet file unpack to, read from their headers: nothing is unpacked for it.
+"""Unpacked sizes of the pages of a Parquet file, read from the page headers without unpacking anything.
 
 Format: https://parquet.apache.org/docs/file-format/data-pages and the Thrift compact protocol,
-https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md. A reader trusts the sizes that stand
-before each page, whatever the footer of the file says of the column.
+https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md. A reader trusts the sizes in the
+header of each page, whatever the footer of the file says of the column.
 """
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 DICTIONARY = frozenset({2, 8})  # encodings: PLAIN_DICTIONARY, RLE_DICTIONARY
-PREFIXES = 7  # DELTA_BYTE_ARRAY: a text is so many letters of the one before, and its own
-_DATA, _DATA_2, _DICTIONARY = 5, 8, 7  # fields of a header
+PREFIXES = 7  # DELTA_BYTE_ARRAY: a text shares a prefix with the text before it
+_DATA, _DATA_2, _DICTIONARY = 5, 8, 7  # field ids of a page header
 _FIRST, _LONGEST = 512, 16 << 20  # bytes of a header
 
 
 class Page(NamedTuple):
-    """One page.
+    """The header of one page of a Parquet column.
 
     Attributes:
-        start: Where its content lies, of `packed` bytes.
-        values: Of data, with those that are null; 0 of a dictionary.
-        entries: Of a dictionary; 0 of data.
+        start: Offset of the page's content in the file.
+        packed: Bytes of the content in the file.
+        unpacked: Bytes of the content once decompressed.
+        values: Number of values of a data page, nulls included; 0 for a dictionary page.
+        entries: Number of entries of a dictionary page; 0 for a data page.
     """
 
     start: int
@@ -32,7 +34,7 @@ class Page(NamedTuple):
 
 
 def pages(file: BinaryIO, start: int, size: int) -> Iterator[Page]:
-    """The pages of a column that lies in so many bytes from `start` on. Raises ValueError for what are no pages."""
+    """Yield the pages of a column stored in `size` bytes from `start` on. Raises ValueError for damaged headers."""
     end = start + size
     while start < end:
         header, length = _header(file, start, end)
@@ -47,7 +49,7 @@ def pages(file: BinaryIO, start: int, size: int) -> Iterator[Page]:
 
 
 def longest(content: bytes, entries: int) -> int:
-    """The bytes of the longest text of a dictionary, whose entries are four bytes with the length, and the text."""
+    """Return the bytes of the longest text of a dictionary page, whose entries are a length (4 bytes) and a text."""
     at = most = 0
     for _ in range(entries):
         size = int.from_bytes(content[at : at + 4], "little")
@@ -60,7 +62,7 @@ def longest(content: bytes, entries: int) -> int:
 
 
 def _header(file: BinaryIO, start: int, end: int) -> tuple[dict[int, Any], int]:
-    """The numbers of a header by their fields, and its length in bytes."""
+    """Return the numbers of the header at `start` by their field ids, and its length in bytes."""
     size = _FIRST
     while True:
         file.seek(start)
@@ -74,13 +76,16 @@ def _header(file: BinaryIO, start: int, end: int) -> tuple[dict[int, Any], int]:
 
 
 class _Thrift:
-    """Reads the whole numbers of a struct, and those of structs in it; passes over everything else."""
+    """A reader of the whole numbers in a Thrift struct and its inner structs; all other fields are skipped."""
 
     def __init__(self, text: bytes):
         self._text, self.at = text, 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Raises IndexError where the bytes end before it does, ValueError for what is no struct."""
+        """Return the numbers of a struct by field id.
+
+        Raises IndexError if the bytes end before the struct does, ValueError if the bytes are not a struct.
+        """
         if depth > 8:
             raise ValueError("a header of a page is nested too deep")
         numbers: dict[int, Any] = {}

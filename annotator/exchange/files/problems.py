@@ -1,4 +1,4 @@
-"""What is wrong with a source, noted while it is read, so that a person sees it all together."""
+"""Problems of a source, collected while it is read, so that a person sees them all together."""
 
 from annotator.errors import AnnotatorError, several
 
@@ -6,14 +6,14 @@ PROBLEMS_SHOWN = 50
 
 
 class Problems:
-    """What is wrong with a source: the first fifty in words, and how many there are."""
+    """The problems of a source: the first fifty as sentences, and the number of all."""
 
     def __init__(self) -> None:
         self.count = 0
         self.sentences: list[str] = []
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all problems noted so far."""
         self.__init__()
 
     def add(self, sentence: str) -> None:
@@ -23,7 +23,7 @@ class Problems:
             self.sentences.append(sentence)
 
     def error(self, what: str) -> AnnotatorError:
-        """The error that lists them, under a first line that says what cannot be done."""
+        """Return the error that lists the problems, under a first line that says what cannot be done."""
         more = self.count - len(self.sentences)
         sentences = [*self.sentences, *([f"and {more:,} more"] if more else [])]
         return several(what, sentences, shown=len(sentences))

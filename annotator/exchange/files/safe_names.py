@@ -5,14 +5,17 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-LONGEST = 100  # characters: with the folders of a format a path stays below the 260 of Windows
+LONGEST = 100  # characters, so that a path with a format's folders has fewer than the 260 that Windows allows
 _UNSAFE = re.compile(r"[^\w .()+,=@#&!\[\]-]")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
 def safe_name(text: str) -> str:
-    """A name of a file or folder that every system allows: letters, digits and some marks, never a path. Different
-    texts may get the same one; none contains a tilde, with which names can be told apart."""
+    """Return a name for a file or folder that every system allows: letters, digits and some marks, never a path.
+
+    Different texts may get the same name. No name contains a tilde, so that `safe_names` can append ~2, ~3 to tell
+    them apart.
+    """
     name = unicodedata.normalize("NFC", text)
     name = _UNSAFE.sub("_", name).strip(" .")[:LONGEST].strip(" .")
     if not name or is_device(name):
@@ -23,12 +26,12 @@ def safe_name(text: str) -> str:
 
 
 def is_device(name: str) -> bool:
-    """Whether Windows takes a file or folder of this name for a device, such as "con.jpg"."""
+    """Return whether Windows treats a file or folder of this name as a device, such as "con.jpg"."""
     return bool(_DEVICES.match(name))
 
 
 def safe_names(texts: Sequence[str]) -> list[str]:
-    """Safe names of these texts, different whatever the case: of classes or splits as folders."""
+    """Return a safe name for each text, all different even if case is ignored: for folders of classes or splits."""
     used: Counter[str] = Counter()
     names: list[str] = []
     for text in texts:
@@ -40,5 +43,5 @@ def safe_names(texts: Sequence[str]) -> list[str]:
 
 
 def folded(name: str) -> str:
-    """The same for names that some file system takes for one."""
+    """Return a key that is equal for names which some file system treats as the same, such as "Fox" and "fox"."""
     return unicodedata.normalize("NFKC", name).casefold()

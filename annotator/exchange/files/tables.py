@@ -1,10 +1,10 @@
-"""Parquet and Arrow files of other people, batch by batch: what a file unpacks to is bounded before it is unpacked.
+"""Parquet and Arrow files of other people, batch by batch: the unpacked size is bounded before anything is unpacked.
 
 Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html. A kilobyte of
-either can stand for gigabytes: a page that compresses well, a text that is named again and again by its number in a
-dictionary, a million rows that are all the same. So the headers of all pages are looked at first (page_headers.py),
-texts in dictionaries stay there until it is known how long those of each row are, and no more rows are given at a time
-than fit into memory. Arrow is read uncompressed only, which is how Hugging Face `datasets` writes it.
+either can stand for gigabytes: a page that compresses well, a text in a dictionary that many rows refer to by number,
+a million equal rows. So the headers of all pages are read first (page_headers.py), texts in dictionaries stay there
+until the length of the texts of each row is known, and a batch has no more rows than fit into memory. Arrow is read
+uncompressed only, which is how Hugging Face `datasets` writes it.
 """
 
 import struct
@@ -22,9 +22,9 @@ from annotator.exchange.files.page_headers import DICTIONARY, PREFIXES, Page, lo
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RATIO = 200  # unpacked bytes for one of a file: images hardly compress, so that a small file is a small set
+RATIO = 200  # unpacked bytes for each byte of a file: images hardly compress, so a small file holds little
 ALWAYS = 256 << 20  # bytes that any file may unpack to
-MEMBER_ALWAYS = 64 << 20  # and any member of an archive, and any page of a table
+MEMBER_ALWAYS = 64 << 20  # bytes that any member of an archive, or page of a table, may unpack to
 ROWS_ALWAYS = 1_000_000  # rows, or values of a column, that any table may have
 AT_ONCE = 64 << 20  # bytes of texts and images in one batch, unless one row has more
 LARGEST_ROW = 256 << 20  # bytes of a row of lists
@@ -34,11 +34,11 @@ BLOCK = 1000  # rows
 
 
 class TableTooLargeError(AnnotatorError):
-    """The table unpacks to more than a set of images and labels does."""
+    """Raised for a table that unpacks to more than a plausible set of images and labels."""
 
 
 def refuse_many_columns(path: Path, count: int) -> None:
-    """Raises TableTooLargeError for a table of more columns than can be previewed in seconds."""
+    """Raise TableTooLargeError for a table with more columns than can be previewed in seconds."""
     if count > MOST_COLUMNS:
         raise TableTooLargeError(
             f"{path} has {count:,} columns; {MOST_COLUMNS:,} are read at most. Is the table turned on its side? Else "
@@ -47,7 +47,7 @@ def refuse_many_columns(path: Path, count: int) -> None:
 
 
 def parquet_schema(path: Path) -> "pa.Schema":
-    """The columns of a Parquet file. Raises what pyarrow raises, and TableTooLargeError."""
+    """Return the schema of a Parquet file. Raises what pyarrow raises, and TableTooLargeError."""
     import pyarrow.parquet as pq
 
     schema = pq.read_schema(path)
@@ -58,10 +58,10 @@ def parquet_schema(path: Path) -> "pa.Schema":
 def parquet_batches(
     path: Path, columns: Collection[str] | None = None, rows: int = BLOCK
 ) -> "Iterator[pa.RecordBatch]":
-    """Rows of a Parquet file, so many at a time, or fewer where they are long.
+    """Yield the rows of a Parquet file, `rows` at a time, or fewer where the rows are large.
 
     Args:
-        columns: Those wanted, None: all.
+        columns: Names of the columns to read, None: all.
 
     Raises what pyarrow raises, and TableTooLargeError.
     """
@@ -79,14 +79,14 @@ def parquet_batches(
     for group, (at_once, repeated) in enumerate(ways):
         with pq.ParquetFile(path, metadata=metadata, read_dictionary=repeated, pre_buffer=False) as file:
             for batch in file.iter_batches(min(rows, at_once), [group], names, use_threads=False):
-                batch.validate(full=True)  # offsets that point nowhere crash the process
+                batch.validate(full=True)  # invalid offsets would crash the process
                 for part in _parts(batch, limit):
                     arrays = [part.column(field.name).cast(field.type) for field in wanted]
                     yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema(wanted))
 
 
 def arrow_schema(path: Path) -> "pa.Schema":
-    """The columns of a stream of Arrow. Raises what pyarrow raises, and TableTooLargeError."""
+    """Return the schema of an Arrow stream. Raises what pyarrow raises, and TableTooLargeError."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as opened, pa.ipc.open_stream(opened) as stream:
@@ -95,7 +95,13 @@ def arrow_schema(path: Path) -> "pa.Schema":
 
 
 def arrow_batches(path: Path, columns: Collection[str] | None = None, rows: int = BLOCK) -> "Iterator[pa.RecordBatch]":
-    """Rows of a stream of Arrow, as `parquet_batches` gives those of Parquet."""
+    """Yield the rows of an Arrow stream, `rows` at a time, or fewer where the rows are large.
+
+    Args:
+        columns: Names of the columns to read, None: all.
+
+    Raises what pyarrow raises, and AnnotatorError for a type that is not read or a table that is too large.
+    """
     import pyarrow as pa
 
     schema = arrow_schema(path)
@@ -106,7 +112,7 @@ def arrow_batches(path: Path, columns: Collection[str] | None = None, rows: int 
     names = [name for name in schema.names if columns is None or name in columns]
     with pa.memory_map(str(path)) as opened, pa.ipc.open_stream(opened) as stream:
         for whole in stream:
-            whole.validate(full=True)  # offsets that point nowhere crash the process
+            whole.validate(full=True)  # invalid offsets would crash the process
             limit.add_rows(whole.num_rows)
             batch = whole.select(names)
             for start in range(0, batch.num_rows, rows):
@@ -114,7 +120,7 @@ def arrow_batches(path: Path, columns: Collection[str] | None = None, rows: int 
 
 
 class _Limit:
-    """Counts what is unpacked of one table."""
+    """Counters of the rows and unpacked bytes of one table, and their limits."""
 
     def __init__(self, path: Path):
         self._path, self._size = path, path.stat().st_size
@@ -123,19 +129,19 @@ class _Limit:
         self._bytes = {"pages": 0, "values": 0}
 
     def add(self, what: str, size: int) -> None:
-        """Count bytes of "pages" or of "values". Raises TableTooLargeError where they are too many."""
+        """Count bytes of "pages" or of "values". Raises TableTooLargeError if the sum exceeds the limit."""
         self._bytes[what] += size
         if self._bytes[what] > self._most:
             raise self.error(f"unpacks from {self._size:,} bytes to more than {self._most:,}")
 
     def add_rows(self, count: int) -> None:
-        """Count rows. Raises TableTooLargeError where they are too many."""
+        """Count rows. Raises TableTooLargeError if the sum exceeds the limit."""
         self._rows += count
         if self._rows > self.most_rows:
             raise self.error(f"has {self._rows:,} rows in {self._size:,} bytes")
 
     def error(self, what: str) -> TableTooLargeError:
-        """The error for a table of which this is wrong."""
+        """Return the error for this table; `what` continues the sentence that begins with the table's path."""
         return TableTooLargeError(
             f"{self._path} {what}, as no table of images and labels does, so that it is not read. If it is right, "
             "write it again as CSV, with the images as files."
@@ -144,12 +150,12 @@ class _Limit:
 
 @dataclass
 class _Leaf:
-    """A column without parts in one row group, as its pages are.
+    """The size of a column without sub-columns in one row group, as its page headers give it.
 
     Attributes:
-        longest: Bytes that one value may have which stands for more than its own bytes in a page.
-        named: Values that do: those that are numbers in a dictionary, and those that begin as the one before.
-        is_repeated: All values are numbers in a dictionary.
+        longest: Bytes that one value may have once unpacked, where that can exceed its bytes in a page.
+        named: Number of such values: numbers of dictionary entries, and texts that share a prefix with the one before.
+        is_repeated: All values are numbers of dictionary entries.
     """
 
     path: str
@@ -161,11 +167,11 @@ class _Leaf:
 
 
 def _way(path: Path, group: int, metadata: Any, names: set[str], limit: _Limit) -> tuple[int, list[str]]:
-    """How a row group can be read: rows at a time, and the columns whose values have to stay numbers in a dictionary.
+    """Return how to read a row group: rows at a time, and the columns to keep dictionary-encoded.
 
     Raises TableTooLargeError.
     """
-    is_every = any("." in name for name in names)  # a dot also stands between a column and its parts
+    is_every = any("." in name for name in names)  # a dot also separates a column from its sub-columns
     row_group, leaves = metadata.row_group(group), list[_Leaf]()
     with path.open("rb") as file:
         for number in range(row_group.num_columns):
@@ -183,7 +189,7 @@ def _way(path: Path, group: int, metadata: Any, names: set[str], limit: _Limit) 
 
 
 def _leaf(file: BinaryIO, chunk: Any, column: Any, limit: _Limit) -> _Leaf:
-    """What the pages of a column in one row group unpack to. Raises TableTooLargeError where that is too much."""
+    """Return the unpacked size of a column in one row group, read from its pages. Raises TableTooLargeError."""
     leaf = _Leaf(column.path, column.max_repetition_level > 0)
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset is not None and 0 < chunk.dictionary_page_offset < start:
@@ -210,7 +216,7 @@ def _leaf(file: BinaryIO, chunk: Any, column: Any, limit: _Limit) -> _Leaf:
 
 
 def _longest(file: BinaryIO, page: Page, compression: str) -> int:
-    """The bytes of the longest text of a dictionary, or more."""
+    """Return an upper bound for the bytes of the longest text of a dictionary page."""
     import pyarrow as pa
 
     file.seek(page.start)
@@ -218,13 +224,13 @@ def _longest(file: BinaryIO, page: Page, compression: str) -> int:
     try:
         if compression != "UNCOMPRESSED":
             content = pa.Codec(compression.lower()).decompress(content, page.unpacked, asbytes=True)
-    except (pa.ArrowException, OSError, ValueError):  # LZ4 of Hadoop, or damaged
+    except (pa.ArrowException, OSError, ValueError):  # Hadoop's variant of LZ4, or damaged data
         return page.unpacked
     return longest(content, page.entries)
 
 
 def _dense(field: "pa.Field") -> "pa.Field":
-    """The field as readers expect it: texts, where pandas or polars have said views."""
+    """Return the field with views of strings or bytes, which pandas and polars write, replaced by plain ones."""
     import pyarrow as pa
 
     others = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
@@ -232,7 +238,7 @@ def _dense(field: "pa.Field") -> "pa.Field":
 
 
 def _parts(batch: "pa.RecordBatch", limit: _Limit) -> "Iterator[pa.RecordBatch]":
-    """Slices of a batch whose texts and bytes fit into memory. Raises TableTooLargeError."""
+    """Yield slices of a batch whose texts and bytes fit into memory. Raises TableTooLargeError."""
     sizes = sum((_sizes(column) for column in batch.columns), np.zeros(batch.num_rows, np.int64))
     limit.add("values", int(sizes.sum()))
     if len(sizes) and sizes.max() > LARGEST_ROW:
@@ -246,12 +252,12 @@ def _parts(batch: "pa.RecordBatch", limit: _Limit) -> "Iterator[pa.RecordBatch]"
 
 
 def _sizes(array: Any) -> np.ndarray:
-    """(n,) int64: the bytes of texts and of bytes in each value, also of those that lie in a dictionary."""
+    """Return the bytes of texts and binaries in each value, (n,) int64, including those stored in a dictionary."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.types as types
 
-    pc: Any = pyarrow.compute  # its functions are made when it is imported
+    pc: Any = pyarrow.compute  # its functions are created at import, so type checkers do not know them
     kind = array.type
     if types.is_dictionary(kind):
         known = array.indices.is_valid().to_numpy(zero_copy_only=False)
@@ -279,13 +285,13 @@ def _sizes(array: Any) -> np.ndarray:
         return np.zeros(len(array), np.int64)
     if isinstance(kind, pa.BaseExtensionType):
         return _sizes(array.storage)
-    if types.is_string_view(kind) or types.is_binary_view(kind):  # of Parquet, where each has its own letters
+    if types.is_string_view(kind) or types.is_binary_view(kind):  # only from Parquet, where views share no bytes
         return _sizes(array.cast(pa.large_binary()))
     raise _unread(kind)
 
 
 def _refuse_views(kind: Any) -> None:
-    """Raises AnnotatorError for a type whose values may share what they hold: a kilobyte of them has gigabytes."""
+    """Raise AnnotatorError for a type whose values may share memory: a kilobyte of views can stand for gigabytes."""
     import pyarrow as pa
     import pyarrow.types as types
 
@@ -305,7 +311,7 @@ def _unread(kind: Any) -> AnnotatorError:
 
 
 def _refuse_compressed(path: Path) -> None:
-    """Raises TableTooLargeError for a stream with a batch whose buffers are compressed.
+    """Raise TableTooLargeError for a stream with a batch whose buffers are compressed.
 
     A message is a flatbuffer, https://flatbuffers.dev/internals: Message has the kind of its header in slot 1 and the
     header in slot 2; RecordBatch has its compression in slot 3; that of a DictionaryBatch is in slot 1.
@@ -345,7 +351,7 @@ def _is_compressed(text: bytes) -> bool:
 
 
 def _slot(text: bytes, table: int, number: int) -> int:
-    """Where a field of a table of a flatbuffer lies, 0 where it is not there."""
+    """Return the offset of a field of a flatbuffer table, 0 if the field is absent."""
     vtable = table - struct.unpack_from("<i", text, table)[0]
     if vtable < 0:
         raise struct.error("a table without fields")

@@ -1,4 +1,4 @@
-"""Reading a text file a person made: UTF-8 (with or without a mark), UTF-16 with one, or a clear error."""
+"""Reading a whole text file made by a person: UTF-8 (with or without a byte order mark) or UTF-16 with one."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ LARGEST = 512 * 1024 * 1024
 
 
 def read_text(path: Path, what: str) -> str:
-    """The whole text. Raises AnnotatorError when the file is missing, not a file, too large or not text."""
+    """Return the text of a whole file. Raises AnnotatorError if it is missing, not a file, too large or not text."""
     if not path.exists():
         raise AnnotatorError(f"There is no file {path} ({what}). Is the path spelled right?")
     if not path.is_file():

@@ -17,17 +17,17 @@ _ESCAPED = re.compile(f"'+{_FORMULA}")
 
 
 def escaped(text: str) -> str:
-    """The text as it is written."""
+    """Return the text as it is written: with ' before it if a spreadsheet would run it as a formula."""
     return f"'{text}" if _ESCAPE.match(text) else text
 
 
 def unescaped(text: str) -> str:
-    """The text that `escaped` was given."""
+    """Return the text from which `escaped` made this one."""
     return text[1:] if _ESCAPED.match(text) else text
 
 
 def named(cell: str, known: Collection[str] | None) -> str:
-    """The name that a cell of a CSV stands for.
+    """Return the name that a cell of a CSV stands for.
 
     Args:
         known: All names: the first reading of the cell (unescaped or not, with or without the blanks around it) that is
@@ -38,7 +38,9 @@ def named(cell: str, known: Collection[str] | None) -> str:
 
 
 class Field:
-    """Values as they stand in a CSV: escaped and quoted. For millions of rows, which repeat few values.
+    """A function that returns a value as it is written in a CSV: escaped and quoted.
+
+    Writers of millions of rows, whose values repeat, use it to encode each distinct value once.
 
     Args:
         raw: As in Rows.
@@ -49,16 +51,16 @@ class Field:
         self._rows = Rows(self, raw)
 
     def __call__(self, value: object) -> str:
-        self._rows.row([value, ""])  # a row with one empty value would be quoted
+        self._rows.row([value, ""])  # the second value keeps a single empty value unquoted
         return self._line.removesuffix("\n").removesuffix(",")
 
     def write(self, line: str) -> None:
-        """Called by Rows with one line."""
+        """Keep one line; called by Rows."""
         self._line = line
 
 
 class Rows:
-    """Writes rows as CSV (RFC 4180, but lines end with a single newline).
+    """A writer of rows as CSV (RFC 4180, but lines end with a single newline).
 
     Args:
         raw: Values are written unescaped: formulas stay formulas.
@@ -70,18 +72,18 @@ class Rows:
         self._writer = csv.writer(self, lineterminator="\r\n")
 
     def row(self, values: Iterable[object]) -> None:
-        """Write one row; only text is escaped."""
+        """Write one row; text is escaped, other values are not."""
         self._writer.writerow(
             [escaped(value) if isinstance(value, str) and not self._raw else value for value in values]
         )
 
     def write(self, line: str) -> None:
-        """Called by the csv module with one whole line."""
+        """Write one whole line; called by the csv module."""
         self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def as_csv(rows: Iterable[Iterable[object]]) -> str:
-    """Rows, the headings among them, as the text of a CSV."""
+    """Return rows, with the headings as the first row, as the text of a CSV."""
     text = io.StringIO()
     writer = Rows(text)
     for row in rows:

@@ -1,4 +1,4 @@
-"""Text that goes into XML 1.0: what it cannot hold is refused, as a replaced letter would be another name."""
+"""Text that goes into XML 1.0: impossible characters are refused, since replacing them would change the name."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,10 @@ _IMPOSSIBLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def refuse_impossible(what: str, names: Iterable[str]) -> None:
-    """Raises AnnotatorError that lists the names with a letter that XML cannot hold (most control characters)."""
+    """Raise AnnotatorError with the names that have a character XML cannot hold (most control characters).
+
+    `what` says in the plural what the names are of.
+    """
     problems = [ascii(name) for name in names if _IMPOSSIBLE.search(name)]
     if problems:
         raise several(f"XML cannot hold a letter of these {what}; rename them, or choose another format:", problems)

@@ -1,23 +1,23 @@
-"""YAML of other people (https://yaml.org/spec/1.2.2): no tag makes an object, and an alias repeats no more than fits.
+"""YAML of other people (https://yaml.org/spec/1.2.2): no tag makes an object, and the expansion of aliases is limited.
 
 An alias (`*a`) stands for all of what its anchor (`&a`) names, so that ten lines of aliases to aliases are billions of
-words ("billion laughs"). What a text stands for is counted while it is read, before anything of it is made.
+words ("billion laughs"). The expanded size is counted while the text is parsed, before any value is made.
 """
 
 from typing import Any
 
 ALWAYS = 1_000_000  # letters and entries that any text may stand for
-RATIO = 10  # and those for one letter of a longer text
+RATIO = 10  # letters and entries for each letter of a longer text
 
 
 def read_yaml(text: str, *, only_texts: bool = False) -> Any:
-    """Return what the YAML says: texts, numbers, lists and mappings.
+    """Return the value of a YAML text: texts, numbers, lists and mappings.
 
     Args:
-        only_texts: A scalar stays the text that it is: "no" is not False, 1e3 no number.
+        only_texts: Scalars stay text: "no" is not False, 1e3 is not a number.
 
     Raises:
-        ValueError: For what is no YAML, is nested too deep, or stands for too much.
+        ValueError: The text is not YAML, is nested too deep, or expands to too much.
     """
     import yaml
 
@@ -35,7 +35,7 @@ def read_yaml(text: str, *, only_texts: bool = False) -> Any:
 
 
 class _Counted:
-    """What a loader of PyYAML is mixed with, so that it counts what an alias stands for."""
+    """A mix-in for a loader of PyYAML that counts the letters and entries of the expanded text, aliases included."""
 
     most: int
     _count = 0
@@ -45,7 +45,7 @@ class _Counted:
         self._size_of: dict[str, int] = {}
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Return the next node. Raises ValueError where the text stands for too much."""
+        """Return the next node. Raises ValueError if the expanded text is too large or an anchor contains itself."""
         event, before = self.peek_event(), self._count  # type: ignore[attr-defined]
         is_alias = type(event).__name__ == "AliasEvent"
         if is_alias and event.anchor in self.anchors and event.anchor not in self._size_of:  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""One file a format that is read or written, one line a format in the table FORMATS.
+"""One file for each format that is read or written, and one line for each in the table FORMATS.
 
-format.py says what a format is, contents.py what reading yields, view.py what writing gets; shared/ is what several
-formats do alike. What belongs to no format is in exchange/files/. Begin with format.py.
+format.py defines a format, contents.py the result of reading, view.py the input of writing; shared/ holds code that
+several formats use. Code that belongs to no format is in exchange/files/. Begin with format.py.
 """
 
 from collections.abc import Callable
@@ -63,8 +63,10 @@ GROUP = "annotator.formats"
 
 
 def all_formats() -> dict[str, Format]:
-    """Name -> the format, those of installed packages after ours. A plug-in that cannot be used is left out with a
-    warning that names it (models/plugins.py)."""
+    """Return name -> format, the formats of installed packages after the built-in ones.
+
+    A plug-in that cannot be used is left out with a warning that names it (models/plugins.py).
+    """
     return FORMATS | _plugged_in()
 
 
@@ -79,14 +81,14 @@ def _plugged_in() -> dict[str, Format]:
 
 
 def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Callable[[Path], str | None] | None:
-    """Every format is asked whether it recognises a source: a plug-in that fails there must not fail the others."""
+    """Return `recognise` wrapped so that an error of a plug-in is a warning and the other formats are still tried."""
     if recognise is None:
         return None
 
     def guarded(path: Path) -> str | None:
         try:
             return recognise(path)
-        except Exception as error:  # whatever the plug-in's own code raises
+        except Exception as error:  # a plug-in may raise anything
             left_out(f"{GROUP}: {name!r} cannot say whether {path} is its own, and is not used for it: {error}")
             return None
 
@@ -94,7 +96,7 @@ def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Calla
 
 
 def find_format(name: str, doing: str = "") -> Format:
-    """The format of that name. doing: write or read, which it must be able to do. Raises AnnotatorError."""
+    """Return the format of that name. doing: "write" or "read", which it must be able to do. Raises AnnotatorError."""
     formats = {key: format_ for key, format_ in all_formats().items() if not doing or getattr(format_, doing)}
     if name not in formats:
         raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats)}")

@@ -1,19 +1,19 @@
-"""COCO: what it says of images, as labels; and files that pycocotools, torchvision and detectors load.
+"""COCO: its image-level content as labels; and files that pycocotools, torchvision and detectors load.
 
-Format: "COCO data format", Object Detection, https://cocodataset.org/#format-data; LVIS 1.0 for what is known to be
+Format: "COCO data format", Object Detection, https://cocodataset.org/#format-data; LVIS 1.0 for classes known to be
 absent, https://www.lvisdataset.org/dataset ("Data Format").
 
 Read: an annotation, crowds included, makes its category present. `neg_category_ids` of an image (LVIS) are absent. All
-else is unknown: who knows that a set names everything says so when importing. Results of a detector are read in
-coco_results.py.
+other cells are unknown, unless the person who imports says that the set names everything. Results of a detector are
+read in coco_results.py.
 
 Written: a present class is one annotation without a place. COCO has the crowd for "somewhere in this region", so it is
 a crowd whose region is the whole image: pycocotools, torchvision's CocoDetection and classification scripts load it
-with `category_id` and `area`, detectors pass over crowds when they train and when they evaluate. Nothing learns a box
-that nobody has drawn. Absent classes are in `neg_category_ids`; `not_exhaustive_category_ids` are the present ones,
-because their instances are not all marked (LVIS); neither means unknown. Fields of our own: `unsure_category_ids`;
-`sha256`; `split`; for cells that nobody has answered (`--unknown`) `filled_category_ids` of absent ones, `source` of
-present ones. Ids are those of the project.
+with `category_id` and `area`, detectors skip crowds when they train and when they evaluate. So no detector learns a
+box that nobody has drawn. Absent classes are in `neg_category_ids`; `not_exhaustive_category_ids` are the present ones,
+because their instances are not all marked (LVIS); a class in neither is unknown. Fields of our own:
+`unsure_category_ids`; `sha256`; `split`; for cells that nobody has answered (`--unknown`) `filled_category_ids` of
+absent ones, `source` of present ones. Ids are those of the project.
 """
 
 import json
@@ -45,7 +45,7 @@ _ARRAYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 
 
 class Category(msgspec.Struct, gc=False):
-    """def_: of LVIS. description: our own."""
+    """A category of a COCO file. def_: only in LVIS; description: only in our own exports."""
 
     id: Id
     name: str
@@ -55,7 +55,7 @@ class Category(msgspec.Struct, gc=False):
 
 
 class CocoImage(msgspec.Struct, gc=False):
-    """coco_url names the file in LVIS 1.0, which has no file_name."""
+    """An image of a COCO file. coco_url: names the file in LVIS 1.0, which has no file_name."""
 
     id: Id
     file_name: str = ""
@@ -68,7 +68,7 @@ class CocoImage(msgspec.Struct, gc=False):
 
 
 class Annotation(msgspec.Struct, gc=False):
-    """Boxes, masks and areas are skipped."""
+    """An annotation of a COCO file; its box, mask and area are not read."""
 
     image_id: Id
     category_id: Id
@@ -80,7 +80,7 @@ ANNOTATIONS = msgspec.json.Decoder(list[Annotation])
 
 
 def recognise(path: Path) -> str | None:
-    """A COCO file has at least two of its arrays in its first 64 KB, or one beside an `info` or `licenses`."""
+    """Return why a file is COCO, or None: its first 64 KB have two of the arrays, or one and `info` or `licenses`."""
     start = starts_with(path) if path.is_file() else b""
     keys = {match[1].decode() for match in _ARRAYS.finditer(start)}
     if start[:1] != b"{" or not keys or (len(keys) < 2 and b'"info"' not in start and b'"licenses"' not in start):
@@ -89,7 +89,7 @@ def recognise(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """A file of annotations: reads it twice, the names of images stay in memory (some 50 bytes an image)."""
+    """Return the labels of a file of annotations. Reads it twice; image names stay in memory, some 50 bytes each."""
     index = CocoIndex(path, problems)
     said = ["An annotation makes its category present; boxes and masks are not kept."]
     if index.has_absent:
@@ -104,8 +104,8 @@ class CocoIndex:
     Attributes:
         classes: (name, description) in the order of the file.
         columns: Category id -> column.
-        images: Their ids and names.
-        has_absent: Any image says what is absent.
+        images: Ids and names of the images.
+        has_absent: Whether any image lists absent categories.
     """
 
     def __init__(self, path: Path, problems: Problems):
@@ -121,7 +121,7 @@ class CocoIndex:
                 for index, category in piece.decode(CATEGORIES, problems):
                     if category.id in self.columns:
                         problems.add(f"{piece.place(index)}: the id {category.id!r} is there twice")
-                    elif category.name in numbers:  # one class, whatever its id
+                    elif category.name in numbers:  # categories with the same name are one class
                         self.columns[category.id] = numbers[category.name]
                     else:
                         numbers[category.name] = self.columns[category.id] = len(self.classes)
@@ -144,12 +144,12 @@ class CocoIndex:
 
 
 def name_of(image: CocoImage) -> str:
-    """The image's path; of LVIS 1.0 the last two parts of its address, train2017/000000391895.jpg."""
+    """Return the image's path; for LVIS 1.0 the last two parts of its address, train2017/000000391895.jpg."""
     return image.file_name or "/".join(image.coco_url.split("/")[-2:])
 
 
 def _items(path: Path, index: CocoIndex, problems: Problems) -> Iterator[Item]:
-    silent = Problems()  # what cannot be decoded was noted when the index was made
+    silent = Problems()  # undecodable images were noted when the index was made
     for piece in pieces(path, {"images", "annotations"}.__contains__):
         if piece.key == "images":
             for number, image in piece.decode(IMAGES, silent):
@@ -179,7 +179,7 @@ def _said_of(image: CocoImage, index: CocoIndex, place: str, problems: Problems)
 
 
 def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
-    """One item an image of these annotations, in the order of the images."""
+    """Yield one item for each image of these annotations, in the order of the images."""
     if not annotations:
         return
     rows = index.images.rows([annotation.image_id for _, annotation in annotations])
@@ -206,7 +206,7 @@ def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, pl
 
 
 def write(view: View, output: Output) -> None:
-    """All images in one file; with splits also one file a split, beside it: labels.train.json."""
+    """Write all images to one file; with splits also one file a split, beside it: labels.train.json."""
     with ExitStack() as stack:
         writers = {
             name: _Writer(view, output, f".{name}{ENDING}" if name else "", stack) for name in ("", *view.splits)
@@ -220,7 +220,10 @@ def write(view: View, output: Output) -> None:
 
 
 class _Writer:
-    """One file. Annotations come after the images, so they wait in a temporary file on the same disk."""
+    """A COCO file while it is written.
+
+    Annotations come after the images, so they wait in a temporary file on the same disk.
+    """
 
     def __init__(self, view: View, output: Output, name: str, stack: ExitStack):
         self._file = stack.enter_context(output.text(name))
@@ -239,7 +242,7 @@ class _Writer:
         self._file.write('\n],\n"images": [\n')
 
     def add(self, image: str, annotations: Sequence[str]) -> None:
-        """An image as JSON, and its annotations without the beginning, which is their id."""
+        """Write an image, given as JSON, and its annotations, given as JSON without the beginning `{"id": ...,`."""
         self._file.write(self._separator + image)
         self._separator = ",\n"
         for annotation in annotations:
@@ -255,7 +258,7 @@ class _Writer:
 
 
 def _entries(view: View, block: Block) -> Iterator[tuple[str, str, list[str]]]:
-    """Of each image of the block: its split, itself, its annotations."""
+    """Yield (split, image, annotations) for each image of the block, with image and annotations as JSON."""
     ids = [str(class_.id) for class_ in view.classes]
     is_filled = np.isin(block.sources, [view.sources.index(name) for name in FILLED if name in view.sources])
     present, absent = block.values == 1, block.values == 0
@@ -286,7 +289,7 @@ def _fields(image: Image) -> str:
 
 
 def _region(image: Image) -> str:
-    """The whole image as a crowd: uncompressed run lengths, no pixel outside and then all of them inside."""
+    """Return the whole image as a crowd: uncompressed run lengths, zero pixels outside and then all pixels inside."""
     width, height = image.width, image.height
     return (
         f'"image_id": {image.id}, "iscrowd": 1, "area": {width * height}, "bbox": [0, 0, {width}, {height}], '
@@ -295,7 +298,7 @@ def _region(image: Image) -> str:
 
 
 def _columns(cells: np.ndarray) -> list[list[int]]:
-    """(n, C) bool -> of each row the columns in which it is true."""
+    """Return for each row of (n, C) bool the columns that are True."""
     rows, columns = np.nonzero(cells)
     borders = np.searchsorted(rows, np.arange(len(cells) + 1)).tolist()
     listed = columns.tolist()

@@ -7,7 +7,7 @@ import numpy as np
 
 
 class CocoImages:
-    """Images by row, in the order of the file. Ids are integers, or texts in files of some tools."""
+    """The images of a file by row, in its order. Ids are integers, or texts in files of some tools."""
 
     def __init__(self) -> None:
         self._ids, self._ends, self._names = array("q"), array("q", [0]), bytearray()
@@ -18,28 +18,28 @@ class CocoImages:
         return len(self._ids)
 
     def add(self, image_id: int | str, name: str) -> str | None:
-        """Add one; what is wrong with it, None when nothing is."""
+        """Add an image; return why it cannot be added, or None."""
         if not name:
             return "it has no file_name"
         if isinstance(image_id, str):
             if image_id in self._rows_of_texts:
                 return f"the id {image_id!r} is there twice"
             self._rows_of_texts[image_id] = len(self)
-            image_id = -(2**63) + len(self)  # is looked for by its text only
+            image_id = -(2**63) + len(self)  # a placeholder: `rows` finds the image by its text
         self._ids.append(image_id)
         self._names += name.encode("utf-8", "surrogatepass")
         self._ends.append(len(self._names))
         return None
 
     def finish(self) -> list[int]:
-        """All were added. Returns ids that are there twice."""
+        """Sort the ids, after all images were added; return the integer ids that occur more than once."""
         ids = np.frombuffer(self._ids, np.int64) if len(self) else np.zeros(0, np.int64)
         self._order = np.argsort(ids, kind="stable")
         self._sorted = ids[self._order]
         return np.unique(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]).tolist()
 
     def rows(self, ids: Sequence[int | str]) -> np.ndarray:
-        """The row of each id, -1 where there is none."""
+        """Return the row of each id, -1 for an unknown id."""
         if self._rows_of_texts or any(isinstance(image_id, str) for image_id in ids):
             texts = self._rows_of_texts
             return np.array([texts.get(each, -1) if isinstance(each, str) else self._row(each) for each in ids])
@@ -50,7 +50,7 @@ class CocoImages:
         return np.where(self._sorted[places] == wanted, self._order[places], -1)
 
     def name(self, row: int) -> str:
-        """The name of one image."""
+        """Return the name of the image in this row."""
         return self._names[self._ends[row] : self._ends[row + 1]].decode("utf-8", "surrogatepass")
 
     def _row(self, image_id: int) -> int:

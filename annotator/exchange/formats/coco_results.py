@@ -1,4 +1,4 @@
-"""COCO results, [{"image_id", "category_id", "score", "bbox"}, ...], as scores: of each image and class the largest.
+"""COCO results, [{"image_id", "category_id", "score", "bbox"}, ...], as scores: the largest for each image and class.
 
 Format: "COCO result format", Object Detection, https://cocodataset.org/#format-results. Results name images and
 categories by id only, so the annotation file that they belong to must lie beside them.
@@ -18,11 +18,11 @@ from annotator.exchange.formats import coco
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.format import Format
 
-AT_ONCE = 4_000_000  # results in memory before the largest of each cell is kept
+AT_ONCE = 4_000_000  # results in memory before they are reduced to the largest of each cell
 
 
 class Result(msgspec.Struct, gc=False):
-    """One detection; its box is skipped."""
+    """A detection; its box is not read."""
 
     image_id: coco.Id
     category_id: coco.Id
@@ -33,7 +33,7 @@ RESULTS = msgspec.json.Decoder(list[Result])
 
 
 def recognise(path: Path) -> str | None:
-    """A list whose entries have image_id, category_id and score."""
+    """Return why a file is COCO results, or None: a list whose entries have image_id, category_id and score."""
     start = starts_with(path, 1 << 12) if path.is_file() else b""
     if start[:1] == b"[" and all(name in start for name in (b'"image_id"', b'"category_id"', b'"score"')):
         return "COCO results: each entry has image_id, category_id and score"
@@ -41,10 +41,10 @@ def recognise(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Scores of the images that have any. Memory: some 12 bytes a pair of image and class.
+    """Return the scores of the images that have results. Memory: some 12 bytes for each pair (image, class).
 
     Raises:
-        AnnotatorError: Not exactly one COCO annotation file lies in the same folder.
+        AnnotatorError: The number of COCO annotation files in the same folder is not one.
     """
     annotations = _annotations_beside(path)
     index = coco.CocoIndex(annotations, problems)
@@ -93,7 +93,7 @@ def _items(path: Path, index: coco.CocoIndex, problems: Problems) -> Iterator[It
 
 
 def _largest(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """(cell, score) pairs, each cell once with its largest score, in the order of cells."""
+    """Return (cell, score) arrays with each cell once and its largest score, sorted by cell."""
     cells = np.concatenate([part for part, _ in parts])
     scores = np.concatenate([part for _, part in parts]).astype(np.float32)
     order = np.lexsort((-scores, cells))

@@ -1,6 +1,6 @@
 """CSV (RFC 4180): one row an image and one column a class (1, 0, empty), or one row a cell; columns can be chosen.
 
-Where each value came from stands in the file beside it (provenance.py), which has a row for unsure ones too.
+The source of each value is in the file beside it (provenance.py), which has a row for unsure cells too.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ OF_CELL = ("class", "state", "value", "source", "annotator", "decided_at", "seco
 
 
 def write_csv(view: View, out: Output) -> None:
-    """The chosen columns, or all of the classes; a row for each answered or filled cell in the long form."""
+    """Write a header and one row an image, or in the long form one row for each answered or filled cell."""
     names = columns_of(view)
     field = Field(view.raw)
     with out.text() as file:
@@ -30,7 +30,10 @@ def write_csv(view: View, out: Output) -> None:
 
 
 def columns_of(view: View) -> list[tuple[str, str]]:
-    """(column, its name in the file) of a table of this view. Raises AnnotatorError for columns that there are not."""
+    """Return (column, its name in the file) of a table of this view.
+
+    Raises AnnotatorError for unknown columns, and if two columns would have the same name.
+    """
     names = [class_.name for class_ in view.classes]
     if view.columns.chosen:
         known = possible_columns(view.columns, names, view.attributes)
@@ -52,7 +55,7 @@ def columns_of(view: View) -> list[tuple[str, str]]:
 
 
 def usual_columns(columns: Columns, classes: Sequence[str], has_splits: bool) -> list[str]:
-    """The columns where none are chosen."""
+    """Return the columns of a table for which none are chosen."""
     split = ["split"] if has_splits else []
     if columns.long:
         return ["image", *split, *LONG[1:], *(["seconds"] if columns.seconds else []), "probability"]
@@ -60,12 +63,12 @@ def usual_columns(columns: Columns, classes: Sequence[str], has_splits: bool) ->
 
 
 def possible_columns(columns: Columns, classes: Sequence[str], attributes: Sequence[str]) -> set[str]:
-    """All columns that there can be."""
+    """Return all columns that can be chosen."""
     return {*OF_IMAGE, *attributes, *(OF_CELL if columns.long else classes)}
 
 
 def wide_rows(view: View, block: Block, names: Sequence[str], field: Field) -> Iterator[str]:
-    """One line an image."""
+    """Yield one line for each image of the block."""
     column_of = {class_.name: column for column, class_ in enumerate(view.classes)}
     of_images = {name: _of_image(name, block, field) for name in names if name not in column_of}
     classes = [column_of[name] for name in names if name in column_of]
@@ -82,7 +85,7 @@ def wide_rows(view: View, block: Block, names: Sequence[str], field: Field) -> I
 
 
 def long_rows(view: View, block: Block, names: Sequence[str], field: Field) -> Iterator[str]:
-    """One line an answered or filled cell."""
+    """Yield one line for each answered or filled cell of the block."""
     rows, _ = block.sources.nonzero()
     of_images = {name: _of_image(name, block, field) for name in names if name not in OF_CELL}
     listed = [

@@ -1,12 +1,12 @@
 """CVAT for images 1.1: one XML file with tags, boxes and other shapes of each image
 (https://docs.cvat.ai/docs/dataset_management/formats/format-cvat/).
 
-A tag of a class's own label is present. CVAT has no tag for "absent": each class has two more labels, "dog (absent)"
-and "dog (unsure)", whose attributes `class` and `state` say what they mean, so that a tool that knows nothing of them
-finds odd classes and no false ones. The labels of a task are in the file beside it, for CVAT's raw label editor. CVAT
-keeps 64 letters of a label.
+A tag with a class's own label means present. CVAT has no tag for "absent": each class has two more labels, "dog
+(absent)" and "dog (unsure)", whose attributes `class` and `state` give their meaning. A tool that does not know these
+attributes so finds unusual classes, but no false labels. The file beside it has the labels of a task, for CVAT's raw
+label editor. CVAT keeps 64 letters of a label.
 
-Read, a tag that a model made (source "auto") has the source "model", and is no answer of a person.
+When read, a tag that a model made (source "auto") gets the source "model" and does not count as an answer of a person.
 """
 
 import json
@@ -38,7 +38,7 @@ SHAPES = ("tag", "box", "polygon", "polyline", "points", "ellipse", "cuboid", "m
 
 
 def recognise(path: Path) -> str | None:
-    """An XML file, or annotations.xml in a folder or zip, that begins as CVAT's do."""
+    """Return why a path is CVAT, or None. It is an XML file, or annotations.xml in a folder or zip."""
     try:
         with ExitStack() as stack:
             start = _open(path, stack).read(1 << 14) if _xml_of(path) else b""
@@ -56,7 +56,7 @@ def _xml_of(path: Path) -> Path | None:
 
 
 def _open(path: Path, stack: ExitStack) -> BinaryIO:
-    """The XML itself. Raises AnnotatorError for half a zip, and for a zip without annotations.xml."""
+    """Open the XML of a file, folder or zip. Raises AnnotatorError for a damaged zip or one without annotations.xml."""
     file = stack.enter_context(open_file(_xml_of(path) or path))
     if path.suffix.lower() != ".zip":
         return file
@@ -70,14 +70,14 @@ def _open(path: Path, stack: ExitStack) -> BinaryIO:
 
 
 class _Meaning(NamedTuple):
-    """What a label stands for."""
+    """The class and state that a label stands for."""
 
     class_name: str
     state: int = PRESENT
 
 
 class _Bounded:
-    """A file that refuses to be read on and on without the end of an image; read_on is called for each."""
+    """A file that raises AnnotatorError if too many bytes are read before the next end of an image or of the labels."""
 
     def __init__(self, file: BinaryIO, path: Path):
         self._file, self._path, self._count = file, path, 0
@@ -89,19 +89,19 @@ class _Bounded:
         return self._file.read(size)
 
     def read_on(self) -> None:
-        """An image was read."""
+        """Reset the count of bytes, after an element was read completely."""
         self._count = 0
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The images as items; a place is the number of an image in the file, from 1.
+    """Return the images as items; a place is the number of an image in the file, from 1.
 
     Raises:
-        AnnotatorError: For what is no XML, holds entities or is nested deeply, and for CVAT for video.
+        AnnotatorError: The file is not XML, holds entities, is nested too deep, or is CVAT for video.
     """
     reader = _Reader(path, problems)
     items = reader.items()
-    reader.first = next(items, None)  # after it the labels are known, which stand before the images
+    reader.first = next(items, None)  # the labels precede the images, so they are known once the first image is read
     classes = dict.fromkeys(meaning.class_name for meaning in reader.meanings.values())
     return Contents(
         [(name, "") for name in classes],
@@ -112,7 +112,7 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 class _Reader:
-    """meanings: label -> what it stands for, from the labels of the task."""
+    """A reader of one file. meanings: label -> its class and state, from the labels of the task."""
 
     def __init__(self, path: Path, problems: Problems):
         self._path, self._problems = path, problems
@@ -121,13 +121,13 @@ class _Reader:
         self._plain: dict[tuple[str | None, str | None], Given] = {}  # (label, source) of tags without attributes
 
     def with_first(self, rest: Iterator[Item]) -> Iterator[Item]:
-        """All items, the first of which was read already."""
+        """Yield all items, beginning with the first item, which was read before."""
         if self.first:
             yield self.first
         yield from rest
 
     def items(self) -> Iterator[Item]:
-        """The images one after another; each is forgotten before the next."""
+        """Yield the images one by one; each is removed from memory before the next."""
         from defusedxml import DefusedXmlException
         from defusedxml.ElementTree import ParseError, iterparse
 
@@ -159,7 +159,7 @@ class _Reader:
             raise AnnotatorError(f"{self._path} is no whole XML file: {error}.") from error
         except DefusedXmlException as error:
             raise AnnotatorError(f"{self._path} declares entities or a document type: {error!r}.") from error
-        except (ValueError, LookupError) as error:  # of its encoding
+        except (ValueError, LookupError) as error:  # an invalid or unknown encoding
             raise AnnotatorError(f"{self._path} cannot be read as XML: {error}.") from error
         except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise AnnotatorError(f"{self._path} cannot be read: {error}.") from error
@@ -222,7 +222,10 @@ class _Reader:
 
 
 def _meaning(label: str, facts: dict[Any, Any], otherwise: _Meaning) -> _Meaning:
-    """What attributes say a label stands for, which are either ours, or a state that somebody gave the label."""
+    """Return the class and state that attributes give a label: our own, or a `state` that somebody gave the label.
+
+    Without a known `state`, return `otherwise`.
+    """
     state = STATES.get(facts.get("state") or "")
     if state is None:
         return otherwise
@@ -230,10 +233,10 @@ def _meaning(label: str, facts: dict[Any, Any], otherwise: _Meaning) -> _Meaning
 
 
 def write(view: View, output: Output) -> None:
-    """The XML, and the labels of a task beside it.
+    """Write the XML, and the labels of a task beside it.
 
     Raises:
-        AnnotatorError: For names of classes and images that XML cannot hold.
+        AnnotatorError: XML cannot hold the name of a class or an image.
     """
     names = [class_.name for class_ in view.classes]
     refuse_impossible("classes", names)
@@ -262,7 +265,7 @@ def write(view: View, output: Output) -> None:
 
 
 def _labels(names: list[str]) -> list[tuple[str, str, str]]:
-    """(Label, class, state): of each class its own, one for absent and one for unsure, all different."""
+    """Return (label, class, state) triples, all labels different: one label for each class and state."""
     used = set(names)
     listed = [(name, name, "present") for name in names]
     for state in STATE_WORDS[2:]:
@@ -276,7 +279,7 @@ def _labels(names: list[str]) -> list[tuple[str, str, str]]:
 
 
 def _raw(label: str, name: str, state: str) -> dict[str, Any]:
-    """A label as CVAT's raw editor takes it."""
+    """Return a label in the form that CVAT's raw editor accepts."""
     attributes = [
         {"name": key, "mutable": False, "input_type": "text", "default_value": value, "values": [value]}
         for key, value in (("class", name), ("state", state))
@@ -285,7 +288,7 @@ def _raw(label: str, name: str, state: str) -> dict[str, Any]:
 
 
 def _tags(view: View, labels: list[tuple[str, str, str]], count: int) -> list[list[list[str]]]:
-    """Source -> state -> class -> the element."""
+    """Return the XML elements as nested lists, indexed by source, state and class."""
     quoted = [quoteattr(label) for label, _, _ in labels]
     found: list[list[list[str]]] = []
     for source in view.sources:

@@ -2,8 +2,9 @@
 
 https://github.com/open-edge-platform/datumaro; its tool converts this folder into some forty formats.
 
-Only present classes are label annotations, because whatever Datumaro converts the folder to takes every annotation for
-present. Absent and unsure classes are lists in the item's attributes, `attr`, beside what extras.py keeps.
+Only present classes are label annotations, because the formats that Datumaro converts the folder to treat every
+annotation as present. Absent and unsure classes are lists in the item's attributes, `attr`, beside the data of
+extras.py.
 """
 
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ class _Label(msgspec.Struct):
 
 
 def recognise(path: Path) -> str | None:
-    """A folder with annotations/*.json that begin as Datumaro's do, or one such file."""
+    """Return why a path is Datumaro, or None. It is a folder with annotations/*.json, or one such file."""
     for file in _files(path)[:1]:
         start = starts_with(file)
         if (
@@ -73,10 +74,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The items of all subsets; a place is the subset's file and the index of the item in it.
+    """Return the items of all subsets; a place is the subset's file and the index of the item in it.
 
     Raises:
-        AnnotatorError: A file is no JSON, or its categories are not a list of names.
+        AnnotatorError: A file is not JSON, or its categories are not a list of names.
     """
     files = _files(path)
     if not files:
@@ -93,10 +94,10 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def _labels(file: Path) -> list[str]:
-    """The names of the classes, by their id."""
+    """Return the names of the classes, in the order of their ids."""
     import ijson
 
-    check(file)  # refuses what is no JSON, or nested too deep
+    check(file)  # refuses a file that is not JSON or is nested too deep
     try:
         with open_file(file) as opened:
             found = next(ijson.items(opened, "categories.label.labels"), [])
@@ -147,7 +148,7 @@ def _origins(item: _Item, labels: list[str], kept: Extras | None, place: str, pr
 
 
 def write(view: View, output: Output) -> None:
-    """One JSON file a subset, and the images where they are written."""
+    """Write one JSON file a subset, and the images if the export has images."""
     names = [class_.name for class_ in view.classes]
     subsets = split_names(view, REST)
     encode = msgspec.json.Encoder().encode

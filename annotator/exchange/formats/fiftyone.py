@@ -2,10 +2,11 @@
 
 The answers are the fields `positive_labels`, `negative_labels` and `unsure_labels` (Classifications), the first two
 named as FiftyOne names those of Open Images; each label has the attributes annotator, decided_at and source.
-`predictions` has the model's probabilities as confidences. It is written as version 1.0 of FiftyOne, which every later
-one migrates.
+`predictions` has the model's probabilities as confidences. The files have version 1.0 of FiftyOne, which all later
+versions migrate.
 
-Read, a label with a confidence is a score, one without is present; the fields above mean what they say.
+When read, a label with a confidence is a score and a label without is present, except in the three fields above,
+whose names give the state.
 """
 
 import json
@@ -67,17 +68,17 @@ _extras = msgspec.json.Decoder(Extras | None)
 
 
 def recognise(path: Path) -> str | None:
-    """A folder with metadata.json that lists sample_fields, and samples.json."""
+    """Return why a path is FiftyOne, or None: a folder with samples.json, and metadata.json with sample_fields."""
     if (path / "samples.json").is_file() and b'"sample_fields"' in starts_with(path / "metadata.json"):
         return "FiftyOne's format: a folder with metadata.json and samples.json"
     return None
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The samples as items; a place is samples[index].
+    """Return the samples as items; a place is samples[index].
 
     Raises:
-        AnnotatorError: For a metadata.json that lists no fields, and for what is no JSON.
+        AnnotatorError: metadata.json lists no fields, or a file is not JSON.
     """
     file = path / "metadata.json"
     try:
@@ -173,7 +174,7 @@ def _facts(tags: list[str]) -> dict[str, str]:
 
 
 def write(view: View, output: Output) -> None:
-    """metadata.json, samples.json, and the images where they are written."""
+    """Write metadata.json, samples.json, and the images if the export has images."""
     names = [class_.name for class_ in view.classes]
     with output.text("metadata.json") as file:
         json.dump(_metadata(names), file, ensure_ascii=False)
@@ -181,7 +182,7 @@ def write(view: View, output: Output) -> None:
     with output.binary("samples.json") as file:
         between = b'{"samples": [\n'
         for block in view.blocks():
-            who: dict[tuple[int, int, str], bytes] = {}  # (source, annotator, time) -> these attributes of a label
+            who: dict[tuple[int, int, str], bytes] = {}  # (source, annotator, time) -> JSON with these attributes
             samples = [_sample(view, names, quoted, block, row, given, who) for row, given in enumerate(answers(block))]
             for image, name in zip(block.images, block.files, strict=True):
                 output.image(image, f"data/{name}")
@@ -217,7 +218,7 @@ def _sample(
     ]
     kept.probabilities = {}
     if not block.origins:
-        kept.answers = []  # each label says it
+        kept.answers = []  # the attributes of each label say the same
     split = block.splits[row]
     head: dict[str, Any] = {
         "_id": {"$oid": image.sha256[-24:]},
@@ -237,7 +238,7 @@ def _sample(
 
 
 def _label(key: bytes, number: int, name: bytes, attributes: bytes) -> bytes:
-    """number: of this label in its sample; key: 16 hexadecimal digits of the sample."""
+    """Return a label as JSON. number: position of the label in its sample; key: 16 hexadecimal digits of the sample."""
     start = b'{"_id":{"$oid":"%s%08x"},"_cls":"Classification","tags":[],"label":%s,' % (key, number, name)
     return start + attributes
 

@@ -1,9 +1,9 @@
 """A folder that Hugging Face `datasets` loads: load_dataset("<folder>") (https://huggingface.co/docs/datasets/image_load).
 
-One folder a split, with the images and metadata.parquet; a README.md whose YAML names splits and features. Answers are
-the columns `present`, `absent` and `unsure`, lists of ClassLabel. Parquet and not JSON lines, because the types of JSON
-lines are guessed: where no image of a split is unsure, load_dataset refuses the set. Without images, the tables are
-<split>.parquet.
+Each split is a folder with the images and metadata.parquet; the YAML in README.md names splits and features. Answers
+are the columns `present`, `absent` and `unsure`, lists of ClassLabel. The tables are Parquet and not JSON lines, as
+`datasets` guesses the types of JSON lines: if no image of a split is unsure, load_dataset refuses the set. Without
+images, the tables are <split>.parquet.
 
 Reading is in huggingface_columns.py (which columns are labels) and huggingface_tables.py (the kinds of files).
 """
@@ -58,15 +58,15 @@ SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_0
 
 
 def recognise(path: Path) -> str | None:
-    """An image folder with metadata, a saved data set, or Parquet files of the hub."""
+    """Return why a path is a Hugging Face data set, or None: image folder with metadata, saved data set, or Parquet."""
     return tables.recognise(path)
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The rows of all splits as items; a place is a file and a row in it, from 1.
+    """Return the rows of all splits as items; a place is a file and a row in it, from 1.
 
     Raises:
-        AnnotatorError: For files that cannot be read, and where no column names images or classes.
+        AnnotatorError: A file cannot be read, or no column names images or classes.
     """
     found = tables.tables(path)
     columns = Columns.of(path, found)
@@ -90,7 +90,7 @@ def _items(found: list["tables.Table"], columns: Columns, problems: Problems) ->
 
 
 def write(view: View, output: Output) -> None:
-    """A table a split, the images where they are written, and README.md."""
+    """Write one table a split, the images if the export has images, and README.md."""
     import pyarrow.parquet as pq
 
     splits = split_names(view, REST if view.splits else WHOLE)
@@ -122,7 +122,7 @@ def write(view: View, output: Output) -> None:
 
 
 def _features(view: View) -> dict[str, Any]:
-    """As the hub's JSON names them, without the image."""
+    """Return the features in the form of the hub's JSON, without the image."""
 
     def value(kind: str) -> dict[str, Any]:
         return {"dtype": kind, "_type": "Value"}
@@ -138,12 +138,12 @@ def _features(view: View) -> dict[str, Any]:
 
 
 def _attributes(view: View) -> dict[str, str]:
-    """Attribute -> its column."""
+    """Return attribute -> the name of its column."""
     return {name: f"attribute_{name}" if name in OWN else name for name in view.attributes}
 
 
 def _schema(view: View, splits: dict[str, str]) -> "pa.Schema":
-    """With the features, and the exact names of splits."""
+    """Return the schema of the tables; its metadata holds the features, and the exact names of the splits."""
     import pyarrow as pa
 
     kinds = {"string": pa.string(), "int32": pa.int32()}
@@ -160,7 +160,7 @@ def _schema(view: View, splits: dict[str, str]) -> "pa.Schema":
 
 
 def _table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
-    """A block as a table, without a loop over its cells."""
+    """Return a block as a table, without a loop over its cells."""
     import pyarrow as pa
 
     images = block.images
@@ -194,7 +194,7 @@ def _table(view: View, block: Block, schema: "pa.Schema") -> "pa.Table":
 
 
 def _readme(view: View, schema: "pa.Schema", written: dict[str, str]) -> str:
-    """The card of the hub: YAML for programs, and how to load the set. written: split -> its table."""
+    """Return the card of the hub: YAML for programs, and how to load the set. written: split -> its table."""
     import yaml
 
     names = {str(number): class_.name for number, class_ in enumerate(view.classes)}

@@ -1,8 +1,9 @@
 """Which columns of a Hugging Face data set name images, labels and scores.
 
-Features say most: ClassLabel, alone, in lists or inside of objects, is present; so are texts in columns called label,
-labels, classes, tags or objects, and columns of yes and no, one a class. `absent` and `unsure` mean what they say.
-Features of a set without any (metadata.jsonl, .csv) are those of its first rows. What is not understood is said.
+Features decide most: a ClassLabel, alone, in lists or inside objects, is present; so are texts in columns called label,
+labels, classes, tags or objects, and columns of 1 and 0, one a class. The columns `absent` and `unsure` give these
+states. A set without features (metadata.jsonl, .csv) gets those of its first rows. Columns that are not understood are
+reported.
 """
 
 from collections.abc import Iterator
@@ -27,11 +28,11 @@ _NO_CLASSES = {"id", "image_id", "width", "height", "index", "__index_level_0__"
 
 
 class Leaf(NamedTuple):
-    """Where a column holds classes.
+    """The place of classes in a column.
 
     Attributes:
-        keys: Of the objects inside of it, from the outside; lists are gone through.
-        names: Of the classes by their number; () where they are texts.
+        keys: Keys of the objects inside the column, from the outside in; lists are passed through.
+        names: Names of the classes by their number; () where they are texts.
     """
 
     column: str
@@ -45,8 +46,8 @@ class Columns:
     """The columns of one data set.
 
     Attributes:
-        image, file: Of the name of an image, and of its file; "" for none.
-        flags: One a class -> what its values mean: {1: PRESENT, 0: ABSENT}.
+        image, file: Columns of the name of an image, and of its file; "" for none.
+        flags: Column of a class -> the states of its values: {1: PRESENT, 0: ABSENT}.
         scores: The column of probabilities in the order of `classes`, "" for none.
         facts: Columns of text that become attributes.
     """
@@ -74,7 +75,7 @@ class Columns:
 
     @classmethod
     def of(cls, path: Path, tables: list[Table]) -> "Columns":
-        """Raises AnnotatorError where no column names an image, or none a class."""
+        """Return the columns of a data set. Raises AnnotatorError if no column names an image, or none a class."""
         first = list(islice(tables[0].rows(None), GLANCED)) if not tables[0].features else []
         features = tables[0].features or _derived(first)
         image = next((name for name in _IMAGE_WORDS if name in features), "")
@@ -118,7 +119,7 @@ class Columns:
         return said
 
     def item(self, row: dict[str, Any], place: str, table: Table) -> Item:
-        """One row. Raises ValueError that says what is wrong with it."""
+        """Return a row as an item. Raises ValueError for a row without an image or with an impossible value."""
         named = row.get(self.image)
         image = named.get("path") if isinstance(named, dict) else named
         if not image and isinstance(named, dict) and named.get("bytes"):
@@ -165,9 +166,9 @@ def _is_text(feature: Any) -> bool:
 
 
 def _leaves(column: str, feature: Any, keys: tuple[str, ...] = (), depth: int = 0) -> Iterator[Leaf]:
-    """Where classes are in a column."""
+    """Yield the places of classes in a column."""
     state = _STATE_OF.get(column, PRESENT)
-    if isinstance(feature, list):  # how lists were written before Sequence
+    if isinstance(feature, list):  # the notation of lists in old versions of `datasets`
         feature = {"feature": feature[0] if feature else None, "_type": "List"}
     if not isinstance(feature, dict) or depth > 8:
         return
@@ -195,7 +196,7 @@ def _values(value: Any, keys: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _name(value: Any, leaf: Leaf) -> str | None:
-    """The class of a value; None for -1, "no label". Raises ValueError."""
+    """Return the class that a value stands for; None for -1, "no label". Raises ValueError."""
     if isinstance(value, str):
         return value or None
     if isinstance(value, int) and not isinstance(value, bool) and -1 <= value < len(leaf.names):
@@ -208,7 +209,7 @@ def _name(value: Any, leaf: Leaf) -> str | None:
 def _flags(
     table: Table, first: list[dict[str, Any]], features: dict[str, Any]
 ) -> tuple[dict[str, dict[Any, int]], list[str]]:
-    """Columns of yes and no, and those of numbers that may be classes but are not clear."""
+    """Return the columns of 1 and 0 (or -1), one a class, and the names of columns of other numbers."""
     numbers = [
         name
         for name, feature in features.items()
@@ -232,7 +233,7 @@ def _flags(
 
 
 def _derived(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Features of rows that have none: of the first value that a column has."""
+    """Return features for rows that have none, each derived from the first value in its column."""
     features: dict[str, Any] = {}
     for row in rows:
         for name, value in row.items():

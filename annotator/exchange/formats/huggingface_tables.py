@@ -36,14 +36,14 @@ Rows = Callable[[list[str] | None], Iterator[dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Table:
-    """One file of a data set.
+    """A file of a data set, with its rows.
 
     Attributes:
-        name: Relative to the data set.
-        split: "" where there is none.
-        folder: What its file names are relative to, relative to the data set: "train/".
-        rows: Reads the rows, of the columns asked for, or all of them.
-        features: Column -> the feature as the hub's JSON names it; {} where the file does not say.
+        name: Path of the file relative to the data set.
+        split: "" without a split.
+        folder: The folder that its file names are relative to, relative to the data set: "train/".
+        rows: Reads the rows, with the columns asked for, or with all.
+        features: Column -> the feature as the hub's JSON names it; {} if the file does not say.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Table:
 
 
 def recognise(path: Path) -> str | None:
-    """What kind of data set it is, in words."""
+    """Return the kind of the data set in words, or None."""
     if path.is_dir():
         if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
             return "a data set saved by Hugging Face datasets: it has " + (
@@ -68,7 +68,7 @@ def recognise(path: Path) -> str | None:
 
 
 def tables(path: Path) -> list[Table]:
-    """All files of a data set. Raises AnnotatorError for what is none, and for files that cannot be read."""
+    """Return all files of a data set. Raises AnnotatorError if the path is not a data set or a file cannot be read."""
     features = readme_features(path) if path.is_dir() else {}
     if (path / "dataset_dict.json").is_file():
         splits = _names(_json(path / "dataset_dict.json").get("splits"))
@@ -78,7 +78,8 @@ def tables(path: Path) -> list[Table]:
     if (path / "state.json").is_file():
         return _saved(path, path, "")
     if path.is_dir() and (files := _metadata(path)):
-        if _kind_of(features.get("image")) == "Image" and "file_name" not in features:  # what it is called in metadata
+        # Metadata names the images in the column file_name.
+        if _kind_of(features.get("image")) == "Image" and "file_name" not in features:
             features = {"file_name": {"dtype": "string", "_type": "Value"}} | features
             del features["image"]
         return [_metadata_table(path, file, features) for file in files]
@@ -95,7 +96,7 @@ def _kind_of(feature: Any) -> str:
 
 
 def _metadata(path: Path) -> list[Path]:
-    """The metadata files of the folder and of two levels below it, of one kind."""
+    """Return the metadata files of the folder and of two levels below it, all of one kind."""
     for name in METADATA:
         if files := sorted(file for level in ("", "*/", "*/*/") for file in path.glob(level + name) if file.is_file()):
             return files
@@ -103,7 +104,7 @@ def _metadata(path: Path) -> list[Path]:
 
 
 def _parquet(path: Path) -> list[Path]:
-    """The Parquet files with features in their schema: of a folder those in it and in its data/."""
+    """Return the Parquet files with features in their schema, in the folder, its data/ and its direct subfolders."""
     if path.is_dir():
         files = sorted(
             islice((file for level in ("", "data/", "*/") for file in path.glob(f"{level}*.parquet")), 100_000)
@@ -145,7 +146,7 @@ def _parquet_table(root: Path, file: Path, split: str, prefix: str, features: di
 
 
 def _schema_facts(file: Path) -> dict[bytes, bytes]:
-    """What programs have written into the schema of a Parquet file."""
+    """Return the metadata that programs have written into the schema of a Parquet file."""
     import pyarrow as pa
 
     try:
@@ -182,7 +183,7 @@ def _table_rows(file: Path, batches: "Callable[..., Iterator[pa.RecordBatch]]") 
 
 
 def _saved(root: Path, folder: Path, split: str) -> list[Table]:
-    """The Arrow files of Dataset.save_to_disk."""
+    """Return the Arrow files of Dataset.save_to_disk."""
     features = _json(folder / "dataset_info.json").get("features") or {}
     listed = _json(folder / "state.json").get("_data_files")
     names = _names(
@@ -197,7 +198,7 @@ def _saved(root: Path, folder: Path, split: str) -> list[Table]:
 
 
 def _names(listed: Any) -> list[str]:
-    """The names of a list, [] where one of them is no name of a file."""
+    """Return the names of a list of files, [] if any of them cannot be the name of a file."""
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     usable = all(name not in ("", ".", "..") and not set(name) & set("/\\\0") for name in names)
     return names if usable and len(names) == len(listed or ()) else []
@@ -244,7 +245,7 @@ def _of_csv(cell: str) -> Any:
 
 
 def _json(file: Path) -> dict[str, Any]:
-    """A small JSON object. Raises AnnotatorError."""
+    """Return the object in a small JSON file. Raises AnnotatorError."""
     try:
         if file.stat().st_size > LARGEST:
             raise AnnotatorError(f"{file} has more than {LARGEST >> 20} MB. Is it the right file?")
@@ -255,7 +256,7 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 def readme_features(path: Path) -> dict[str, Any]:
-    """The features in the YAML of README.md, as the hub's JSON names them; {} without."""
+    """Return the features in the YAML of README.md, in the form of the hub's JSON; {} without features."""
     file = path / "README.md"
     try:
         text = file.read_bytes()[:LARGEST].decode() if file.is_file() else ""

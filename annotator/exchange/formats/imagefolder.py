@@ -4,9 +4,9 @@ Format: torchvision.datasets.ImageFolder,
 https://pytorch.org/vision/stable/generated/torchvision.datasets.ImageFolder.html: <folder>/<class>/.../<image>; also
 <folder>/<split>/<class>/.../<image>. Keras, fastai, timm, Hugging Face `datasets` and YOLO read the same.
 
-The class of an image's folder is present; every other class is unknown, because whoever sorted the images could name
-one only. An image that lies in two class folders, as two files with the same content, has both. Images outside of class
-folders come without a label. Written as yolo-cls (yolo.py).
+The class of an image's folder is present; every other class is unknown, because the person who sorted the images could
+choose only one folder. An image that lies in two class folders, as two files with the same content, has both classes.
+Images outside of class folders come without a label. Written as yolo-cls (yolo.py).
 """
 
 import os
@@ -30,9 +30,13 @@ _ENTRIES_SEEN = 200
 
 
 def recognise(path: Path) -> str | None:
-    """At least two folders hold images, or splits hold such folders, and no image lies beside them."""
+    """Return why a folder is of this format, or None.
+
+    At least two of its folders, or of the folders in its splits, are classes; an image is in one of the first 20; no
+    image lies beside them.
+    """
     folders, images = _glance(path)
-    if (path / "project.db").exists():  # its thumbnails lie in folders, too
+    if (path / "project.db").exists():  # a project is not a data set, but its thumbnails are in folders too
         return None
     if images or not folders or (_are_of_others(folders) and not _named(path, Problems())):
         return None
@@ -53,7 +57,7 @@ def recognise(path: Path) -> str | None:
 
 
 def _glance(folder: Path) -> tuple[list[str], bool]:
-    """The first folders in a folder, and whether an image is among its first entries."""
+    """Return the names of the first folders in a folder, and whether an image is among its first entries."""
     names, images = [], False
     try:
         with os.scandir(folder) as entries:
@@ -69,7 +73,7 @@ def _glance(folder: Path) -> tuple[list[str], bool]:
 
 
 def _are_of_others(names: list[str]) -> bool:
-    """Whether a folder is one that other formats have; an export says that it is a class."""
+    """Return whether a folder has a name that other formats use; `_named` tells whether it is a class all the same."""
     return not _OTHERS.isdisjoint(name.lower() for name in names)
 
 
@@ -78,10 +82,10 @@ def _are_splits(names: list[str]) -> bool:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The images of all class folders; their names are paths relative to the folder.
+    """Return the images of all class folders; their names are paths relative to the folder.
 
     Raises:
-        AnnotatorError: For a folder that cannot be read, or has no image in a class folder.
+        AnnotatorError: The folder cannot be read, or has no image in a class folder.
     """
     paths = list_files(path, leave_out=path).images()
     tops = sorted({name.split("/", 1)[0] for name in paths if "/" in name})
@@ -114,7 +118,7 @@ def _items(paths: list[str], depth: int, classes: dict[str, str]) -> Iterator[It
 
 
 def _named(path: Path, problems: Problems) -> dict[str, str]:
-    """Folder -> class, where the export says so."""
+    """Return folder -> class from the classes.csv of an export; {} without the file."""
     file = path / CLASSES
     if not file.is_file() or file.is_symlink():
         return {}

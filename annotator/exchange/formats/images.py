@@ -8,7 +8,7 @@ from annotator.exchange.formats.format import Format
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """No items: every image of the folder is registered, and nothing is said of any."""
+    """Return a folder without items: every image of it is registered, without a label."""
     return Contents((), iter(()), folder=path if path.is_dir() else None)
 
 

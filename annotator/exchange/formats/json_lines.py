@@ -1,4 +1,4 @@
-"""JSON lines (https://jsonlines.org): one object per image with its values and, per class, where each came from."""
+"""JSON lines (https://jsonlines.org): one object per image with its values and, per class, the source of each value."""
 
 import json
 from collections.abc import Iterator
@@ -10,14 +10,17 @@ from annotator.exchange.formats.shared.provenance import GUARANTEE
 from annotator.exchange.formats.shared.times import iso_time
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
-WORDS = ("0", "1", "null")  # of a value; the last is UNKNOWN
+WORDS = ("0", "1", "null")  # by value 0, 1, and -1 (UNKNOWN), which indexes the last
 
 
 def write_lines(view: View, out: Output) -> None:
-    """{"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}} a line, and
-    "split" and "attributes" where there are any, "flag" with the note of a flagged image, "flagged_by" and
-    "flagged_at", "comments" with [{"text", "annotator", "written_at"}] of one with comments,
-    "missing" with why the image cannot be shown any more."""
+    """Write one JSON object a line for each image.
+
+    {"image", "sha256", "width", "height", "labels": {class: 1 | 0 | null}, "provenance": {class: {...}}}, and where
+    they exist: "split"; "attributes"; "flag" with the note of a flagged image, "flagged_by" and "flagged_at";
+    "comments" with [{"text", "annotator", "written_at"}]; "missing" with the reason why the image cannot be shown any
+    more.
+    """
     keys = [json.dumps(class_.name, ensure_ascii=False) for class_ in view.classes]
     pairs = [[f"{key}: {word}" for word in WORDS] for key in keys]
     with out.text() as file:
@@ -30,7 +33,7 @@ def write_lines(view: View, out: Output) -> None:
 
 
 def _facts(view: View, block: Block, row: int) -> tuple[str, str]:
-    """What a line says before its labels, and after them."""
+    """Return the JSON of a line before its labels, and the JSON after its provenance ("" for none)."""
     image, notes = block.images[row], block.notes[row]
     head: dict[str, Any] = {
         "image": image.name,
@@ -57,7 +60,7 @@ def _facts(view: View, block: Block, row: int) -> tuple[str, str]:
 
 
 def _provenance(view: View, block: Block, keys: list[str]) -> Iterator[str]:
-    """Of each image the inside of its "provenance"."""
+    """Yield for each image the JSON inside its "provenance"."""
     rows, columns = block.sources.nonzero()
     texts: list[list[str]] = [[] for _ in block.images]
     sources = [json.dumps(source) for source in view.sources]
@@ -80,7 +83,7 @@ def _provenance(view: View, block: Block, keys: list[str]) -> Iterator[str]:
 
 
 def _more(block: Block, cell: tuple[int, int]) -> str:
-    """The guarantee of an auto-accepted cell, the origin of an imported one."""
+    """Return JSON with the guarantee of an auto-accepted cell and the origin of an imported answer; "" without."""
     facts: dict[str, Any] = {}
     if accepted := block.accepted.get(cell):
         facts |= {name: getattr(accepted, name) for name in GUARANTEE}

@@ -1,8 +1,8 @@
 """Labels in JSON lines (https://jsonlines.org): read line by line, however long the file is.
 
 Each line is an object with "image" and "labels": either {class: 1 | 0 | null} or the list of the present classes. Our
-own exports say besides "provenance" {class: {"state", "source", "annotator", "decided_at", "origin"}}, "sha256",
-"split", "attributes", "flag", "flagged_by", "flagged_at" and "comments"; other keys are passed over.
+own exports also have "provenance" {class: {"state", "source", "annotator", "decided_at", "origin"}}, "sha256",
+"split", "attributes", "flag", "flagged_by", "flagged_at" and "comments"; other keys are ignored.
 """
 
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ _DECODER = msgspec.json.Decoder(Line)
 
 
 def recognise(path: Path) -> str | None:
-    """Why a file is of this format: its first line has an image and its labels."""
+    """Return why a file is of this format, or None: its first line has an image and its labels."""
     if not path.is_file() or path.suffix.lower() not in (".jsonl", ".ndjson", ".json"):
         return None
     text = first_line(path, 1 << 20)
@@ -70,7 +70,7 @@ def recognise(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The labels of a file. What is wrong in a line is noted; raises AnnotatorError as `lines` does."""
+    """Return the labels of a file. Problems of a line are noted; raises AnnotatorError as `lines` does."""
     items = _items(path, problems)
     first = next(items, None)
     if first is None:
@@ -91,7 +91,7 @@ def _items(path: Path, problems: Problems) -> Iterator[tuple[list[str], Item]]:
 
 
 def _item(line: Line, number: int) -> Item:
-    """What a line says. Raises ValueError for values that are none, and where value and state differ."""
+    """Return a line as an item. Raises ValueError for an impossible value, and if a value and its state differ."""
     attributes = {name: str(value) for name, value in line.attributes.items() if value is not None}
     if line.split:
         attributes["split"] = line.split

@@ -1,13 +1,13 @@
 """Label Studio's JSON: tasks with annotations and predictions (https://labelstud.io/guide/task_format), 1.x and 2.x.
 
-Written, a task has one annotation with up to three results, of the Choices controls `present`, `absent` and `unsure` of
-the labeling config beside it: whoever reads only the first reads nothing false. Label Studio keeps a task's `meta` when
-it imports and exports, so that who answered and what the model thinks come back (extras.py). `completed_by` is left
-out: an import with people whom the server does not know fails there. A prediction ticks the classes from probability
-0.5 on.
+When written, a task has one annotation with up to three results, for the Choices controls `present`, `absent` and
+`unsure` of the labeling config beside it: a program that reads only the first control reads nothing false. Label Studio
+keeps a task's `meta` when it imports and exports, so that annotators and model probabilities come back (extras.py).
+`completed_by` is left out, because Label Studio fails to import people whom the server does not know. A prediction
+ticks the classes from probability 0.5 on.
 
-Read, each choice of each control is present, but those of controls named `absent` and `unsure`; so is the label of a
-box, polygon or region, and the last word of a taxonomy's path.
+When read, each choice of each control is present, except those of controls named `absent` and `unsure`; so is the label
+of a box, polygon or region, and the last word of a taxonomy's path.
 """
 
 from collections.abc import Iterator
@@ -73,7 +73,7 @@ class _Task(msgspec.Struct):
 
 
 def recognise(path: Path) -> str | None:
-    """A JSON array whose first object has the data of a task and annotations or predictions."""
+    """Return why a file is Label Studio, or None: a JSON array with data, and annotations or predictions."""
     start = starts_with(path) if path.is_file() else b""
     if start.startswith(b"[") and b'"data"' in start and (b'"annotations"' in start or b'"predictions"' in start):
         return "Label Studio tasks: a list of objects with data, annotations and predictions"
@@ -81,7 +81,7 @@ def recognise(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The tasks as items, a place is a task's number in the file, from 1."""
+    """Return the tasks as items; a place is a task's number in the file, from 1."""
     said = [
         "Ticked choices and the labels of boxes and regions are present; a skipped annotation is no answer.",
         "What is not ticked stays unknown, unless the set is said to be exhaustive.",
@@ -92,7 +92,7 @@ def read(path: Path, problems: Problems) -> Contents:
 
 
 def _listed_classes(config: Path) -> list[tuple[str, str]]:
-    """The classes of the labeling config beside the tasks; [] without one."""
+    """Return the classes of the labeling config beside the tasks; [] without a config."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import ParseError, parse
 
@@ -163,7 +163,7 @@ def _add_answers(annotation: _Annotation, origins: Origins) -> None:
 
 
 def _who(annotation: _Annotation) -> str:
-    """The e-mail address where it is there, else "user 3"."""
+    """Return who completed an annotation: the e-mail address if it is given, else a name, else "user 3"."""
     by = annotation.completed_by
     if isinstance(by, dict):
         by = by.get("email") or by.get("username") or by.get("id")
@@ -174,7 +174,7 @@ def _who(annotation: _Annotation) -> str:
 
 
 def _classes(result: _Result) -> list[str]:
-    """The classes that a result names. Raises ValueError where they are no text."""
+    """Return the classes that a result names. Raises ValueError if they are not texts."""
     if result.type in _NO_LABELS or not result.value:
         return []
     named = result.value.get(result.type)
@@ -190,7 +190,7 @@ def _classes(result: _Result) -> list[str]:
 
 
 def _image(data: dict[str, Any]) -> str:
-    """The name in the field `image`, else in the first that looks like an image, else in the only text; or ""."""
+    """Return the image's name: in the field `image`, else the first text like an image, else the only text; or ""."""
     texts = {key: value for key, value in data.items() if isinstance(value, str) and value}
     fields = [key for key in ("image", "img", "image_url", "url") if key in texts]
     fields += [key for key, value in texts.items() if looks_like_image(value)]
@@ -199,10 +199,10 @@ def _image(data: dict[str, Any]) -> str:
 
 
 def write(view: View, output: Output) -> None:
-    """The tasks, and the labeling config beside them.
+    """Write the tasks, and the labeling config beside them.
 
     Raises:
-        AnnotatorError: For class names that XML cannot hold.
+        AnnotatorError: XML cannot hold the name of a class.
     """
     names = [class_.name for class_ in view.classes]
     refuse_impossible("classes", names)
@@ -219,7 +219,7 @@ def write(view: View, output: Output) -> None:
 
 
 def labeling_config(names: list[str]) -> str:
-    """The XML that a project in Label Studio needs: one Choices control a state."""
+    """Return the XML that a project in Label Studio needs: one Choices control a state."""
     choices = "".join(f"      <Choice value={quoteattr(name)}/>\n" for name in names)
     controls = "".join(
         f'    <Header value="{state.capitalize()}"/>\n'

@@ -24,12 +24,12 @@ IMAGES = "images"
 
 
 def write_numpy(view: View, out: Output) -> None:
-    """The arrays; images too, where that was chosen."""
+    """Write the arrays, and the images if the export has images."""
     _write_arrays(view, out)
 
 
 def _write_arrays(view: View, out: Output) -> set[str]:
-    """Returns the splits that have images, "" for images in none."""
+    """Write the arrays and return the splits that have images, "" for images in no split."""
     images, splits = Names(), Names()
     used: set[str] = set()
     with ExitStack() as stack:
@@ -50,15 +50,18 @@ def _write_arrays(view: View, out: Output) -> set[str]:
 
 
 def write_torch(view: View, out: Output) -> None:
-    """The same, and dataset.py."""
+    """Write the arrays, the images if the export has images, and dataset.py."""
     used = _write_arrays(view, out)
     with out.text("dataset.py") as file:
         file.write(dataset_module(used, view.written != "none"))
 
 
 def place_images(block: Block, view: View, out: Output) -> dict[int, str]:
-    """Row -> how the export names the image, in the order of the block. Where images are written, those that could not
-    be are left out: whoever reads the export would stop at them."""
+    """Write the images of a block; return row -> the image's name in the export, in the order of the block.
+
+    Where images are written, an image that could not be written is left out, because readers of the export would fail
+    at it. Where they are not, all images keep their names in the project.
+    """
     if view.written == "none":
         return {row: image.name for row, image in enumerate(block.images)}
     names = {row: f"{IMAGES}/{file}" for row, file in enumerate(block.files)}
@@ -66,20 +69,20 @@ def place_images(block: Block, view: View, out: Output) -> dict[int, str]:
 
 
 def write_classes(view: View, out: Output) -> None:
-    """classes.txt: no name of a class contains a line end."""
+    """Write classes.txt, one class a line; no name of a class contains a line end."""
     with out.text("classes.txt") as file:
         file.writelines(f"{class_.name}\n" for class_ in view.classes)
 
 
 def recognise(path: Path) -> str | None:
-    """A folder with labels.npy and images.npy."""
+    """Return why a path is of this format, or None: a folder with labels.npy and images.npy."""
     if path.is_dir() and all((path / name).is_file() for name in ("labels.npy", "images.npy")):
         return "a folder of arrays: it has labels.npy and images.npy"
     return None
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The arrays of exports to numpy and to torch. Raises AnnotatorError for arrays that cannot be used."""
+    """Return the labels of an export to numpy or torch. Raises AnnotatorError for arrays that cannot be used."""
     array = load(path, "images.npy", "labels.npy")
     classes, said = classes_beside(path, array.labels.shape[1])
     splits = load_array(path / "splits.npy", path) if (path / "splits.npy").is_file() else None

@@ -1,4 +1,4 @@
-"""Open Images: a CSV of image-level labels, and beside it one of the names of classes.
+"""Open Images: a CSV of image-level labels, and beside it a CSV with the names of the classes.
 
 Format: "Human-verified image-level labels" and "Machine-generated image-level labels" of Open Images V4 to V7,
 https://storage.googleapis.com/openimages/web/download_v7.html: ImageID,Source,LabelName,Confidence, and
@@ -32,26 +32,29 @@ VERIFIED, MACHINE = "verification", "machine"
 
 
 def recognise(path: Path) -> str | None:
-    """The first line names the four columns."""
+    """Return why a file is of this format, or None: its first line names the four columns."""
     named = set(first_line(path).replace('"', "").split(",")) if path.is_file() else set()
     return f"an Open Images CSV: it has {', '.join(COLUMNS)}" if named.issuperset(COLUMNS) else None
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Labels and scores. The names of classes are read from every *class-descriptions*.csv in the same folder."""
+    """Return labels and scores. The names of classes come from the *class-descriptions*.csv in the same folder.
+
+    The file that an export writes beside its CSV is used alone, if it exists.
+    """
     own = path.with_name(path.stem + DESCRIPTIONS)
     files = [own] if own.exists() else sorted(path.parent.glob("*class-descriptions*.csv"))
     names = _names(files, problems)
     said = ["Confidence 1 is present, 0 absent; machine labels and other confidences are scores."]
     if not files:
         said.append("No class-descriptions.csv lies beside it: classes are called by their LabelName.")
-    # The official list has 20,000 classes, of which a file uses some; ours has those of the data set.
+    # Only the list of our own exports is used: the official list has 20,000 classes, most of them not in the file.
     listed = [(name, "") for name in names.values()] if own.exists() else []
     return Contents(listed, _items(path, names, problems), said=said)
 
 
 def _names(files: list[Path], problems: Problems) -> dict[str, str]:
-    """LabelName -> the name of the class; with the LabelName behind it where two share one."""
+    """Return LabelName -> the name of the class; where two share a name, the second gets its LabelName appended."""
     names: dict[str, str] = {}
     used: set[str] = set()
     for file in files:
@@ -65,7 +68,7 @@ def _names(files: list[Path], problems: Problems) -> dict[str, str]:
 
 
 def _items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[Item]:
-    """One item for each run of rows of one image."""
+    """Yield one item for each run of rows of the same image."""
     rows = csv_rows(path, problems)
     _, header = next(rows, (0, []))
     if missing := [name for name in COLUMNS if name not in header]:
@@ -91,10 +94,10 @@ def _items(path: Path, names: dict[str, str], problems: Problems) -> Iterator[It
 
 
 def _add(item: Item, name: str, source: str, text: str, has_provenance: bool) -> str | None:
-    """Add one row to its item; what is wrong with it, None when nothing is.
+    """Add one row to its item; return why it cannot be added, or None.
 
     Args:
-        has_provenance: Another file says better where the labels are from.
+        has_provenance: Another file has the sources of the labels, which are more exact.
     """
     try:
         confidence = float(text)
@@ -123,7 +126,10 @@ def _image_id(name: str) -> str:
 
 
 def write(view: View, output: Output) -> None:
-    """A row for each cell with a value. LabelName is the name itself; class-descriptions.csv lists all classes."""
+    """Write a row for each cell with a value, and class-descriptions.csv with all classes.
+
+    LabelName is the name of the class itself.
+    """
     names = [class_.name for class_ in view.classes]
     is_filled = np.isin(view.sources, FILLED)
     with output.text() as file:

@@ -1,8 +1,8 @@
 """Parquet (https://parquet.apache.org): one row an image, or one row an answer, in row groups of some thousand.
 
-A column a class, int8: 1, 0, or null where there is no value. `provenance` lists the answers of the image, unsure ones
-too, so that nothing is lost. A class with the name of another column keeps it: that one gets a "_" at its end. The
-schema says which column is what, so that parquet_table.py reads all of it back.
+A column a class, int8: 1, 0, or null without a value. `provenance` lists the answers of the image, unsure ones too, so
+that nothing is lost. If a class has the name of another column, the class keeps it, and the other column gets a "_" at
+its end. The schema records the meaning of each column, so that parquet_table.py reads everything back.
 """
 
 import json
@@ -20,7 +20,7 @@ GROUPED = 16  # blocks in a row group
 
 
 def write_parquet(view: View, out: Output) -> None:
-    """The table, compressed with zstd."""
+    """Write the table, compressed with zstd."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -49,7 +49,7 @@ def _empty(view: View) -> Iterator[Any]:
 
 
 def _described(table: Any, view: View) -> Any:
-    """The table with what its columns are in its schema."""
+    """Return the table with the meaning of its columns in the metadata of its schema."""
     classes = [class_.name for class_ in view.classes]
     others = [name for name in table.column_names if name not in classes]
     columns = {name: next((one for one in others if one.rstrip("_") == name), "") for name in OURS}
@@ -57,7 +57,7 @@ def _described(table: Any, view: View) -> Any:
 
 
 def _images(view: View, block: Block) -> Any:
-    """One row an image."""
+    """Return a table with one row for each image of the block."""
     import pyarrow as pa
 
     facts: dict[str, Any] = {
@@ -93,7 +93,7 @@ def _images(view: View, block: Block) -> Any:
 
 
 def _cells(view: View, block: Block) -> Any:
-    """One row an answer."""
+    """Return a table with one row for each answer in the block."""
     import pyarrow as pa
 
     rows, columns = block.sources.nonzero()
@@ -106,7 +106,7 @@ def _cells(view: View, block: Block) -> Any:
 
 
 def _answers(view: View, block: Block) -> dict[str, Any]:
-    """Column -> one value for each cell with a source, image by image."""
+    """Return column -> array with one value for each cell with a source, image by image."""
     import pyarrow as pa
 
     cells = rows, columns = block.sources.nonzero()
@@ -140,11 +140,11 @@ def _answers(view: View, block: Block) -> dict[str, Any]:
 
 
 def _times(seconds: np.ndarray) -> Any:
-    """Unix seconds as timestamps in UTC, null for nan."""
+    """Return Unix seconds as timestamps in UTC, null for nan."""
     import pyarrow as pa
 
     unknown = np.isnan(seconds)
-    moments = np.rint(np.where(unknown, 0, seconds) * 1e6).astype(np.int64) // 1000  # as in files of text
+    moments = np.rint(np.where(unknown, 0, seconds) * 1e6).astype(np.int64) // 1000  # truncated as by iso_time
     return pa.array(moments, pa.int64(), mask=unknown).cast(pa.timestamp("ms", "UTC"))
 
 

@@ -1,13 +1,13 @@
 """Reading labels from Parquet (https://parquet.apache.org), batch by batch: our own exports, and tables of others.
 
     image, fox, heron, ...    one column a class, of whole numbers or truth values: 1 present, 0 absent, null (or -1)
-                              unknown. Columns of text are facts of the image. Of our own exports `provenance`,
-                              `attributes` and `notes` are read as well; they say in the schema which columns are what
+                              unknown. Columns of text are facts of the image. In our own exports `provenance`,
+                              `attributes` and `notes` are read as well; the schema says which columns these are
     image, class[, state]     one row an answer, with source, annotator and decided_at where there are such columns
     image, labels             a list of the present classes, or text with "|" between
 
-A row of the first shape without a null says of all classes whether they are there. A table with pictures in it is for
-sources/tables.py, one whose schema names features of Hugging Face for huggingface.py.
+A row of the first shape without a null is exhaustive. A table with pictures in it is read by sources/tables.py, a table
+whose schema names features of Hugging Face by huggingface.py.
 """
 
 import json
@@ -36,18 +36,18 @@ KEY = b"multilabel-annotator"
 OURS = ("image", "sha256", "split", "provenance", "attributes", "notes")
 PASSED_OVER = ("width", "height", "missing")
 _WORDS: dict[Any, int] = {**STATES, "1": PRESENT, "0": ABSENT, 1: PRESENT, 0: ABSENT, "true": PRESENT, "false": ABSENT}
-WRONG = 0.1  # of the first values of a column of labels; one with more holds other numbers
-_NOTHING = -2  # of a value that is none of 1, 0, -1
+WRONG = 0.1  # share of impossible values above which a column is not one of labels
+_NOTHING = -2  # stands for a value that is none of 1, 0, -1
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table are; "" for one that is not there.
+    """The names of the columns of a table by their meaning; "" for a missing column.
 
-    classes    those with the values of a class each, [] in the other two shapes
-    class_, state, source, annotator, decided_at    of one row an answer
-    labels     of a list of classes
-    facts      columns of text
+    classes    columns with the values of one class each, [] in the other two shapes
+    class_, state    of a table with one row an answer
+    labels     of a table with a list of classes a row
+    facts      columns of text with facts of the image
     """
 
     image: str
@@ -63,7 +63,7 @@ class Columns:
     facts: Sequence[str] = ()
 
     def read(self, names: Sequence[str]) -> list[str]:
-        """The columns to read."""
+        """Return the names in `names` that have to be read, in their order."""
         single = (self.image, self.sha256, self.split, self.provenance, self.attributes, self.notes)
         who = WHO if self.class_ else ()
         wanted = {*single, *self.classes, self.class_, self.state, self.labels, *self.facts, *who}
@@ -74,7 +74,7 @@ WHO = ("source", "annotator", "decided_at", *ORIGIN)
 
 
 def recognise(path: Path) -> str | None:
-    """Why a file is of this format."""
+    """Return why a file is such a table, or None."""
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return None
     try:
@@ -94,7 +94,7 @@ def recognise(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The labels of a table. Raises AnnotatorError for a file that is no such table, or is broken."""
+    """Return the labels of a table. Raises AnnotatorError for a table of another shape, and for a damaged file."""
     schema = _schema(path)
     columns = _columns(schema)
     if columns is None:
@@ -127,7 +127,7 @@ def _schema(path: Path) -> "pa.Schema":
 
 
 def _columns(schema: "pa.Schema") -> Columns | None:
-    """What the columns are, None where there is no image or no label."""
+    """Return the columns by their meaning, None without a column of images or of labels."""
     import pyarrow.types as types
 
     facts = schema.metadata or {}
@@ -162,7 +162,7 @@ def _columns(schema: "pa.Schema") -> Columns | None:
 
 
 def _ours(text: bytes | None, kinds: dict[str, Any]) -> Columns | None:
-    """The columns as an export has written them down, None where it has not or another tool has changed them."""
+    """Return the columns as an export recorded them; None without a record, or if a recorded column is missing."""
     try:
         named = json.loads(text or b"null")
         columns = Columns(classes=tuple(named["classes"]), **{name: named.get(name, "") for name in OURS})
@@ -179,7 +179,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _batches(path: Path, columns: Columns) -> Iterator[tuple[int, "pa.RecordBatch"]]:
-    """(row, batch) with the row that the batch begins with. Raises AnnotatorError at the row where reading stops."""
+    """Yield (row, batch), with the row that begins the batch. Raises AnnotatorError at the row where reading fails."""
     import pyarrow as pa
 
     row = 0
@@ -192,7 +192,7 @@ def _batches(path: Path, columns: Columns) -> Iterator[tuple[int, "pa.RecordBatc
 
 
 def _by_first_values(path: Path, columns: Columns) -> tuple[Columns, list[str]]:
-    """The columns without those of numbers that are no labels, as their first values show; and these."""
+    """Return the columns without those whose first values are numbers but not labels, and the names of the latter."""
     first = next(_batches(path, columns), None)
     others: list[str] = []
     if first is not None:
@@ -206,7 +206,7 @@ def _list(batch: "pa.RecordBatch", name: str) -> list[Any]:
 
 
 def _images(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
-    """One item a row."""
+    """Yield one item for each row of a table with one column a class."""
     for first, batch in _batches(path, columns):
         values = _values(batch, columns.classes)
         for row, column in np.argwhere(values == _NOTHING).tolist():
@@ -228,7 +228,7 @@ def _images(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
             if splits[row]:
                 stated["split"] = splits[row]
             labels = [*given[row], *plain[row]]
-            # Absent everywhere else: the present ones are enough, where no provenance says who gave the others.
+            # An exhaustive item needs only its present classes: all others are absent.
             exhaustive = bool(columns.classes) and whole[row] and not given[row]
             if exhaustive:
                 labels = [one for one in labels if one.state == PRESENT]
@@ -244,7 +244,7 @@ def _images(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
 
 
 def _values(batch: "pa.RecordBatch", names: Sequence[str]) -> np.ndarray:
-    """(n, C) int8: 1, 0, -1 where there is none, _NOTHING for what is no value."""
+    """Return the values, (n, C) int8: 1, 0, -1 for null or -1, _NOTHING for any other number."""
     values = np.full((batch.num_rows, len(names)), -1, np.int8)
     for column, name in enumerate(names):
         numbers = batch.column(name).cast("double").to_numpy(zero_copy_only=False)
@@ -254,7 +254,7 @@ def _values(batch: "pa.RecordBatch", names: Sequence[str]) -> np.ndarray:
 
 
 def _plain(values: np.ndarray, states: np.ndarray, names: Sequence[str]) -> list[list[Given]]:
-    """Of each row the values of which nothing says who gave them."""
+    """Return for each row the answers to its values without provenance."""
     plain: list[list[Given]] = [[] for _ in values]
     present, absent = ([Given(name, state) for name in names] for state in (PRESENT, ABSENT))
     rows, columns = np.nonzero((values >= 0) & (states == 0))
@@ -266,7 +266,7 @@ def _plain(values: np.ndarray, states: np.ndarray, names: Sequence[str]) -> list
 def _provenance(
     batch: "pa.RecordBatch", columns: Columns, first: int, problems: Problems
 ) -> tuple[list[list[Given]], np.ndarray]:
-    """Of each row its answers; and (n, C) int8: 0 where there is none, else the state plus 2."""
+    """Return for each row its answers with provenance; and (n, C) int8: 0 without an answer, else its state plus 2."""
     given: list[list[Given]] = [[] for _ in range(batch.num_rows)]
     states = np.zeros((batch.num_rows, len(columns.classes)), np.int8)
     if not columns.provenance:
@@ -288,7 +288,7 @@ def _provenance(
 
 
 def _compare(values: np.ndarray, states: np.ndarray, columns: Columns, first: int, problems: Problems) -> None:
-    """Note where a value and its provenance differ: another tool has changed one of them."""
+    """Note a problem where a value and its provenance differ: another tool has changed one of them."""
     expected = np.array([-1, 0, -1, 1], np.int8)[states]  # nothing, absent, unsure, present
     for row, column in np.argwhere((states != 0) & (values != expected) & (values != _NOTHING)).tolist():
         said = {1: "absent", 2: "unsure", 3: "present"}[int(states[row, column])]
@@ -301,11 +301,11 @@ def _compare(values: np.ndarray, states: np.ndarray, columns: Columns, first: in
 def _given(
     fields: "dict[str, pa.Array]", count: int, first: int, rows: np.ndarray, problems: Problems
 ) -> Iterator[Given | None]:
-    """The answers of a table of them, None for what is none."""
+    """Yield the answers in the columns of a table, None for an invalid answer, which is noted as a problem."""
     nothing = [None] * count
     words, names = (fields[name].to_pylist() for name in ("state", "class"))
     facts_of = {name: _facts(name, fields[name]) if name in fields else nothing for name in WHO}
-    who = [[facts_of[name] for name in WHO[part : part + 3]] for part in (3, 0)]  # the original ones first
+    who = [[facts_of[name] for name in WHO[part : part + 3]] for part in (3, 0)]  # ORIGIN first
     for place, (name, word) in enumerate(zip(names, words, strict=True)):
         state = _WORDS.get(word.lower() if isinstance(word, str) else word)
         if state is None or not name:
@@ -326,7 +326,7 @@ def _facts(name: str, values: "pa.Array") -> list[Any]:
 
 
 def _seconds(moments: "pa.Array") -> list[float | None]:
-    """Unix seconds of a column of times; numbers are seconds."""
+    """Return the Unix seconds of a column of times; a column of numbers is in seconds already."""
     import pyarrow as pa
     import pyarrow.types as types
 
@@ -345,7 +345,7 @@ def _remark(note: dict[str, Any]) -> Remark:
 
 
 def _answers(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
-    """One row an answer; rows of one image that follow each other in a batch are one item."""
+    """Yield the answers of a table with one row an answer; successive rows of one image in a batch are one item."""
     import pyarrow as pa
 
     for first, batch in _batches(path, columns):
@@ -373,7 +373,7 @@ def _answers(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]
 
 
 def _lists(path: Path, columns: Columns) -> Iterator[Item]:
-    """The present classes of an image, as a list or with "|" between."""
+    """Yield one item a row with the present classes of an image, given as a list or with "|" between."""
     for first, batch in _batches(path, columns):
         names, contents, labels = (_list(batch, name) for name in (columns.image, columns.sha256, columns.labels))
         facts = [(name, _list(batch, name)) for name in columns.facts]

@@ -2,15 +2,15 @@
 
 Format: written by preproc/format_*.py and preproc/generate_observed_labels.py of Cole et al., "Multi-Label Learning
 from Single Positive Labels", CVPR 2021, https://github.com/elijahcole/single-positive-multi-label; read by EM/APL, GR,
-Large Loss and LAGC. `images` is (n,) of file names, `labels` (n, C) of 1 and 0 the full truth, `labels_obs` (n, C) what
-is given to the method: 1 present, -1 absent, 0 not known.
+Large Loss and LAGC. `images` is (n,) of file names; `labels` (n, C) of 1 and 0 is the full truth; `labels_obs` (n, C)
+holds the labels given to the method: 1 present, -1 absent, 0 not known.
 
-Of a folder, the observed labels are read where there are some, else the full truth. Whoever wants one array names its
-file: formatted_train_labels.npy is the truth whatever lies beside it. The arrays name no classes: classes.txt beside
-them does, one a line, else they are numbered by column.
+When a folder is read, the observed labels are used if they exist, else the full truth. To read a certain array, a
+person names its file: formatted_train_labels.npy is read as the truth even beside observed labels. The arrays name no
+classes: classes.txt beside them does, one a line; without it, classes are numbered by column.
 
-Written, `labels_obs` is what was answered; `labels`, with what the export fills in, only of a data set without unknown
-cells, for which it has no room. Without splits, all images are "train".
+When written, `labels_obs` holds the answers. `labels`, which also holds the cells that the export fills in, is written
+only if no cell is unknown, because it has no room for unknown. Without splits, all images are in "train".
 """
 
 from contextlib import ExitStack
@@ -30,11 +30,14 @@ from annotator.exchange.formats.view import CODES, Output, View
 from annotator.records import ASSUMED, MODEL
 
 PARTS = ("train", "val")  # of the literature; exports may have others
-OBSERVED = ("labels_obs", "uniform_labels_obs")  # the older and newer name
+OBSERVED = ("labels_obs", "uniform_labels_obs")  # the older and the newer name of the array
 
 
 def recognise(path: Path) -> str | None:
-    """A folder with formatted_train_images.npy or formatted_val_images.npy, or one of its arrays of labels."""
+    """Return why a path is of this format, or None.
+
+    It is a folder with formatted_<split>_images.npy, or an array of labels beside such a file.
+    """
     folder, name = (path, None) if path.is_dir() else (path.parent, path.name)
     for part in _splits(folder) if name is None or name.startswith("formatted_") else ():
         files = (f"formatted_{part}_labels.npy", *(f"formatted_{part}_{name}.npy" for name in OBSERVED))
@@ -44,14 +47,14 @@ def recognise(path: Path) -> str | None:
 
 
 def _splits(folder: Path) -> list[str]:
-    """The splits that have images, those of the literature first."""
+    """Return the splits that have images, "train" and "val" first."""
     names = [path.name for path in folder.glob("formatted_*_images.npy")]
     splits = sorted(name.removeprefix("formatted_").removesuffix("_images.npy") for name in names)
     return sorted(splits, key=lambda split: PARTS.index(split) if split in PARTS else len(PARTS))
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """A folder of arrays, or one array of labels.
+    """Return the labels of a folder of arrays, or of one array of labels.
 
     Raises AnnotatorError that lists every array that is missing or cannot be used: Python objects are never loaded.
     """
@@ -81,7 +84,7 @@ def _all_of(split: str, start: int, stop: int) -> list[str]:
 
 
 def _parts(folder: Path, chosen: str | None) -> dict[str, LabelArray]:
-    """Split -> its array; only the one in the chosen file."""
+    """Return split -> its array of labels, observed if it exists; with `chosen`, only the array in that file."""
     parts: dict[str, LabelArray] = {}
     problems: list[str] = []
     for split in _splits(folder):
@@ -102,7 +105,7 @@ def _parts(folder: Path, chosen: str | None) -> dict[str, LabelArray]:
 
 
 def write(view: View, out: Output) -> None:
-    """Two or three arrays a split; images of no split are left out."""
+    """Write two or three arrays a split; images of no split are left out."""
     is_filled = np.isin(view.sources, (MODEL, ASSUMED))
     with ExitStack() as stack:
         arrays = {split: _Arrays(split, view, out, stack) for split in view.splits or ("train",)}
@@ -124,7 +127,7 @@ def write(view: View, out: Output) -> None:
 
 
 class _Arrays:
-    """The arrays of one split."""
+    """The arrays of one split while they are written."""
 
     def __init__(self, split: str, view: View, out: Output, stack: ExitStack):
         def array(name: str) -> GrowingArray:

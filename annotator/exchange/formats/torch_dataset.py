@@ -1,13 +1,13 @@
-"""The Dataset that a torch export contains, as text: this room never loads torch.
+"""The Dataset in a torch export, as text: this package never imports torch.
 
-Its docstring is an example that runs as it stands: with the split and the folder of images that this export has.
+Its docstring is an example that runs unchanged: it names a split and the folder of images of this export.
 """
 
 import re
 from collections.abc import Iterable
 
-PLAIN = re.compile(r"[\w .-]+")  # names that are the same text in a Python string
-FIRST = "train"  # the split of the example, where there is one
+PLAIN = re.compile(r"[\w .-]+")  # names that need no escaping in a Python string
+FIRST = "train"  # the split of the example, if it has images
 
 
 def dataset_module(splits: Iterable[str], with_images: bool) -> str:

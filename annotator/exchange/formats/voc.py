@@ -1,16 +1,17 @@
-"""Pascal VOC: an XML file an image, and a list an image set and class.
+"""Pascal VOC: an XML file for each image, and a list for each image set and class.
 
 Format: "The PASCAL Visual Object Classes Challenge 2012 Development Kit", sections 3.3 and 4.1,
 http://host.robots.ox.ac.uk/pascal/VOC/voc2012/devkit_doc.pdf: Annotations/<id>.xml, ImageSets/Main/<set>.txt and
 ImageSets/Main/<class>_<set>.txt with 1 (present), -1 (absent) or 0 (difficult) an image, JPEGImages/<id>.jpg.
 
-Read: an object makes its class present, and unsure where all objects of the class are difficult, which is what 0 means;
--1 is absent; all else is unknown.
+Read: an object makes its class present, or unsure if all objects of the class are difficult, which a list writes as 0;
+-1 is absent; all other cells are unknown.
 
 Written: objects have no bndbox, because nobody has drawn one: a training of detectors stops instead of learning a false
 box. An image is left out of the lists of the classes that are unknown on it. Elements of our own, which other readers
-pass over: source/image (the name in the project), sha256, split, absent; and an attribute `source` of objects and of
-absent that nobody has answered (`--unknown`). When it is there, these elements are read and the lists are not needed.
+ignore: source/image (the name in the project), sha256, split, absent; and an attribute `source` on objects and absent
+elements that nobody has answered (`--unknown`). In files of our own exports these elements are read, and the lists are
+not needed.
 """
 
 import os
@@ -35,9 +36,9 @@ from annotator.store.disk.open_files import open_file
 from annotator.store.pictures.files import list_files
 
 ANNOTATIONS, IMAGES, MAIN = "Annotations", "JPEGImages", "ImageSets/Main"
-OURS = "multilabel-annotator"  # source/database of what we write
+OURS = "multilabel-annotator"  # text of source/database in our exports
 YEARS = tuple(f"VOC{year}" for year in range(2005, 2013))
-WHOLE = "trainval"  # the image set of an export without splits: all that is not kept for a test
+WHOLE = "trainval"  # the image set of an export without splits
 LARGEST = 16 << 20  # bytes of an XML file
 HELD = 4 << 20  # letters of lists in memory
 NAMES_KEPT = 200_000
@@ -45,7 +46,10 @@ STATES = {1: PRESENT, -1: ABSENT, 0: UNSURE}
 
 
 def recognise(path: Path) -> str | None:
-    """It has Annotations with XML files, or ImageSets/Main; also in the only folder of a VOCdevkit."""
+    """Return why a path is Pascal VOC, or None: it has Annotations with XML files, or ImageSets/Main.
+
+    The only VOC folder inside a VOCdevkit counts as well.
+    """
     root = _root(path)
     if root is None:
         return None
@@ -54,7 +58,7 @@ def recognise(path: Path) -> str | None:
 
 
 def _root(path: Path) -> Path | None:
-    """The folder with Annotations and ImageSets, None where there is none."""
+    """Return the folder with Annotations or ImageSets; None if there is none, or several in subfolders."""
     places = [path, *(path / kit / year for kit in ("", "VOCdevkit") for year in YEARS)]
     found = [place for place in places if _first_xml(place / ANNOTATIONS) or _is_folder(place / MAIN)]
     return found[0] if len(found) == 1 or path in found else None
@@ -76,7 +80,10 @@ def _first_xml(folder: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """All XML files and lists. Raises AnnotatorError when there is no VOC folder, or its lists cannot be read."""
+    """Return the labels of all XML files and lists.
+
+    Raises AnnotatorError if the path is not a VOC folder, or if a list cannot be read.
+    """
     root = _root(path)
     if root is None:
         raise AnnotatorError(f"{path} is no single VOC folder: it has neither {ANNOTATIONS}/*.xml nor {MAIN}.")
@@ -123,13 +130,13 @@ def _item(found: dict[str, Any], name: str, images: Path | None) -> Item:
 
 
 def _image_of(images: Path | None, image_id: str) -> str:
-    """The name of an image by its id: with the ending that its file in JPEGImages has, .jpg without one."""
+    """Return the name of an image by its id, with the ending of its file in JPEGImages; with .jpg if it has no file."""
     names = [f"{image_id}{ending}" for ending in (".jpg", ".JPG", ".jpeg", ".png")]
     return next((name for name in names if _existing(images, name)), names[0])
 
 
 def _existing(images: Path | None, file: str) -> str:
-    """The name of a file in JPEGImages, "" when it is not there or would lead out of it."""
+    """Return the name of a file in JPEGImages, "" if it is missing or would lead out of the folder."""
     if images is None or "/" in file or "\\" in file or "\0" in file:
         return ""
     try:
@@ -139,14 +146,14 @@ def _existing(images: Path | None, file: str) -> str:
 
 
 def _parsed(path: Path, problems: Problems) -> dict[str, Any] | None:
-    """What one XML file says; None, and a problem, where it cannot be read."""
+    """Return the facts in one XML file; None, with a problem noted, if it cannot be read."""
     from defusedxml.common import DefusedXmlException
     from defusedxml.ElementTree import ParseError, fromstring
 
     place = f"{ANNOTATIONS}/{path.name}"
     try:
         with open_file(path) as file:
-            # No more than there is: a buffer of 16 MB for each small file costs more than parsing it.
+            # Not read(LARGEST): allocating 16 MB for each small file costs more than parsing it.
             text = file.read(min(os.fstat(file.fileno()).st_size, LARGEST) + 1)
         if len(text) > LARGEST:
             problems.add(f"{place} has more than {LARGEST >> 20} MB")
@@ -195,9 +202,10 @@ def _text(node: Any, path: str, exact: bool) -> str:
 
 
 def _lists(folder: Path) -> list[tuple[Path, str, str]]:
-    """(file, class, image set) of the lists of classes; trainval only for classes that have not both train and val.
+    """Return (file, class, image set) for each list of a class; trainval only for classes without both train and val.
 
-    The name of a list is <class>_<set>; both may hold underscores, but a set has a list without a class, too.
+    The name of a list is <class>_<set>. Both may hold underscores; but each set also has a list without a class, from
+    which the names of the sets are known.
     """
     paths = sorted(folder.glob("*.txt")) if folder.is_dir() else []
     stems = {path.stem: path for path in paths if not path.is_symlink()}
@@ -215,7 +223,7 @@ def _lists(folder: Path) -> list[tuple[Path, str, str]]:
 
 
 def _is_set(path: Path) -> bool:
-    """Whether its first line names an image only."""
+    """Return whether a list is that of a set: its first line is the name of an image only."""
     return len(next(lines(path), "").split()) == 1
 
 
@@ -239,7 +247,7 @@ def _listed(
 
 
 def write(view: View, output: Output) -> None:
-    """XML files, lists, and the images where they are wanted. An id is the stem of Block.files."""
+    """Write XML files, lists, and the images if the export has images. An id is the stem of Block.files."""
     refuse_impossible("classes", (class_.name for class_ in view.classes))
     names = [escape(class_.name) for class_ in view.classes]
     folders = safe_names([class_.name for class_ in view.classes])
@@ -264,13 +272,13 @@ def write(view: View, output: Output) -> None:
         for row, text in enumerate(_annotations(view, block, files, names, is_known)):
             with output.text(f"{ANNOTATIONS}/{ids[row]}.xml") as file:
                 file.write(text)
-            if view.written != "none":  # else an empty folder would be taken for that of the images
+            if view.written != "none":  # `image` would make an empty folder, which looks like a folder of images
                 output.image(block.images[row], f"{IMAGES}/{files[row]}")
     held.write_all()
 
 
 def _image_file(name: str) -> str:
-    """Ids stand in lists with blanks around them; no name of Block.files holds a percent sign."""
+    """Return the file name with blanks as %20: lists separate ids by blanks. No name of Block.files holds a "%"."""
     return name.replace(" ", "%20")
 
 
@@ -306,7 +314,7 @@ def _escaped(text: str) -> str:
 
 
 class _Lists:
-    """The lists of ImageSets/Main, appended to by turns: there may be more of them than files can be open."""
+    """The lists of ImageSets/Main while they are written: in turns, because too many files would be open at once."""
 
     def __init__(self, output: Output):
         self._output = output

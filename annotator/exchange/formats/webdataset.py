@@ -1,12 +1,12 @@
 """WebDataset: shards of tar, in which the files of one sample follow each other and share a name up to its first dot.
 
-Format: https://github.com/webdataset/webdataset. Written are <split>-000000.tar, ..., each sample a picture and a .json
-with its name, the lists present, absent and unsure, and what extras.py keeps; classes.txt has the order of the classes.
-The key is the number of the image in the export, because a dot in a file's name would end it.
+Format: https://github.com/webdataset/webdataset. The files written are <split>-000000.tar, ..., each sample a picture
+and a .json with the image's name, the lists present, absent and unsure, and the data of extras.py; classes.txt has the
+order of the classes. The key is the number of the image in the export, because a dot in a file's name would end it.
 
-Read are .json with such lists, or with texts in the fields label, labels, classes or tags, which are present, and .cls
-with the name of a class, or its number in classes.txt. Nothing is unpacked: links and other members that are no files,
-and names that lead out of a folder, are problems.
+The files read are .json with such lists, or with texts in the fields label, labels, classes or tags, which are present,
+and .cls with the name of a class, or its number in classes.txt. Nothing is unpacked: links and other members that are
+not files, and names that lead out of a folder, are problems.
 """
 
 import io
@@ -34,7 +34,7 @@ from annotator.store.disk.open_files import open_file
 
 WHOLE, REST = "data", "unsplit"  # the shards of a set without splits, and of images that are in none
 CLASSES = "classes.txt"
-MODIFIED = 315_532_800  # of all members, in seconds: 1980; the same labels make the same shards at any time
+MODIFIED = 315_532_800  # time of all members, unix seconds (1980): equal labels then make equal shards
 SHARD_BYTES = 500_000_000
 SHARD_IMAGES = 10_000
 LARGEST = 16 << 20  # bytes of a .json or .cls
@@ -51,7 +51,7 @@ _HEADERS = (
 
 
 class Sample(msgspec.Struct, rename={"extras": KEY}):
-    """The .json of a sample."""
+    """The content of the .json of a sample."""
 
     image: Any = None
     present: Any = None
@@ -61,15 +61,15 @@ class Sample(msgspec.Struct, rename={"extras": KEY}):
 
 
 class UnreadMemberError(tarfile.ReadError):
-    """The tar is whole, but a member of it is not read; the message says which, and what to do."""
+    """Raised for a member of a whole tar that is not read; the message says which member, and what to do."""
 
 
 class Member(tarfile.TarInfo):
-    """A member whose headers are no larger than a long name needs, and say what they have to; none is sparse."""
+    """A member of a tar: headers larger than a long name needs, invalid headers and sparse files are refused."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Any:
-        """Return the next member. Raises tarfile.ReadError, whatever its header holds."""
+        """Return the next member. Raises tarfile.ReadError for any invalid header."""
         try:
             return super().fromtarfile(archive)
         except (ValueError, LookupError, TypeError, OverflowError, struct.error) as error:
@@ -92,7 +92,10 @@ class Member(tarfile.TarInfo):
 
 
 def recognise(path: Path) -> str | None:
-    """A shard, or a folder of shards, whose first sample has a .json or .cls."""
+    """Return why a path is WebDataset, or None.
+
+    It is a shard, or a folder of shards, whose first sample has a .json or .cls.
+    """
     try:
         for shard in _shards(path)[:1]:
             with tarfile.open(shard, "r:", tarinfo=Member) as archive:
@@ -113,14 +116,14 @@ def _shards(path: Path) -> list[Path]:
 
 
 def _key(name: str) -> tuple[str, str]:
-    """A member's sample, and its ending from the first dot of its file name on."""
+    """Return the key of a member's sample, and the member's ending, from the first dot of its file name on."""
     folder, _, file = name.rpartition("/")
     stem, _, ending = file.partition(".")
     return (f"{folder}/{stem}" if folder else stem), ending.lower()
 
 
 class _Files(NamedTuple):
-    """Of one sample: the name of its picture, and its labels as bytes."""
+    """The files of one sample: the name of its picture, and its labels as bytes."""
 
     picture: str = ""
     json: bytes | None = None
@@ -128,10 +131,10 @@ class _Files(NamedTuple):
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The samples of all shards; a place is a shard and a member in it.
+    """Return the samples of all shards; a place is a shard and a member in it.
 
     Raises:
-        AnnotatorError: For a shard that is no tar, or ends early.
+        AnnotatorError: A shard is not a tar, or ends early.
     """
     shards = _shards(path)
     if not shards:
@@ -171,7 +174,7 @@ def _items(shard: Path, names: list[str], problems: Problems) -> Iterator[Item]:
 
 
 def _origins(sample: Sample, files: _Files, names: list[str]) -> Origins:
-    """Raises ValueError where classes are neither texts nor numbers of classes."""
+    """Return the origin of each answer. Raises ValueError for a class that is neither a text nor a class number."""
     lists: list[tuple[str, Any, int]] = [
         ("present", sample.present, PRESENT),
         ("absent", sample.absent, ABSENT),
@@ -203,7 +206,7 @@ def _class(name: Any, names: list[str], field: str) -> str:
 
 
 def _samples(shard: Path, problems: Problems) -> Iterator[tuple[str, _Files]]:
-    """(Key, files) of each sample; only labels are read, pictures are passed over."""
+    """Yield (key, files) of each sample; labels are read, pictures are not."""
     key, found = "", _Files()
     try:
         with open_file(shard) as file, tarfile.open(fileobj=file, mode="r:", tarinfo=Member) as archive:
@@ -248,7 +251,7 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def write(view: View, output: Output) -> None:
-    """The shards of all splits, and the list of classes."""
+    """Write the shards of all splits, and the list of classes."""
     names = [class_.name for class_ in view.classes]
     with output.text(CLASSES) as file:
         file.write("".join(f"{name}\n" for name in names))
@@ -274,7 +277,7 @@ def write(view: View, output: Output) -> None:
 
 
 class _Shards:
-    """The shards of one split, one open at a time."""
+    """The shards of one split while they are written; one is open at a time."""
 
     def __init__(self, output: Output, split: str):
         self._output, self._split = output, split
@@ -290,7 +293,7 @@ class _Shards:
             self._stack.close()
 
     def add(self, members: list[tuple[str, bytes]]) -> None:
-        """Write the files of one sample; the next shard is begun when this one is full."""
+        """Write the files of one sample; the next shard is begun when the current one is full."""
         if self._archive is None or self._bytes >= SHARD_BYTES or self._images >= SHARD_IMAGES:
             self._archive = self._next()
         for name, content in members:

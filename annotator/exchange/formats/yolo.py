@@ -4,12 +4,12 @@ Formats: Ultralytics YOLO, "Image Classification Datasets" and "Object Detection
 https://docs.ultralytics.com/datasets/classify/ and https://docs.ultralytics.com/datasets/detect/.
 
 Detection (read): images/.../a.jpg has its boxes in labels/.../a.txt, each line a number of a class and coordinates; the
-names of the classes are in a YAML file (`names`) or in classes.txt. A box makes its class present; all else is unknown:
-who knows that every object has a box says so when importing. It is not written: a YOLO box has no room for "somewhere
-in the image", and a box over the whole image would be learned as one.
+names of the classes are in a YAML file (`names`) or in classes.txt. A box makes its class present; all other cells are
+unknown, unless the person who imports says that every object has a box. Detection is not written: a YOLO box has no
+room for "somewhere in the image", and a box over the whole image would be learned as a real one.
 
 Classification (written, read as imagefolder): <split>/<class>/<image>. YOLO knows one class an image, so an image with
-several lies in the folder of each; those without a present class are left out.
+several lies in the folder of each; images without a present class are left out.
 """
 
 import os
@@ -42,7 +42,11 @@ IMAGES, LABELS = "images", "labels"
 
 
 def recognise(path: Path) -> str | None:
-    """A YAML file with `names`, or a folder that has one, or folders images and labels and a classes.txt."""
+    """Return why a path is YOLO, or None.
+
+    It is a YAML file with `names`, a folder with such a file, or a folder with images, labels and a list of names of
+    classes.
+    """
     if path.suffix.lower() in (".yaml", ".yml") and path.is_file():
         try:
             return (
@@ -62,7 +66,7 @@ def recognise(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The images of a detection data set; `path` is its folder or its YAML file.
+    """Return the images of a detection data set; `path` is its folder or its YAML file.
 
     Raises:
         AnnotatorError: The names of the classes cannot be read.
@@ -97,7 +101,7 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 
 def _root(folder: Path, described: Mapping[str, Any]) -> Path:
-    """The folder that paths are relative to: `path`, where it lies below the YAML file's folder, else that folder."""
+    """Return the folder that paths are relative to: `path` of the YAML file if it lies in `folder`, else `folder`."""
     inner = described.get("path")
     if isinstance(inner, str) and "\0" not in inner:
         place = (folder / inner).resolve()
@@ -107,7 +111,7 @@ def _root(folder: Path, described: Mapping[str, Any]) -> Path:
 
 
 def _names(root: Path, yaml: Path | None, described: Mapping[str, Any]) -> dict[int, str]:
-    """Number -> name of a class."""
+    """Return number -> name of each class."""
     names = described.get("names")
     if isinstance(names, list):
         names = {str(number): name for number, name in enumerate(names)}
@@ -137,7 +141,7 @@ def _items(root: Path, described: Mapping[str, Any], names: dict[int, str], prob
 
 
 class _Splits:
-    """Which split an image is in: by the folders and lists that the YAML file names, else by a folder called so."""
+    """The split of each image: by folders and lists that the YAML file names, else by a folder named like a split."""
 
     def __init__(self, root: Path, described: Mapping[str, Any]):
         self._folders: list[tuple[str, str]] = []
@@ -168,7 +172,7 @@ def _normal(path: str) -> str:
 
 
 class _LabelFiles:
-    """Reads the label file of an image: labels/a.txt of images/a.jpg, else a.txt beside it."""
+    """A reader of the label file of an image: labels/a.txt for images/a.jpg, else a.txt beside the image."""
 
     def __init__(self, root: Path, names: Mapping[int, str], problems: Problems):
         self._root, self._names, self._problems = root, names, problems
@@ -176,12 +180,12 @@ class _LabelFiles:
         self._folders: dict[str, str] = {}
 
     def numbers(self, path: str) -> list[int]:
-        """The classes that have a box, each once; [] without a file."""
+        """Return the numbers of the classes that have a box, each once; [] without a file."""
         folder, _, name = path.rpartition("/")
         place = f"{self._folder(folder)}/{name.rpartition('.')[0]}.txt"
         file = Path(f"{self._inside}/{unescaped(place)}")
         try:
-            if file.is_symlink():  # it could lead to any file, of which a problem would quote a word
+            if file.is_symlink():  # a problem quotes a word of the file, so a link could disclose any file
                 self._problems.add(f"{place} is a link, which is not followed")
                 return []
             with open_file(file) as opened:
@@ -197,7 +201,7 @@ class _LabelFiles:
         return self._parsed(place, text)
 
     def _folder(self, folder: str) -> str:
-        """Where the label files of a folder's images lie, relative to the root."""
+        """Return the folder of the label files for a folder of images, relative to the root."""
         if folder not in self._folders:
             parts = folder.split("/") if folder else []
             if IMAGES in parts:
@@ -236,7 +240,7 @@ class _LabelFiles:
 
 
 def write_classification(view: View, output: Output) -> None:
-    """Each image in the folder of each of its present classes. Raises AnnotatorError when images are not written."""
+    """Write each image to the folders of its present classes. Raises AnnotatorError if images are not written."""
     if view.written == "none":
         raise AnnotatorError(
             "yolo-cls is nothing but folders of images: leave out --images none, or choose link or copy."

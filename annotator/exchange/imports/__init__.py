@@ -1,5 +1,5 @@
-"""From a source to the project: show what would change, then store all of it or nothing.
+"""From a source to the project: preview the changes, then store all of them or none.
 
-origin.py finds the format of what a person names, class_map.py the class of the project that a name stands for. Begin
-with importing.py.
+origin.py finds the format of the source that a person names, class_map.py the class of the project that a name stands
+for. Begin with importing.py.
 """

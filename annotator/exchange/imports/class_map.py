@@ -1,7 +1,7 @@
-"""A class map: which class of the project a name of a source stands for.
+"""A class map: a table that says which class of the project a name of a source stands for.
 
-A table (CSV or TSV) of two columns, the name in the source and the class; an empty class leaves the name out. A first
-row `source,class` is passed over.
+The table (CSV or TSV) has two columns, the name in the source and the class; an empty class leaves the name out. A
+first row `source,class` is a header and is skipped.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from annotator.exchange.formats.shared.label_table import header_of
 
 
 def read_class_map(path: Path) -> dict[str, str]:
-    """Name in the source -> class, "" for one that is left out. Raises AnnotatorError for all that is wrong."""
+    """Return name in the source -> class, "" for a name that is left out. Raises AnnotatorError with all problems."""
     problems = Problems()
     known: dict[str, tuple[int, str]] = {}
     for line, row in csv_rows(path, problems, columns=2, delimiter=header_of(path)[1]):

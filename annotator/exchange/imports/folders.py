@@ -1,4 +1,4 @@
-"""The folders of images that a source has become: listed, compared with what the project knows, and registered."""
+"""The folders of images of a source: listed, compared with the files of the project, and registered."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,16 +18,16 @@ SHOWN = 3  # files that are named
 
 @dataclass(frozen=True)
 class Folder:
-    """One folder with images.
+    """A listed folder with images, and how it differs from the files registered in the project.
 
     Attributes:
-        listing: Of its files.
-        new: Images of it that are not registered.
-        held: Files that are not registered either -> the image with this content, of which the project has another
-            file; they are not added.
-        gone: Registered files that are not there any more.
-        changed: Registered files that look different from outside: size, time or place on the disk.
-        back: Files whose image was taken back with an import, and comes back.
+        listing: The files of the folder.
+        new: Images of the folder that are not registered.
+        gone: Registered files that are missing.
+        changed: Registered files with another size, time or place on the disk than recorded.
+        back: Number of files whose image was taken back with an import, and comes back.
+        held: Unregistered file -> id of the image with the same content, of which the project has another file; these
+            files are not added.
     """
 
     path: Path
@@ -40,11 +40,11 @@ class Folder:
 
     @property
     def changes(self) -> bool:
-        """Whether registering it changes more than adding what is new."""
+        """Return whether registering the folder changes more than adding new images."""
         return bool(self.gone or self.changed or self.back)
 
     def said(self) -> Iterator[str]:
-        """What a person should know before it is registered."""
+        """Yield sentences to show before registering: about missing and changed files, and images that come back."""
         if self.back:
             yield f"{counted(self.back, 'image')} of an import that was taken back or never ended come back."
         if self.gone:
@@ -67,15 +67,15 @@ def listed(
     *,
     copies: bool = False,
 ) -> list[Folder]:
-    """List the folders, and compare files of the size of an image of the project with it.
+    """List the folders and compare them with the project: files of the same size as an image also by content.
 
     Args:
-        db: The project, None where it is still to be made.
-        images_only: What else lies in a data set is no image that was skipped.
+        db: The project, None if it is not made yet.
+        images_only: Other files of a data set are not counted as skipped images.
         copies: Files with the content of an image are registered as further files of it, not left out.
 
     Raises:
-        AnnotatorError: For a folder that is missing or cannot be read.
+        AnnotatorError: A folder is missing or cannot be read.
     """
     shown = (lambda done, of: progress("Comparing images", done, of)) if progress else None
     return [_listed(db, path, wanted, project, images_only, shown, copies) for path, wanted in folders]
@@ -96,7 +96,7 @@ def _listed(
         if images_only:
             paths = [file for file in listing.paths if file in known or looks_like_image(file)]
             listing = Listing(paths, listing.kept_out)
-    else:  # files of this folder that are registered and not in the list stay what they are
+    else:  # registered files that are not in the list are kept
         there = [file for file in known if (path / file).exists()]
         listing = Listing(sorted({*wanted, *there}), [])
     gone, changed = differences(path, known, listing.paths)
@@ -110,7 +110,7 @@ def _listed(
 
 
 def refuse_without_images(folder: Path, listing: Listing) -> None:
-    """Raises AnnotatorError for a folder in which a new project would have no image."""
+    """Raise AnnotatorError if the folder has no image, so that no new project can be made from it."""
     if not listing.images():
         raise AnnotatorError(
             f"No image was found in {folder} or below it ({len(listing.paths):,} other files, "
@@ -121,7 +121,7 @@ def refuse_without_images(folder: Path, listing: Listing) -> None:
 def registered(
     db: Database, folders: Sequence[Folder], progress: Callable[[int, int], None] | None = None
 ) -> Registered:
-    """Register what was listed; the results of all folders as one. Repeating it changes nothing."""
+    """Register the listed folders and return the results added up. Repeating it changes nothing."""
     result = Registered()
     for folder in folders:
         one = register(db, folder.path, folder.listing.paths, progress, folder.listing.kept_out)

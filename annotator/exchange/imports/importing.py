@@ -7,9 +7,10 @@
 Images come first, batch by batch as registration.py commits them, so that no file is read twice when a killed import is
 repeated; labels follow in one transaction. A project that does not exist yet is made as a whole or not at all.
 
-A `progress` is called many times a second with (what is done, how much of it, of how much; 0: not known): fetching,
-reading, matching, counting, storing. What it raises ends the import, and so does Ctrl+C: `Plan.is_stored` says whether
-the import was stored. If not, the project is as it was, and the next attempt reads only files that were not read yet.
+`progress` is called many times a second with (the step's name, amount done, total; a total of 0: not known). The steps
+are fetching, reading, matching, counting, storing. An exception raised by it ends the import, and so does Ctrl+C:
+`Plan.is_stored` says whether the import was stored. If not, the project is as it was, and the next attempt reads only
+files that were not read yet.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -47,14 +48,14 @@ MATCHING, COUNTING, STORING = "Matching names", "Counting what would change", "S
 
 @dataclass(frozen=True)
 class Choices:
-    """How a source is brought in.
+    """The options of an import.
 
     Attributes:
-        format: Its name; None: recognised.
-        images: A folder with the images; None: where the source says, or those that the project has.
-        class_map: Which class of the project a name of the source stands for ("": left out), or a file that says so.
-        conflicts: Keep: answers of the project stay where the source says something else; replace: they do not.
-        exhaustive: The source names all that is present: other classes of it are absent.
+        format: Name of the format of the source; None: recognised.
+        images: A folder with the images; None: the images that the source names, or those of the project.
+        class_map: Name in the source -> class of the project ("": left out), or a file with this table.
+        conflicts: "keep": where the source differs, answers of the project stay; "replace": the source replaces them.
+        exhaustive: The source names all classes that are present: its other classes are absent.
         may_be_own: An address may be one of this machine or its network.
     """
 
@@ -68,20 +69,20 @@ class Choices:
 
 @dataclass(frozen=True)
 class Done:
-    """What an import did. registered: None without images."""
+    """The result of an import. registered: None if the import brought no images."""
 
     imported: Imported
     registered: Registered | None
 
 
 class Plan:
-    """An import that is read and can be carried out.
+    """An import that has been read and can be carried out.
 
     Attributes:
-        format, why: Of what format the source is, and by what it was recognised.
-        said: How the source was understood, in sentences.
-        preview: What would change.
-        is_stored: Whether the import is in the project: also true when it was interrupted after its last moment.
+        format, why: The format of the source, and how it was recognised.
+        said: Sentences about how the source was understood.
+        preview: The changes that the import would make.
+        is_stored: Whether the import is in the project; also True if it was interrupted after being stored.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Plan:
         self._folders: list[Folder] = []
         self._coming: Sequence[str] = ()
         self._held: Mapping[str, int] = {}
-        self._resolved_at: tuple[int, int, int] | None = None  # names are matched as of this moment of the project
+        self._resolved_at: tuple[int, int, int] | None = None  # moment of the project at which names were matched
         self._prefix = ""
         self._source: Source | None = None
         self.is_stored = False
@@ -104,31 +105,33 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """Whether anything would change, also among files that are registered."""
+        """Return whether the import would change anything, registered files included."""
         waits = bool(self._origin.fetched and self._origin.fetched.changed)
         return self.preview.changes or waits or any(folder.changes for folder in self._folders)
 
     @property
     def kept(self) -> Sequence[Path]:
-        """Folders of the project with what was unpacked or downloaded and is no part of it before `apply`; the same
-        import finds it there again."""
+        """The folders in the project with unpacked or downloaded files that are not imported yet; () after `apply`.
+
+        The same import finds the files there again.
+        """
         fetched = self._origin.fetched
         waits = fetched and (fetched.changed or any(folder.new for folder in self._folders))
         return fetched.places if fetched and waits and self.done is None else ()
 
     def read(self, progress: Progress | None = None, coming: Sequence[str] = ()) -> None:
-        """Read the source and work out what it would change. Raises AnnotatorError for all that is wrong with it.
+        """Read the source and compute the preview. Raises AnnotatorError with all problems of the source.
 
         Args:
-            coming: Files that will be registered before it is applied.
+            coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
-        assert self.format.read is not None  # choose_format
+        assert self.format.read is not None  # checked by choose_format
         contents = self.format.read(self._origin.path, problems)
         self._staging.place_word, self._staging.note = contents.place, problems.add
         if folders := self._folders_of(contents):
             found = listed(self.db, folders, self.db.paths.project, True, progress)
-            # An archive may hold labels only.
+            # A folder without files is left out if it was fetched (labels only) or if all of its images are known.
             self._held = {file: image_id for folder in found for file, image_id in folder.held.items()}
             left = [one for one in found if one.listing.paths or one.gone or not (self._origin.fetched or one.held)]
             self._folders = left
@@ -146,8 +149,10 @@ class Plan:
         self.said = [*self._origin.said, *contents.said, *beside, *found]
 
     def _add_classes(self, contents: Contents) -> bool:
-        """Stage the classes that the source lists; those of its data card where it lists none. Returns whether a card
-        says more of them than their names."""
+        """Stage the classes that the source lists, or the classes of its data card if it lists none.
+
+        Return whether a card says more about these classes than their names.
+        """
         listed = dict(contents.classes)
         facts = [one for one in class_facts(self._origin.path) if one.name in listed or not listed]
         said = {one.name: one.description for one in facts}
@@ -158,7 +163,7 @@ class Plan:
         return bool(facts)
 
     def _folders_of(self, contents: Contents) -> Paths:
-        """The folders with the images; files of items are relative to the first one, after `_prefix`."""
+        """Return the folders with the images; files of items are relative to the first folder, after `_prefix`."""
         fetched = self._origin.fetched
         if self._choices.images:
             return [(self._choices.images, None)]
@@ -174,8 +179,7 @@ class Plan:
         return [(self._origin.folder, None)] if self._origin.folder else []
 
     def reread(self, coming: Sequence[str], problems: Problems | None = None, progress: Progress | None = None) -> None:
-        """Work out anew what would change, now that other files are to be registered. Raises AnnotatorError as `read`
-        does."""
+        """Compute the preview again for other files to be registered. Raises AnnotatorError as `read` does."""
         self._coming = coming
         self._staging.expect(coming, self._held)
         self._resolve(problems or Problems(), progress)
@@ -184,16 +188,20 @@ class Plan:
         self._resolved_at = self.db.moment()
 
     def choose(self, choices: Choices, progress: Progress | None = None) -> None:
-        """Work out anew what would change by another class map, or another choice about conflicts or what the source
-        names; the source is not read again. Raises AnnotatorError as `read` does; then `choose` comes before `apply`.
+        """Compute the preview again for another class map, `conflicts` or `exhaustive`; the source is not read again.
+
+        Raises AnnotatorError as `read` does; `choose` must then be called again before `apply`.
         """
         self._choices, self._rules = choices, replace(self._rules, class_map=_class_map(choices))
         self._staging.names_all = choices.exhaustive
         self.reread(self._coming, progress=progress)
 
     def apply(self, progress: Progress | None = None) -> Done:
-        """Carry it out. Raises AnnotatorError where two images are one and the source contradicts itself on it, and
-        where names of classes are unclear."""
+        """Carry out the import: register the images and store the labels.
+
+        Raises AnnotatorError if two images turn out to be the same and the source contradicts itself about them, or if
+        a name of a class is unclear.
+        """
         self._refuse_unclear()
         for place in self._origin.fetched.places if self._origin.fetched else ():
             settle(place)
@@ -204,7 +212,7 @@ class Plan:
                 self._staging.expect((), self._held)
                 self._resolve(Problems(), progress)
                 self._refuse_unclear()  # a class may have been archived meanwhile
-            is_file = self._origin.path.is_file() and not self._origin.fetched  # archives are large
+            is_file = self._origin.path.is_file() and not self._origin.fetched  # archives may be too large to hash
             digest = content_of(self._origin.path) if is_file else ""
             self._source = Source(self._origin.name, self.format.name, self._by, digest)
             over = self._choices.conflicts == "replace"
@@ -224,7 +232,7 @@ class Plan:
             raise several(f"{self._origin.name} cannot be imported, and nothing was stored:", why)
 
     def _begin(self, what: str, progress: Progress | None) -> None:
-        """The next step is done by statements of SQLite, of which nobody knows how long they take."""
+        """Report the next step; its SQLite statements, whose duration is unknown, report it again while they run."""
         self._staging.beat = (lambda: progress(what, 0, 0)) if progress else (lambda: None)
         self._staging.beat()
 
@@ -240,10 +248,10 @@ class Plan:
             elif item.file:
                 item.file = self._prefix + item.file
             yield item
-        # It names all of its own classes, such as the chosen columns of a table: no other ones may become absent.
+        # An exhaustive source names all of its own classes, such as the chosen columns: no others may become absent.
         listed = {name for name, _ in contents.classes} if names_all else set()
         for item in read_sidecars(self._origin.path, problems):
-            item.answered = False  # it says who gave an answer, not what else there is
+            item.answered = False  # a sidecar says who gave answers, not that others are absent
             if listed:
                 item.labels = [given for given in item.labels if given.class_name in listed]
             yield item
@@ -257,7 +265,7 @@ class Plan:
             raise problems.error(f"{self._origin.name} cannot be imported, and no label was stored:")
 
     def _register(self, progress: Progress | None) -> tuple[Registered, list[int]]:
-        """Register the images; returns the ids of those that are new, also to an import that was killed before."""
+        """Register the images; return the result and the ids of new images, also those that a killed import added."""
         is_new = self.db.paths.file != DATABASE  # all images of a new project came with the import
         if not is_new:
             unfinished_imports.begin(self.db, [folder.path for folder in self._folders])
@@ -273,23 +281,23 @@ def _class_map(choices: Choices) -> Mapping[str, str]:
 
 
 class _NotAppliedError(Exception):
-    """A new project was previewed and not made."""
+    """Raised when a new project was previewed and not made, so that nothing of it stays."""
 
 
 @contextmanager
 def prepare(
     project: Path, source: Path | str, choices: Choices, by: str, progress: Progress | None = None, name: str = ""
 ) -> Generator[Plan]:
-    """A plan, ready to be applied. Where there is no project yet, one is made when it is applied.
+    """Yield a plan, ready to be applied. If the project does not exist yet, applying the plan makes it.
 
     Args:
-        source: A path or an address; an archive is unpacked and an address downloaded here (sources/), so that a plan
-            that is not applied leaves files in the project's folder, with which the next one goes on.
-        by: Who imports, for the history.
-        name: What messages and the history call the source; "": its path or address.
+        source: A path or an address. An archive is unpacked and an address downloaded here (sources/); if the plan is
+            not applied, these files stay in the project's folder, and the next plan continues with them.
+        by: The person who imports, for the history.
+        name: Name of the source in messages and the history; "": its path or address.
 
     Raises:
-        AnnotatorError: For a source that cannot be read or is of no known format, with all that is wrong with it.
+        AnnotatorError: The source cannot be read or its format is unknown; lists all problems.
     """
     if choices.conflicts not in CONFLICTS:
         raise AnnotatorError(
@@ -326,7 +334,7 @@ def _named(origin: Origin, name: str) -> Origin:
 
 
 def refuse_other_things(project: Path) -> None:
-    """Raises AnnotatorError where a new project cannot be made in this folder."""
+    """Raise AnnotatorError if the path of a new project is a file, or a folder that holds other things."""
     if project.exists() and (not project.is_dir() or holds_other_things(project)):
         raise AnnotatorError(
             f"{project} holds other things already and is not a project. Give a new folder's name, or an empty one."
@@ -334,7 +342,7 @@ def refuse_other_things(project: Path) -> None:
 
 
 def _folder_of_new(project: Path, origin: Origin, choices: Choices) -> Path:
-    """The folder with the images of a new project. Raises AnnotatorError where there is none."""
+    """Return the folder with the images of a new project. Raises AnnotatorError if the source has no images."""
     assert origin.format.read is not None
     if origin.fetched:
         with_images = [one.path for one in listed(None, origin.fetched.folders, project, True) if one.new]

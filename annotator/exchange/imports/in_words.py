@@ -1,6 +1,6 @@
-"""What an import would do, has done and takes back, in the words that the command line and the Import page share.
+"""Sentences about planned, finished and undone imports, shared by the command line and the Import page.
 
-Names of images and classes stand in these sentences as they are: who shows them escapes them.
+Names of images and classes are not escaped in these sentences: the caller that shows them escapes them.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _WHY = {"synonym": "a synonym", "alike": "but for case and blanks", "mapped": "b
 
 @dataclass(frozen=True)
 class Line:
-    """One number of a preview. examples: the first ones, with their places."""
+    """A number of a preview with its title. examples: the first cases, with their places in the source."""
 
     title: str
     count: int
@@ -27,17 +27,17 @@ class Line:
 
     @property
     def more(self) -> int:
-        """How many there are besides the examples."""
+        """Return the number of cases besides the examples; 0 if there are no examples."""
         return self.count - len(self.examples) if self.examples else 0
 
 
 def format_in_words(plan: Plan) -> str:
-    """Of which format the source is, and why."""
+    """Return a sentence with the format of the source, and how it was recognised."""
     return f"Format: {plan.format.name} ({plan.why})."
 
 
 def lines(preview: Preview, conflicts: str) -> list[Line]:
-    """What would change, as numbers; those that are 0 are left out.
+    """Return the numbers of a preview that are not 0.
 
     Args:
         conflicts: As in importing.Choices.
@@ -66,14 +66,14 @@ def lines(preview: Preview, conflicts: str) -> list[Line]:
 
 
 def classes_in_words(preview: Preview) -> str:
-    """How many classes the source names."""
+    """Return a sentence with the number of classes that the source names."""
     known = sum(class_.how == "known" for class_ in preview.classes)
     others = len(preview.classes) - known
     return f"{counted(len(preview.classes), 'class', 'classes')}: {known:,} known, {others:,} others."
 
 
 def class_in_words(class_: StagedClass) -> str:
-    """What becomes of a class that is not simply known."""
+    """Return how the import treats a class that is not simply known."""
     answers = counted(class_.answers, "answer")
     if class_.how == "unclear":
         return f"{class_.name}: needs a choice, by a class map ({answers})"
@@ -83,7 +83,7 @@ def class_in_words(class_: StagedClass) -> str:
 
 
 def registered_in_words(registered: Registered) -> str:
-    """What a scan of a folder came to, in one line; the first three also where there are none."""
+    """Return the counts of a registration in one line; added, known and skipped also if they are 0."""
     counts = [
         (registered.added, counted(registered.added, "image added", "images added")),
         (registered.known, f"{registered.known:,} already there"),
@@ -101,7 +101,7 @@ def registered_in_words(registered: Registered) -> str:
 
 
 def done_in_words(done: Done) -> list[str]:
-    """What an import did, one sentence for images and one for answers."""
+    """Return a sentence about the images of a finished import, if it brought any, and one about its answers."""
     imported = done.imported
     images = [f"{registered_in_words(done.registered)}."] if done.registered else []
     return [*images, f"Import {imported.id}: {_stored(imported)}."]
@@ -119,7 +119,7 @@ def _stored(imported: Imported) -> str:
 
 
 def unchanged_in_words(plan: Plan) -> str:
-    """What is said of a plan that was not carried out."""
+    """Return a sentence about a plan that was not carried out."""
     if not plan.changes:
         return "Nothing was changed. There is nothing new in it."
     if not plan.kept:
@@ -129,12 +129,12 @@ def unchanged_in_words(plan: Plan) -> str:
 
 
 def undone_in_words(undone: Undone) -> list[str]:
-    """What taking an import back did, and what stays."""
+    """Return sentences about an import that was taken back, and about what stays of it."""
     return [f"Import {undone.id} taken back: {_taken(undone)}.", *_stays(undone)]
 
 
 def undo_in_words(undone: Undone) -> list[str]:
-    """What taking an import back would do, and what would stay."""
+    """Return sentences about what taking an import back would remove, and what would stay."""
     return [f"Would be taken back: {_taken(undone)}.", *_stays(undone)]
 
 

@@ -1,4 +1,4 @@
-"""Where an import comes from: what a person names is fetched if it has to be, and its format is recognised."""
+"""The origin of an import: the source that a person names is fetched if necessary, and its format is recognised."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an import comes from.
+    """The source of an import and its format.
 
     Attributes:
         name: For the history and for messages: a path, or an address without its secrets.
-        path: That labels are read from.
-        format: How, and `why`.
-        fetched: What was unpacked or downloaded; None for what lies ready.
-        said: Sentences about it.
-        folder: With the images, where labels are read from a file in it that brings none itself.
+        path: The file or folder that labels are read from.
+        format, why: The format of `path`, and how it was recognised.
+        fetched: The unpacked or downloaded files; None if nothing had to be unpacked or downloaded.
+        said: Sentences about the source.
+        folder: The folder with the images, if labels are read from a file in it that brings no images itself.
     """
 
     name: str
@@ -45,14 +45,15 @@ class Origin:
 def origin_of(
     project: Path, named: Path | str, format_: str | None, progress: Progress | None = None, may_be_own: bool = True
 ) -> Origin:
-    """What a person names, unpacked or downloaded where it has to be.
+    """Return the origin of a path or an address; an archive is unpacked and an address downloaded first.
 
     Args:
         format_: The name of its format, None: recognised.
         may_be_own: Whether an address may be one of this machine or its network.
 
     Raises:
-        AnnotatorError: There is nothing, where no format or several fit, and with all that is wrong with an archive.
+        AnnotatorError: The path does not exist, no format or several formats fit, or the archive has problems (lists
+            all).
     """
     named = str(named)
     if not is_address(named) and not Path(named).exists():
@@ -72,7 +73,12 @@ def origin_of(
 
 
 def _recognised(paths: Sequence[Path], name: str | None) -> tuple[Path, Format, str, Sequence[str]]:
-    """The first of these places that a format fits, or a file in the last one, a folder; else a folder of images."""
+    """Return the path that labels are read from, its format, how it was recognised, and sentences about it.
+
+    The path is the first of the given paths that a format fits. Otherwise, if the last path is a folder: the only
+    file in it that a format fits, or else the folder as a folder of images. If `name` gives the format and it fits no
+    path, the last path is used.
+    """
     if name is not None:
         format_ = find_format(name, "read")
         fits = (path for path in paths if format_.recognise and format_.recognise(path))
@@ -96,16 +102,16 @@ def _recognised(paths: Sequence[Path], name: str | None) -> tuple[Path, Format, 
 
 
 def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
-    """The format of a source, and why. Raises AnnotatorError where none or several fit."""
+    """Return the format of a source, and how it was recognised. Raises AnnotatorError if no format or several fit."""
     if name is not None:
         return find_format(name, "read"), "as you say"
     readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
     found = formats_of(source)
     if not found and source.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        return readable[source.suffix.lower()[1:]], "by its name"  # whose reader says which columns it needs
+        return readable[source.suffix.lower()[1:]], "by its name"  # its reader's error names the columns it needs
     if not found:
         if source.suffix.lower() == ".json" and source.is_file():
-            check(source)  # broken JSON is of no format, either, and this names the line
+            check(source)  # if the JSON is broken, this raises an error with the line
         raise AnnotatorError(
             f"{source} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
         )
@@ -113,7 +119,7 @@ def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
 
 
 def formats_of(source: Path) -> list[tuple[Format, str]]:
-    """The formats that fit, and why."""
+    """Return the formats that fit a source, each with the reason."""
     readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognise)
     return [(format_, why) for format_ in readable if format_.recognise and (why := format_.recognise(source))]
 
@@ -126,7 +132,7 @@ def _only(source: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Files that may hold labels, in the folder and those in it."""
+    """Return files that may hold labels, in the folder and its direct subfolders; at most GLANCED."""
     found = (file for level in ("*", "*/*") for file in folder.glob(level) if file.suffix.lower() in LABELS)
     return sorted(islice((file for file in found if file.is_file() and not file.name.startswith(".")), GLANCED))
 

@@ -1,4 +1,4 @@
-"""The sources of predictions and how far the model believes each, for the command line and the Import page."""
+"""The sources of predictions and the weight that the model gives each, for the command line and the Import page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ SHOWN = 4  # weights that are named
 
 @dataclass(frozen=True)
 class KnownSource:
-    """A source as the project uses it.
+    """A source of predictions, and its use by the current run.
 
     Attributes:
-        covered: Share of the images of which it says anything.
-        used: Whether the current run has seen it.
-        weights: Class name -> weight that the run learned; {} where there were too few answers.
+        covered: Share of the images that have a prediction of this source.
+        used: Whether the current run was trained with this source.
+        weights: Class name -> weight that the run learned; {} with too few answers.
     """
 
     source: Source
@@ -29,11 +29,11 @@ class KnownSource:
     weights: Mapping[str, float]
 
     def facts(self) -> dict[str, Any]:
-        """What the source itself does not say, as JSON."""
+        """Return the fields besides `source` as JSON."""
         return {"covered": self.covered, "weights": dict(self.weights), "used": self.used}
 
     def weights_in_words(self) -> str:
-        """How far the model believes it: the classes of which it believes most, and least."""
+        """Return the classes with the largest and the smallest weights, or why no weight was learned."""
         if not self.used:
             return "not used yet: after the next training"
         if not self.weights:
@@ -44,7 +44,7 @@ class KnownSource:
 
 
 def known_sources(db: Database) -> list[KnownSource]:
-    """All sources that were not removed."""
+    """Return all sources of predictions that were not removed."""
     run, images = runs.current_run(db), overview.image_counts(db)["all"]
     names = {class_.id: class_.name for class_ in classes.all_classes(db)}
     weights = runs.source_weights(db, run.id) if run else {}

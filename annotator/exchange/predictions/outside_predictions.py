@@ -4,9 +4,9 @@
         print(plan.found)
         source = plan.apply()
 
-Names are found as imports find them. Images that nobody has are counted and left out, because a source rarely covers
-what a project holds and nothing else; a class that nobody has is a mistake unless `only_known` says otherwise. Of the
-scores that a source gives one cell the highest counts.
+Names of images and classes are matched as in imports. Unknown images are counted and left out, because the images of a
+source are rarely exactly those of the project; an unknown class is an error unless `only_known` is set. If a source
+gives several scores for one cell, the highest counts.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -25,15 +25,15 @@ from annotator.store.runs.prediction_sources import NAMES, PROBABILITY, Source
 
 @dataclass(frozen=True)
 class Choices:
-    """How predictions are brought in.
+    """The options for bringing in predictions.
 
     Attributes:
-        format: Its name; None: recognised.
+        format: Name of the format of the file; None: recognised.
         scale: Probability or score (store/runs/prediction_sources.py).
-        class_map: Name in the file -> class of the project, "" for one that is left out.
-        images_file, classes_file: Of a .npy array.
+        class_map: Name in the file -> class of the project, "" for a name that is left out.
+        images_file, classes_file: Files with the names of the rows and columns of a .npy array.
         only_known: Classes that the project does not have are left out.
-        replace: What the source said before is forgotten.
+        replace: Earlier predictions of the source are deleted.
     """
 
     format: str | None = None
@@ -46,29 +46,31 @@ class Choices:
 
 
 class Plan:
-    """Predictions that are read and can be stored.
+    """Predictions that have been read and can be stored.
 
     Attributes:
-        format, why, said: Of what format the file is, and how it was understood.
-        found: Which images and classes its names stand for.
+        format, why, said: The format of the file, how it was recognised, and sentences about how it was understood.
+        found: The images and classes of the project that its names stand for.
     """
 
     def __init__(self, db: Database, staged: StagedScores, name: str, choices: Choices, by: str, problems: Problems):
         self._db, self._staged, self._name, self._choices, self._by = db, staged, name, choices, by
-        self._problems = problems  # the staged names note theirs there
+        self._problems = problems  # StagedScores adds its problems here too
         self.format, self.why = "", ""
         self.said: Sequence[str] = ()
         self.found: Found
 
     def choose(self, choices: Choices) -> None:
-        """Find out anew what the names stand for, by another class map or another choice about classes that nobody has
-        or about what the source said before; the file is not read again. Raises AnnotatorError as `prepare` does."""
+        """Match the names again for another class map, `only_known` or `replace`; the file is not read again.
+
+        Raises AnnotatorError as `prepare` does.
+        """
         self._choices = choices
         self._problems.clear()
         self.found = _checked(self._db, self._staged, "The file", choices, self._problems)
 
     def apply(self, progress: Callable[[int], None] = lambda done: None) -> Source:
-        """Store them."""
+        """Store the predictions and return their source."""
         return self._staged.store(self._name, self._by, replace=self._choices.replace, progress=progress)
 
 
@@ -81,13 +83,13 @@ def prepare(
     by: str,
     progress: Callable[[int], None] = lambda images: None,
 ) -> Generator[Plan]:
-    """Read a file; the plan is ready to be applied.
+    """Read a file of predictions and yield a plan, ready to be applied.
 
     Args:
-        progress: Called with the number of images read; what it raises ends the reading.
+        progress: Called with the number of images read; an exception raised by it ends the reading.
 
     Raises:
-        AnnotatorError: With all that is wrong with the file.
+        AnnotatorError: The file has problems; lists all.
     """
     db.refuse_read_only()
     _refuse_own(name)
@@ -108,7 +110,7 @@ def prepare(
 def store_blocks(
     db: Database, name: str, blocks: Iterator[ScoreBlock], choices: Choices, by: str, what: str = "The request"
 ) -> tuple[Source, Found]:
-    """Store scores that come without a file, called `what` in errors; the same checks. Raises AnnotatorError."""
+    """Check and store scores that do not come from a file; `what` names them in errors. Raises AnnotatorError."""
     _refuse_own(name)
     problems = Problems()
     with StagedScores(db, choices.scale, problems.add, "image") as staged:
@@ -124,7 +126,7 @@ def _refuse_own(name: str) -> None:
 
 
 def _checked(db: Database, staged: StagedScores, what: str, choices: Choices, problems: Problems) -> Found:
-    """What the names stand for. Raises AnnotatorError for all that is wrong."""
+    """Return the images and classes that the staged names stand for. Raises AnnotatorError with all problems."""
     found = staged.resolve(choices.class_map)
     if not choices.only_known:
         known = classes.by_name(db)

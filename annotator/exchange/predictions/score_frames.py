@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 
 def score_blocks(table: "pd.DataFrame") -> Iterator[ScoreBlock]:
-    """The scores of a table: long (columns image, class and score or probability), or wide (the index names the images,
-    every column is a class). Raises AnnotatorError for a table that is neither, or that scores a cell twice."""
+    """Return the scores of a table as blocks.
+
+    A long table has the columns image, class and score or probability; a wide table names the images in its index and
+    has one column a class. Raises AnnotatorError for any other table, and for a long table that scores a cell twice.
+    """
     if "image" not in table.columns:
         return _of_wide(table)
     class_column, score_column = (_first(table, names) for names in (CLASS, SCORE))

@@ -1,8 +1,8 @@
-"""Scores of other models as they lie in files: read as blocks, whatever the format.
+"""Scores of other models in files: read as blocks, whatever the format.
 
 CSV, TSV and Parquet tables are long (image, class, score) or wide (image, one column a class); pyarrow reads both. A
-.npy array is (images, classes), with the names in two text files. What has scores among the formats of imports (COCO
-results, Label Studio, ...) is read by those.
+.npy array is (images, classes), with the names in two text files. Import formats that hold scores (COCO results, Label
+Studio, ...) are read by their own readers in formats/.
 """
 
 import csv
@@ -32,7 +32,7 @@ BYTES = 1 << 20  # of a CSV in one block
 IMAGE = ("image", "sha256", "file", "filename", "file_name", "path")
 CLASS = ("class", "label", "category", "tag")
 SCORE = ("score", "probability", "confidence", "logit")
-INDEX = ("", "__index_level_0__")  # columns that pandas writes and nobody means
+INDEX = ("", "__index_level_0__")  # columns of the index that pandas writes by default
 OWN = ("csv", "parquet", "npy")
 
 
@@ -41,12 +41,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ScoreBlock:
-    """Scores of some images.
+    """The scores of several images.
 
     Attributes:
         images: Names, or the sha256 of the files; once for each row of scores.
-        places: Of each image: a row, or a place in a JSON document.
-        scores: (n, C) float, nan where the source says nothing.
+        places: The place of each image in the file: a row, or a path in a JSON document.
+        scores: (n, C) float, nan where the source gives no score.
     """
 
     images: Sequence[str]
@@ -57,7 +57,7 @@ class ScoreBlock:
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A file that was recognised. place: what a place of a block is; blocks can be read once."""
+    """A recognised file of scores. place: the kind of ScoreBlock.places, such as "row"; blocks: can be read once."""
 
     format: str
     why: str
@@ -73,14 +73,14 @@ def read_scores(
     images_file: Path | None = None,
     classes_file: Path | None = None,
 ) -> ScoreFile:
-    """The scores in a file.
+    """Recognise a file of scores and return it; the scores are read when its blocks are.
 
     Args:
         format_name: None: recognised.
-        images_file, classes_file: Of a .npy array: its rows and columns, one name a line.
+        images_file, classes_file: Names of the rows and columns of a .npy array, one a line.
 
     Raises:
-        AnnotatorError: For what cannot be read; what is wrong with single rows is noted.
+        AnnotatorError: The file cannot be read; problems of single rows are only noted.
     """
     if not path.exists():
         raise AnnotatorError(f"There is nothing at {path}. Is the path spelled right?")
@@ -97,13 +97,13 @@ def read_scores(
         header, delimiter = _header(path)
         return _of_table(name, why, header, lambda: _csv_batches(path, header, delimiter), path, problems)
     read = all_formats()[name].read
-    assert read is not None  # _recognised
+    assert read is not None  # checked by _recognised
     contents = read(path, problems)
     return ScoreFile(name, why, contents.place, contents.said, _of_items(contents))
 
 
 def _recognised(path: Path, name: str | None) -> tuple[str, str]:
-    """The format and why. Raises AnnotatorError."""
+    """Return the name of the format and how it was recognised. Raises AnnotatorError."""
     formats = {key: format_ for key, format_ in all_formats().items() if format_.read and key not in ("csv", "tsv")}
     if name is not None:
         if name == "tsv":
@@ -119,7 +119,7 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
             return "npy", "a NumPy array"
         if start[:4] == b"PAR1":
             return "parquet", "a Parquet file"
-    for key, format_ in formats.items():  # before tables: a CSV of Open Images has columns of its own
+    for key, format_ in formats.items():  # before plain tables: a CSV of Open Images is a format of its own
         if format_.recognise and (why := format_.recognise(path)):
             return key, why
     is_json = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
@@ -131,7 +131,7 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
 
 
 def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
-    """Blocks of what the reader of an import format gives."""
+    """Yield blocks of the scores in the items of an import format."""
     items = iter(contents.items)
     while batch := list(islice(items, ROWS)):
         batch = [item for item in batch if item.scores]
@@ -144,7 +144,7 @@ def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
         scores = np.full((len(batch), len(columns)), np.nan)
         for row, item in enumerate(batch):
             for name, score in item.scores.items():
-                scores[row, columns[name]] = score if score == score else np.inf  # not a number: refused as infinite is
+                scores[row, columns[name]] = score if score == score else np.inf  # nan, too, is then refused
         names = [item.sha256 or item.image for item in batch]
         yield ScoreBlock(names, [item.place for item in batch], list(columns), scores)
 
@@ -183,7 +183,7 @@ def _names(path: Path) -> Iterator[str]:
 
 
 def _header(path: Path) -> tuple[list[str], str]:
-    """The columns of a CSV and what is between them."""
+    """Return the names of the columns of a CSV, and its delimiter."""
     line = next(lines(path), "")
     delimiter = max(",;\t", key=line.count)
     return next(csv.reader([line], delimiter=delimiter), []), delimiter
@@ -230,7 +230,7 @@ def _of_table(
     path: Path,
     problems: Problems,
 ) -> ScoreFile:
-    """A table, long or wide by its columns. Raises AnnotatorError for other ones."""
+    """Return the scores of a table, long or wide according to its columns. Raises AnnotatorError for other tables."""
     refuse_many_columns(path, len(header))
     repeated = sorted(column for column, count in Counter(header).items() if count > 1)
     if repeated:
@@ -274,7 +274,7 @@ def _long(
         row += batch.num_rows
         names, column = _encoded([unescaped(name.strip()) for name in _texts(batch.column(columns[1]))])
         images = [unescaped(text) for text in _texts(batch.column(columns[0]))]
-        # What scores a cell again is a row of its own, so that it is noticed.
+        # A second score of a cell gets a row of its own, so that it is noticed.
         again = _earlier(_encoded(images)[1] * max(len(names), 1) + column)
         rows, at = _encoded(list(zip(images, again.tolist(), strict=True)))
         numbers = _numbers(batch.column(columns[2]), columns[2], places.tolist(), problems)
@@ -285,14 +285,14 @@ def _long(
 
 
 def _encoded(values: list[T]) -> tuple[list[T], np.ndarray]:
-    """The different values in the order in which they come, and which of them each is."""
+    """Return the distinct values in order of appearance, and the index of each value among them, (n,) int64."""
     place: dict[T, int] = {}
     codes = np.array([place.setdefault(value, len(place)) for value in values], np.int64)
     return list(place), codes
 
 
 def _earlier(keys: np.ndarray) -> np.ndarray:
-    """(n,) int64: how many of the keys before each are the same."""
+    """Return for each key the number of equal keys before it, (n,) int64."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.searchsorted(ordered, ordered)
@@ -306,11 +306,11 @@ def _texts(column: "pa.Array") -> list[str]:
 
 
 def _numbers(column: "pa.Array", name: str, places: Sequence[int], problems: Problems) -> np.ndarray:
-    """(n,) float64, nan for an empty cell; what is no number is noted, and infinite."""
+    """Return the numbers of a column, (n,) float64, nan for an empty cell; other values are noted and become nan."""
     import pyarrow as pa
     import pyarrow.compute
 
-    pc: Any = pyarrow.compute  # its functions are made when it is imported
+    pc: Any = pyarrow.compute  # its functions are created at import, so type checkers do not know them
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if is_text:
         column = pc.utf8_trim_whitespace(column)

@@ -1,7 +1,7 @@
-"""Where images come from when they are no folder: one file a kind, one line in the table SOURCES.
+"""Sources of images that are not a folder: one file a kind, one line in the table SOURCES.
 
-What is unpacked or downloaded lands in <project>/imported/<name>/ (landing.py), within the limits of bombs.py. Which
-addresses are allowed is in store/locations/. Begin with source.py.
+Unpacked or downloaded files are written to <project>/imported/<name>/ (landing.py), within the limits of bombs.py. The
+addresses that are allowed are decided in store/locations/. Begin with source.py.
 """
 
 from dataclasses import replace
@@ -21,18 +21,20 @@ SOURCES: dict[str, Source] = {source.name: source for source in (URLS, ZIP, TAR,
 
 
 def source_of(named: str) -> Source | None:
-    """The kind of source that a person names, None for what lies ready: a folder, or a file of labels."""
+    """Return the Source that handles `named`; None for a local folder or a file of labels."""
     return next((source for source in SOURCES.values() if source.recognise(named)), None)
 
 
 def fetch(named: str, project: Path, progress: Progress | None = None, may_be_own: bool = True) -> Fetched | None:
-    """Make files of what a person names; None for what lies ready. Repeating it fetches what is new or has changed.
+    """Unpack or download a source; return None for a local folder or a file of labels.
+
+    A repeated call fetches only files that are new or have changed. An archive that was downloaded is unpacked.
 
     Args:
-        may_be_own: Whether the person is this machine's: an address may be one of it or its network, and a list may
-            name hidden files.
+        may_be_own: Whether the person uses this machine itself: an address may then be one of this machine or its
+            network, and a list may name hidden files.
 
-    An archive that was downloaded is unpacked. Raises AnnotatorError with all that is wrong with the source.
+    Raises AnnotatorError with all problems of the source.
     """
     source = source_of(named)
     if source is None:
@@ -46,7 +48,7 @@ def fetch(named: str, project: Path, progress: Progress | None = None, may_be_ow
     only = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
     inside = only[0] if len(only) == 1 and only[0].is_file() else folder
     further = source_of(str(inside))
-    if further is None or further is PATHS:  # paths of another machine
+    if further is None or further is PATHS:  # a list from elsewhere names paths of another machine
         return found
     unpacked = further.fetch(str(inside), project, progress)
     return replace(unpacked, said=[*found.said, *unpacked.said], places=[*found.places, *unpacked.places])

@@ -1,4 +1,4 @@
-"""Limits of what an archive may unpack to: images hardly compress, so that a small archive is a small set."""
+"""Limits of the bytes that an archive may unpack to: images hardly compress, so a small archive holds few of them."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from annotator.store.locations.web import LARGEST_MEMBER
 
 
 class BombError(ValueError):
-    """The archive unpacks to more than a set of images does."""
+    """Raised for an archive that unpacks to more than a plausible set of images."""
 
 
 class Limits:
-    """Counts what is unpacked of one archive."""
+    """A counter of the bytes unpacked from one archive, with the limits for its size."""
 
     def __init__(self, archive: Path):
         self._size = archive.stat().st_size
@@ -20,7 +20,7 @@ class Limits:
         self._unpacked = 0
 
     def problem_of(self, size: int, packed: int) -> str:
-        """What is wrong with a member of this size; "" for nothing."""
+        """Return why a member of this size is refused; "" if it is allowed."""
         if size > LARGEST_MEMBER:
             return f"it has {size_in_words(size)}, more than the {size_in_words(LARGEST_MEMBER)} of an image or labels"
         if size > max(MEMBER_ALWAYS, RATIO * packed):
@@ -31,7 +31,7 @@ class Limits:
         return ""
 
     def add(self, size: int) -> None:
-        """Count bytes. Raises BombError where they are too many."""
+        """Count unpacked bytes. Raises BombError if the sum exceeds the limit of the archive."""
         self._unpacked += size
         if self._unpacked > self._most:
             raise BombError(

@@ -1,8 +1,8 @@
-"""Where what is unpacked or downloaded lands: <project>/imported/<name>/, file by file, so that it can be gone on with.
+"""The folder that receives unpacked or downloaded files, one by one: <project>/imported/<name>/. Work can be resumed.
 
-A file appears under its name when it is whole. Only images and files that may hold labels are brought in. The folder
-belongs to one archive or address, which its manifest names; another one of the same name gets ~2. An image that has
-changed waits in .changed/ until the import is carried out (`settle`): its file may be one of the project.
+A file gets its name only when it is complete. Only images and files that may hold labels are brought in. The folder
+belongs to one archive or address, which its manifest names; another archive of the same name gets ~2. A changed image
+waits in .changed/ until the import is carried out (`settle`), because its old file may belong to the project.
 """
 
 import os
@@ -37,11 +37,11 @@ _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
 class UnsafeNameError(Exception):
-    """A name that leads out of its folder; the message says how."""
+    """Raised for a name that leads out of its folder; the message says how."""
 
 
 def is_wanted(name: str) -> bool:
-    """Whether a file of this name is brought in: an image, or what may hold labels. Hidden files are not."""
+    """Return whether a file is brought in: an image, or by its ending possibly labels. Hidden files are not."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or "__MACOSX" in parts or any(part.startswith(".") and part not in (".", "..") for part in parts):
         return False
@@ -49,11 +49,13 @@ def is_wanted(name: str) -> bool:
 
 
 def safe_path(name: str) -> str:
-    """A path below a folder for the name of an entry: the same, but for characters and lengths that files cannot have,
-    and for what Windows takes for a drive or a device.
+    """Return the name of an entry as a path below a folder.
+
+    Characters and lengths that file names cannot have, and names that Windows treats as a drive or a device, are
+    replaced.
 
     Raises:
-        UnsafeNameError: For names that lead out of the folder.
+        UnsafeNameError: The name leads out of the folder.
     """
     slashed = name.replace("\\", "/")
     if slashed.startswith("/") or (_DRIVE.match(slashed) and slashed[2:3] == "/"):
@@ -84,21 +86,21 @@ class Landing:
     """The folder of one source while it is filled.
 
     Attributes:
-        problems: What is wrong with the source: when there is any at the end, nothing of it is registered.
+        problems: Problems of the source; if there are any at the end, nothing of the source is registered.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, address: str, progress: Progress | None):
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
         self.problems = Problems()
         self.new = self.changed = self.known = self.fetched = self.bytes = self.passed_over = 0
-        self.example = ""  # of what was passed over
-        self.coming: dict[Path, int] = {}  # file that is downloaded -> bytes that are there
+        self.example = ""  # name of a skipped entry
+        self.coming: dict[Path, int] = {}  # file that is being downloaded -> bytes downloaded so far
         self.renamed: list[str] = []
         self.renamed_count = 0
         self._free = shutil.disk_usage(folder).free - RESERVE
 
     def key_of(self, name: str) -> str:
-        """The key of an entry: its name; a second one of that name in one source gets another."""
+        """Return the key of an entry: its name; a number is added if an entry of this pass already has that key."""
         key, number = name.encode("utf-8", "backslashreplace").decode(), 1
         first = key
         while self.manifest.is_met(key):
@@ -107,7 +109,7 @@ class Landing:
         return key
 
     def met(self, key: str, name: str, size: int, stamp: str) -> Entry | None:
-        """Keep that the source has this entry; returns it where its file has to be fetched, else None.
+        """Record that the source has this entry; return it if its file has to be fetched, else None.
 
         Raises UnsafeNameError. A size of -1: not known.
         """
@@ -123,7 +125,7 @@ class Landing:
             self.renamed_count += 1
             if len(self.renamed) < SHOWN:
                 self.renamed.append(f"{name!a} is {path!a}")
-        # A file that no entry has brought was left by a kill, and is no image of the project.
+        # A file without an entry, or with one that is still WANTED, was left by a kill and is no image of the project.
         replaces = known is not None and known.state != WANTED and os.path.lexists(self.folder / path)
         self.new, self.changed, self.fetched = self.new + (not replaces), self.changed + replaces, self.fetched + 1
         entry = Entry(key, path, size, stamp, AGAIN if replaces else WANTED)
@@ -131,11 +133,11 @@ class Landing:
         return entry
 
     def pass_over(self, name: str) -> None:
-        """Count an entry that is neither an image nor labels."""
+        """Count an entry that is skipped because it is neither an image nor labels."""
         self.passed_over, self.example = self.passed_over + 1, self.example or name
 
     def write(self, entry: Entry, chunks: Iterable[bytes]) -> None:
-        """Write the file of an entry as a whole. Raises what the chunks raise, DiskFull."""
+        """Write the complete file of an entry. Raises DiskFull, and any error raised by `chunks`."""
         part, size = self.folder / PART, 0
         try:
             part.unlink(missing_ok=True)
@@ -150,7 +152,7 @@ class Landing:
             raise
 
     def landed(self, entry: Entry, part: Path, size: int) -> None:
-        """Give a whole file the name of its entry; aside, where it would take the place of an image."""
+        """Give a complete file the name of its entry, or a place in .changed/ if it would replace an image."""
         target, state = self.folder / entry.path, THERE
         if looks_like_image(entry.path) and entry.state == AGAIN:
             target, state = self.folder / CHANGED / entry.path, ASIDE
@@ -160,7 +162,7 @@ class Landing:
         self.manifest.keep(entry._replace(bytes=size, state=state))
 
     def check_room(self, size: int) -> None:
-        """Raises DiskFull where so many bytes of this source do not fit on the disk."""
+        """Raise DiskFull if this number of bytes of the source does not fit on the disk."""
         if size > self._free:
             raise DiskFull(
                 f"{self.address} needs more room than there is in {self.folder}: {max(self._free, 0):,} bytes are free "
@@ -168,12 +170,12 @@ class Landing:
             )
 
     def show(self, what: str, done: int, of: int = 0) -> None:
-        """Tell the progress. What it raises ends the work."""
+        """Report the progress. An exception raised by the callback ends the work."""
         if self._progress:
             self._progress(f"{what} ({size_in_words(self.bytes + sum(list(self.coming.values())))})", done, of)
 
     def sentences(self) -> list[str]:
-        """What this pass has found, for the person."""
+        """Return sentences about the files of this pass: new, changed, unchanged, gone, renamed and skipped."""
         parts = [(self.new, "new"), (self.changed, "changed"), (self.known, "as before")]
         listed = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "no file"
         where = f", {size_in_words(self.bytes)} written to" if self.bytes else " in"
@@ -190,7 +192,7 @@ class Landing:
         return said
 
     def finish(self) -> None:
-        """Raises AnnotatorError with all problems."""
+        """Commit the manifest. Raises AnnotatorError with all problems of the source."""
         self.manifest.commit()
         if self.problems.count:
             raise self.problems.error(f"{self.address} cannot be imported, and nothing of it was registered:")
@@ -205,7 +207,7 @@ class Landing:
 
 
 def size_in_words(size: int) -> str:
-    """Bytes, with the unit that fits."""
+    """Return a number of bytes with the unit that fits, such as "1.5 MB"."""
     number, units = float(size), ["bytes", "kB", "MB", "GB"]
     while number >= 1000 and len(units) > 1:
         number, units = number / 1000, units[1:]
@@ -213,7 +215,7 @@ def size_in_words(size: int) -> str:
 
 
 def room(project: Path, address: str, name: str) -> Path:
-    """The folder for this archive or address, made where there is none."""
+    """Return the folder for this archive or address; it is made if it does not exist."""
     base = project.resolve() / IMPORTED
     address = _kept_address(project, address)
     name = safe_name(name).lstrip(".~") or "images"
@@ -234,7 +236,7 @@ def room(project: Path, address: str, name: str) -> Path:
 
 
 def _kept_address(project: Path, address: str) -> str:
-    """The address as the manifest keeps it: relative for what lies in the project, which may be moved."""
+    """Return the address as the manifest stores it: relative for a path in imported/, as the project may be moved."""
     inside = project.resolve() / IMPORTED
     return Path(address).relative_to(project.resolve()).as_posix() if Path(address).is_relative_to(inside) else address
 
@@ -249,10 +251,10 @@ def _make(project: Path, folder: Path) -> None:
 
 @contextmanager
 def landing(project: Path, address: str, name: str, progress: Progress | None) -> Generator[Landing]:
-    """A pass over a source, whose files land in its folder. An interruption says that it can be gone on with.
+    """Yield the folder of a source for one pass over the source. The error for an interruption says how to resume.
 
     Raises:
-        AnnotatorError: With all problems of the source at its end, and AlreadyRunning.
+        AnnotatorError: The source has problems (lists all); AlreadyRunning, if another pass uses the folder.
     """
     folder = room(project, address, name)
     try:
@@ -276,10 +278,10 @@ def landing(project: Path, address: str, name: str, progress: Progress | None) -
 
 
 def forget(project: Path, address: str, known: Collection[Path]) -> None:
-    """Remove what was unpacked of an archive that is not there any more, unless images of it are registered.
+    """Remove the unpacked files of an archive that does not exist any more, unless images of it are registered.
 
     Args:
-        known: The folders of images that are.
+        known: The folders of registered images.
     """
     for manifest_path in (project.resolve() / IMPORTED).glob(f"*/{MANIFEST}"):
         folder = manifest_path.parent
@@ -292,18 +294,20 @@ def forget(project: Path, address: str, known: Collection[Path]) -> None:
 
 
 def _remove_empty(project: Path, folder: Path) -> None:
-    """Remove a folder into which nothing has come, and those that were made for it."""
+    """Remove a folder that received no file, and the parent folders that are then empty."""
     if not any(entry.name not in OWN for entry in folder.iterdir()):
         for name in OWN:
             (folder / name).unlink(missing_ok=True)
-        with suppress(OSError):  # other things lie there
+        with suppress(OSError):  # raised if a folder holds other things
             for place in (folder, folder.parent, project):
                 place.rmdir()
 
 
 def fetched(place: Landing, labels: Iterable[Path] = (), said: Iterable[str] = ()) -> Fetched:
-    """What has landed: labels are looked for in these places, then in the folder itself. Raises AnnotatorError where
-    the source has nothing that is brought in."""
+    """Return the fetched files; labels are looked for in the paths `labels`, then in the folder itself.
+
+    Raises AnnotatorError if the source has neither an image nor a file of labels.
+    """
     if not place.manifest.counts()[0]:
         others = f" ({counted(place.passed_over, 'other')}, such as {place.example!a})" if place.passed_over else ""
         raise AnnotatorError(f"There is no image and no file of labels in {place.address}{others}.")
@@ -314,18 +318,18 @@ def fetched(place: Landing, labels: Iterable[Path] = (), said: Iterable[str] = (
 
 
 def settle(folder: Path) -> None:
-    """Put the images that lie aside into their places. Safe to repeat and to kill. Raises AlreadyRunning, OSError."""
+    """Move changed images from .changed/ to their places. Safe to repeat or kill. Raises AlreadyRunning, OSError."""
     with opened(folder) as manifest:
         while entries := manifest.aside(SETTLED_AT_ONCE):
             for entry in entries:
-                with suppress(FileNotFoundError):  # a kill came between
+                with suppress(FileNotFoundError):  # moved already, before a kill
                     (folder / CHANGED / entry.path).replace(folder / entry.path)
             manifest.put_in_place(entries)
     shutil.rmtree(folder / CHANGED, ignore_errors=True)
 
 
 def _root(place: Landing) -> Path:
-    """The folder with the images: the one that holds everything. Kept, so that a later pass finds the same."""
+    """Return the innermost folder that holds everything. It is recorded, so that a later pass uses the same folder."""
     kept = place.manifest.fact("root")
     if kept:
         return place.folder / kept
@@ -340,7 +344,7 @@ def _root(place: Landing) -> Path:
 
 
 def path_of(folder: Path, root: Path) -> Callable[[str], str]:
-    """What an entry became: key -> path of its file below the root, "" where there is none. For after the landing."""
+    """Return a function from an entry's key to its file's path below `root`, or ""; for use after the landing."""
     manifest: list[Manifest] = []
 
     def path(key: str) -> str:

@@ -1,8 +1,8 @@
-"""A list of paths: one a line (.txt, .lst), or a .csv or .tsv of one column. The images stay where they lie.
+"""A list of paths: one a line (.txt, .lst), or a .csv or .tsv of one column. The images are read in place, not copied.
 
-Their folders are those that hold all listed files: one, or one for each disk or tree where only / holds all. Relative
-paths are relative to the list. Absolute paths are what a person names on their own machine, so they are allowed here;
-of a file that belongs to a data set they are not. A page reads no hidden ones, as when they are typed there.
+The folder of all listed files is their common parent; if only / is common to them, each disk or tree gets a folder of
+its own. Relative paths are relative to the list. Absolute paths are allowed here, because a person names files of
+their own machine; a file inside a data set may not name them. A list given on a page may not name hidden files.
 """
 
 import os
@@ -21,7 +21,7 @@ GLANCED = 8192  # bytes
 
 
 def recognise(named: str) -> bool:
-    """A text whose first line that is no header ends as images do, and has nothing else in it."""
+    """Return whether a text file has, in its first line after any header, only the path of an image."""
     path = Path(named)
     try:
         if path.suffix.lower() not in ENDINGS or not path.is_file():
@@ -38,13 +38,13 @@ def recognise(named: str) -> bool:
 
 
 def fetch(named: str, project: Path, progress: Progress | None, may_be_hidden: bool = True) -> Fetched:
-    """The folders and the paths in them.
+    """Return the folders and the listed paths in each.
 
     Args:
         may_be_hidden: False: a hidden file, or one in a hidden folder, is refused, also behind a link.
 
     Raises:
-        AnnotatorError: For all paths that are no image files.
+        AnnotatorError: Paths are not image files; lists all.
     """
     source = Path(named).resolve()
     problems = Problems()
@@ -84,7 +84,7 @@ def _unquoted(line: str) -> str:
 
 
 def _checked(folder: Path, text: str) -> tuple[str, str]:
-    """What is wrong with a path, and the path without links in its folders."""
+    """Return why a path cannot be used ("" if it can), and the path with links in its folders resolved."""
     if "\0" in text or len(text) > 4096:
         return "is no path", text
     path = folder / text
@@ -98,7 +98,7 @@ def _checked(folder: Path, text: str) -> tuple[str, str]:
 
 
 def _by_folder(paths: list[str]) -> list[tuple[Path, list[str]]]:
-    """(Folder, paths in it): one folder, unless that were / or the like."""
+    """Return (folder, paths in it) pairs: one common folder, or several if only / is common to all paths."""
     common = Path(os.path.commonpath([os.path.dirname(path) for path in paths]))  # noqa: PTH120
     if common != Path(common.anchor):
         return [(common, sorted(escaped(os.path.relpath(path, common)) for path in paths))]

@@ -1,9 +1,9 @@
-"""Images inside of tables: Parquet with bytes or {bytes, path}, and data sets saved by Hugging Face `datasets` (Arrow).
+"""Images inside tables: Parquet with bytes or {bytes, path}, and data sets saved by Hugging Face `datasets` (Arrow).
 
 Formats: https://parquet.apache.org/docs/file-format, https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format,
-https://huggingface.co/docs/datasets/image_load. Read with pyarrow, some rows at a time (files/tables.py). A file is
-named by the path of its struct, by a column of names, or by the number of its row. The key is "<table>, row <number>",
-by which formats/huggingface.py names an item.
+https://huggingface.co/docs/datasets/image_load. Read with pyarrow, ROWS rows at a time (files/tables.py). A file is
+named by the path in its struct, by a column of names, or by the number of its row. The key is "<table>, row <number>",
+the name that formats/huggingface.py gives an item.
 """
 
 import zlib
@@ -21,7 +21,7 @@ from annotator.store.pictures.files import looks_like_image
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 16  # at a time: an image may have some megabytes
+ROWS = 16  # rows read at a time: an image may have several megabytes
 NAMES = ("file_name", "image_name", "filename", "file", "path", "image_path", "name")
 _MAGIC = {
     b"\xff\xd8\xff": ".jpg",
@@ -34,18 +34,18 @@ _MAGIC = {
 
 
 class _Table(NamedTuple):
-    """One file of a data set. name: relative to the data set."""
+    """A file of a data set. name: its path relative to the data set."""
 
     name: str
     path: Path
 
 
 def recognise(named: str) -> bool:
-    """A table with a column of images."""
+    """Return whether a path is a table, or a folder of tables, with a column of images."""
     try:
         found = _tables(Path(named))
         return bool(found) and bool(_columns(_schema(found[0].path)).image)
-    except Exception:  # whatever it is, it is no table with images
+    except Exception:  # an unreadable path is not a table with images
         return False
 
 
@@ -91,7 +91,7 @@ def _schema(path: Path) -> "pa.Schema":
 
 
 def _columns(schema: "pa.Schema") -> _Columns:
-    """The column of images, "" for none: a struct with bytes, or bytes of a likely name."""
+    """Return the column of images (structs with bytes, or bytes with a likely name) and of names; "" for none."""
     import pyarrow as pa
 
     texts = {field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)}

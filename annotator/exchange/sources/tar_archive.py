@@ -1,7 +1,7 @@
-"""Tar, also compressed, and the shards of WebDataset (a folder of .tar): read as streams, member by member.
+"""Tar files, also compressed, and shards of WebDataset (a folder of .tar): read as streams, member by member.
 
-Format: POSIX pax and ustar, GNU's long names, by the standard library's tarfile; only its headers are used, nothing is
-extracted by it. Where labels are read from the shards themselves, formats/webdataset.py names a member
+Format: POSIX pax and ustar, GNU's long names, by the standard library's tarfile; only its headers are used, and it
+extracts nothing. Where labels are read from the shards themselves, formats/webdataset.py names a member
 "<shard>/<member>", which is the key here as well.
 """
 
@@ -30,7 +30,7 @@ _BROKEN = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueErro
 
 
 def recognise(named: str) -> bool:
-    """A file that ends as tars do, or a folder of shards without images."""
+    """Return whether a path is a file with the ending of a tar, or a folder of shards without images."""
     return bool(_shards(Path(named)))
 
 
@@ -46,10 +46,10 @@ def _shards(path: Path) -> list[Path]:
 
 
 def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
-    """Unpack what is new or has changed, shard by shard; one that is as it was is not read again."""
+    """Unpack members that are new or have changed, shard by shard."""
     path = Path(named).resolve()
     shards = _shards(path)
-    images_only = recognise_shards(path) is not None  # whose labels are read from the shards themselves
+    images_only = recognise_shards(path) is not None  # labels of WebDataset are read from the shards
     name = path.name if path.is_dir() else path.name[: -len(_ending(path))]
     with landing(project, str(path), name, progress) as place:
         for shard in shards:
@@ -64,7 +64,7 @@ def _ending(path: Path) -> str:
 
 
 def _unpack_shard(shard: Path, place: Landing, images_only: bool) -> None:
-    """Raises AnnotatorError that names the member where it ends too early."""
+    """Unpack the wanted members of a shard. Raises AnnotatorError that names the member where the shard is damaged."""
     last = "the first"
     limits = Limits(shard)
     try:
@@ -72,7 +72,7 @@ def _unpack_shard(shard: Path, place: Landing, images_only: bool) -> None:
             while (member := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile keeps all that it has seen
                 last = f"after the member {member.name!a}"
-                limits.add(member.size)  # also what is passed over is unpacked where the archive is compressed
+                limits.add(member.size)  # in a compressed archive, skipped members are unpacked too
                 if not member.isdir() and _may_be_unpacked(member, place, images_only):
                     last = f"in the member {member.name!a}"
                     _unpack(archive, member, shard, place)
@@ -108,13 +108,13 @@ def _may_be_unpacked(member: tarfile.TarInfo, place: Landing, images_only: bool)
             f"{name!a} has {member.size:,} bytes, more than the {LARGEST_MEMBER:,} of an image or labels"
         )
         return False
-    return not place.problems.count  # once something is wrong, the rest is only looked at
+    return not place.problems.count  # after a problem, the other members are only checked
 
 
 def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, place: Landing) -> None:
-    """Tar has no checksums of contents: that of a file is worked out while it is read."""
+    """Write a member if its content is new; tar has no checksums, so that of a small member is computed here."""
     opened = archive.extractfile(member)
-    assert opened is not None  # isreg
+    assert opened is not None  # _may_be_unpacked has checked isreg
     chunks: Iterable[bytes] = _chunks(opened, member.size)
     stamp = f"mtime:{member.mtime}"
     if member.size <= IN_MEMORY:

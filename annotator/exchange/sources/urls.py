@@ -1,9 +1,9 @@
 """Addresses of object stores and web servers, read with fsspec: https://filesystem-spec.readthedocs.io.
 
-First everything below the address is listed, page by page into the manifest, then what is new or changed is downloaded,
-eight files at a time; a file whose version (ETag, size or time) is as before is not. A file that a kill has cut off is
-gone on with where the server can send parts of it. http servers are asked for their index page and, of each file, for
-its head; web.py says what they may send, and where their redirects may lead.
+First everything below the address is listed, page by page, in the manifest. Then new and changed files are downloaded,
+eight at a time; a file whose version (ETag, size or time) is unchanged is not. A download that was cut off by a kill is
+resumed if the server can send parts of a file. http servers are asked for their index page and for the head of each
+file; web.py limits their answers and redirects.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ ARCHIVES = (".zip", ".parquet", ".arrow", *TARS)
 
 
 def fetch(named: str, project: Path, progress: Progress | None, may_be_own: bool = True) -> Fetched:
-    """Download what is new or has changed. Raises AnnotatorError that names the address without its secrets."""
+    """Download files that are new or have changed. Raises AnnotatorError that names the address without its secrets."""
     check_address(named)
     address = redacted(named)
     files = file_system(named, may_be_own)
@@ -57,12 +57,12 @@ def fetch(named: str, project: Path, progress: Progress | None, may_be_own: bool
 
 
 def is_file_name(path: str) -> bool:
-    """Whether a path ends as an image, an archive or a table does; else it is a folder."""
+    """Return whether a path ends like an image, a file of labels, an archive or a table; else it is a folder."""
     return is_wanted_here(PurePosixPath(path).name)
 
 
 def is_wanted_here(name: str) -> bool:
-    """Whether a file is downloaded: images, labels, archives and tables."""
+    """Return whether a file of this name is downloaded: images, labels, archives and tables."""
     hidden = any(part.startswith(".") for part in name.split("/"))
     return is_wanted(name) or (name.lower().endswith(ARCHIVES) and not hidden)
 
@@ -91,7 +91,7 @@ def _check_any(place: Landing, address: str) -> None:
 
 
 def _download_all(files: Any, place: Landing, named: str) -> None:
-    """Download what waits, page by page. What has landed stays, whatever happens."""
+    """Download all waiting entries, page by page. Files that are complete stay, even if an error ends the work."""
     total = place.fetched
     done, after, stop = 0, "", threading.Event()
     pool = ThreadPoolExecutor(AT_A_TIME)
@@ -121,11 +121,11 @@ def _land(entry: Entry, future: "Future[Path]", place: Landing) -> None:
 
 
 def _download(files: Any, entry: Entry, place: Landing, named: str, stop: threading.Event) -> Path:
-    """Download one file; returns where it lies until it is given its name."""
+    """Download one file; return its temporary path, where it stays until it gets its name."""
     digest = hashlib.sha256(f"{entry.key}\0{entry.stamp}".encode()).hexdigest()[:24]
     part = place.folder / f".part-{digest}"
     path = _address_of(entry.key, named)
-    if entry.stamp in ("", f"size:{entry.bytes}"):  # what it was before can not be told
+    if entry.stamp in ("", f"size:{entry.bytes}"):  # without a version, a part cannot be resumed
         part.unlink(missing_ok=True)
 
     def came(size: int) -> None:
@@ -147,7 +147,7 @@ def _is_version(entry: Entry, headers: Any) -> bool:
 def _download_parts(
     files: Any, entry: Entry, path: str, part: Path, stop: threading.Event, came: Callable[[int], None]
 ) -> None:
-    """From an object store, some bytes a request; what was put together is checked to be of one version."""
+    """Download a file from an object store in requests of CHUNK bytes, and check that all are of the same version."""
     with part.open("ab") as file:
         start = file.tell()
         if start > entry.bytes:
@@ -175,7 +175,7 @@ def _changed(path: str) -> AnnotatorError:
 
 
 def _address_of(key: str, named: str) -> str:
-    """The address of an entry, with what was hidden in its key."""
+    """Return the address of an entry, with the user and secrets that its key leaves out."""
     if redacted(named).split("?")[0] == key:
         return named
     user = urlsplit(named).netloc.rpartition("@")[0] if "://" in named else ""

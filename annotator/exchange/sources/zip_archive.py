@@ -1,7 +1,7 @@
 """Zip: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, by the standard library's zipfile.
 
-The directory is checked as a whole before anything is unpacked, some members at a time (zip_directory.py): names that
-lead out, links, devices, encrypted members and sizes that no image has. What is unpacked is counted as well, because a
+The whole directory is checked before anything is unpacked, AT_ONCE members at a time (zip_directory.py), for names that
+lead out, links, devices, encrypted members and implausible sizes. Unpacked bytes are counted as well, because a
 directory may lie. The checksum (CRC-32) and the size of a member say whether it has changed, without unpacking it.
 """
 
@@ -24,12 +24,12 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Runtim
 
 
 def recognise(named: str) -> bool:
-    """A file that ends as zips do, or begins as one and has no ending of another kind."""
+    """Return whether a path is a file that ends in .zip."""
     return Path(named).suffix.lower() == ".zip" and Path(named).is_file()
 
 
 def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
-    """Unpack what is new or has changed."""
+    """Unpack members that are new or have changed."""
     path = Path(named).resolve()
     with landing(project, str(path), path.stem, progress) as place:
         try:
@@ -50,7 +50,7 @@ def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
 
 
 def _checked(archive: zipfile.ZipFile, place: Landing, limits: Limits) -> int:
-    """The bytes of the members that are to be unpacked; what is wrong with any member is a problem of the source."""
+    """Return the bytes of the members to be unpacked; a problem of any member is noted as a problem of the source."""
     size = 0
     for member in archive.infolist():
         name, kind = member.filename, stat.S_IFMT(member.external_attr >> 16)

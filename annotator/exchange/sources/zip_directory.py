@@ -1,4 +1,4 @@
-"""The directory of a zip, some members at a time: as a whole, that of a million members takes 0.6 GB.
+"""The directory of a zip, part by part: the whole directory of a million members takes 0.6 GB of memory.
 
 Only the end record (with Zip64) and the lengths of the entries are read here. Each part of the directory is shown to
 the standard library's zipfile as a directory of its own, at the end of the same archive; zipfile reads everything else.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import IO
 
 AT_ONCE = 10_000  # members whose directory is in memory
-BYTES_AT_ONCE = 16 << 20  # of it
+BYTES_AT_ONCE = 16 << 20  # bytes of the directory in memory
 LONGEST_COMMENT = 65_535  # bytes
 _END = struct.Struct("<4s4H2LH")
 _LOCATOR = struct.Struct("<4sLQL")
@@ -24,12 +24,12 @@ _ENTRY = 46  # bytes of an entry before its name
 
 @dataclass(frozen=True)
 class Directory:
-    """Where the directory of a zip lies.
+    """The position of the directory of a zip.
 
     Attributes:
-        members: As the archive states.
-        start, size: Of the directory in the file.
-        offset: Where the archive says that it begins: less than `start` by what was put before the archive.
+        members: Number of members that the archive states.
+        start, size: Offset and length of the directory in the file, in bytes.
+        offset: Offset that the archive states: less than `start` by the bytes that precede the archive in the file.
     """
 
     members: int
@@ -39,7 +39,7 @@ class Directory:
 
 
 def directory_of(file: IO[bytes]) -> Directory:
-    """The directory of a zip. Raises zipfile.BadZipFile where it has none."""
+    """Return the position of the directory of a zip. Raises zipfile.BadZipFile if it is missing or damaged."""
     size = file.seek(0, io.SEEK_END)
     begin = max(0, size - LONGEST_COMMENT - _END.size - _LOCATOR.size)
     file.seek(begin)
@@ -63,7 +63,7 @@ def directory_of(file: IO[bytes]) -> Directory:
 
 
 def parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFile]:
-    """The archive again and again, each time with the next members only. Raises zipfile.BadZipFile."""
+    """Yield the archive repeatedly, each time with the next members only. Raises zipfile.BadZipFile."""
     at, last = directory.start, directory.start + directory.size
     while at < last:
         file.seek(at)
@@ -82,7 +82,7 @@ def parts(file: IO[bytes], directory: Directory) -> Iterator[zipfile.ZipFile]:
 
 
 class _Part(io.RawIOBase):
-    """The archive up to its directory, then a directory of some members."""
+    """A file of the archive up to its directory, followed by a directory of only the given entries."""
 
     def __init__(self, file: IO[bytes], directory: Directory, entries: bytes, count: int):
         self._file, self._start, self._at = file, directory.start, 0
@@ -106,7 +106,7 @@ class _Part(io.RawIOBase):
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, or those that there are."""
+        """Return the next `size` bytes, or as many as are left."""
         wanted = self._start + len(self._rest) - self._at if size is None or size < 0 else size
         content = b""
         if self._at < self._start and wanted > 0:

@@ -1,4 +1,4 @@
-"""What several formats read or write alike, so that each says only what is its own.
+"""Code that several formats use for reading or writing, so that each file of a format has only its own rules.
 
 label_table.py reads labels in CSV and TSV, provenance.py and extras.py keep who gave each label. Begin with
 label_table.py.

@@ -1,7 +1,7 @@
-"""What the data card beside an export says, read back when the export is imported: its classes with all their facts.
+"""The data card beside an export, read back when the export is imported: its classes with all their facts.
 
-Every export writes a card (exports/data_card.py). One that names other files is another data set's, and one that cannot
-be read says nothing: the labels do not depend on it.
+Every export writes a card (exports/data_card.py). A card that does not name the imported file belongs to another data
+set and is ignored, as is a card that cannot be read: the labels do not depend on it.
 """
 
 from collections.abc import Sequence
@@ -39,13 +39,13 @@ _DECODER = msgspec.json.Decoder(_Card)
 
 
 def card_path(source: Path) -> Path | None:
-    """The card of an export that is a file or a folder; None where there is none."""
+    """Return the path of the card of an export that is a file or a folder; None without a card."""
     path = source / IN_FOLDER if source.is_dir() else source.with_name(f"{source.stem}.card.json")
     return path if path.is_file() and path.stat().st_size <= LARGEST else None
 
 
 def class_facts(source: Path) -> list[ClassFacts]:
-    """The classes of an export, in the order of its columns; [] without a card of it."""
+    """Return the classes of an export with their facts, in the order of its columns; [] without a card of it."""
     card = _card(source)
     every = card.classes if card else []
     facts = (msgspec.structs.asdict(class_) for class_ in every if class_.key is not None)
@@ -53,7 +53,7 @@ def class_facts(source: Path) -> list[ClassFacts]:
 
 
 def columns_of_classes(source: Path) -> Sequence[str]:
-    """The classes that a table of an export has a column of; [] where nothing says so."""
+    """Return the classes that have a column in a table of an export; [] if no card says so."""
     card = _card(source)
     columns = (card.choices.get("columns") or {}) if card else {}
     if card is None or not isinstance(columns, dict) or columns.get("long") or columns.get("chosen"):

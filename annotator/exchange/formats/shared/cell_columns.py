@@ -1,4 +1,4 @@
-"""The cells of a block as columns of text: those of a long table, and of the provenance beside other formats."""
+"""The cells of a block as columns of text, for a long table and for the provenance beside other formats."""
 
 from collections.abc import Callable
 
@@ -9,12 +9,12 @@ from annotator.exchange.formats.shared.times import iso_time
 from annotator.exchange.formats.view import DIGITS, STATE_WORDS, Block, View
 
 LONG = ("image", "class", "state", "source", "annotator", "decided_at")
-VALUES = ("0", "1", "")  # of a value; the last is UNKNOWN
+VALUES = ("0", "1", "")  # by value 0, 1, and -1 (UNKNOWN), which indexes the last
 SECONDS_DIGITS = 3
 
 
 def cell_column(name: str, view: View, block: Block, field: Field) -> list[str]:
-    """One column of the cells with a source, as text, image by image."""
+    """Return one column of the cells with a source, as text, image by image."""
     rows, columns = block.sources.nonzero()
     cells = rows, columns
     if name == "class":
@@ -37,7 +37,7 @@ def cell_column(name: str, view: View, block: Block, field: Field) -> list[str]:
 
 
 def in_words(values: np.ndarray, word: Callable[[float], str]) -> list[str]:
-    """Each value in words, "" for nan; equal ones, of which there are many, are worded once."""
+    """Return each value in words, "" for nan. Repeated values, of which there are many, are worded only once."""
     unique, which = np.unique(values, return_inverse=True)
     words = ["" if value != value else word(value) for value in unique.tolist()]
     return [words[place] for place in which.tolist()]

@@ -9,7 +9,7 @@ from annotator.store.classes.classes import description_problem, name_problem
 
 
 def read_classes(path: Path) -> list[tuple[str, str]]:
-    """(name, description) pairs in the order of the file; empty lines at its end are skipped.
+    """Return (name, description) pairs in the order of the file; empty lines at its end are skipped.
 
     Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
     """

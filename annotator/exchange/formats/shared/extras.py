@@ -1,8 +1,8 @@
-"""What an export writes beside the labels where a format has room for JSON of one's own, and how it is read back.
+"""Facts besides the labels that an export writes into a format with room for own JSON, and that an import reads back.
 
-All of it lies under one key, so that no field of another tool is taken for ours: the image's exact name and content,
+All of them are under one key, so that no field of another tool is taken for ours: the image's exact name and content,
 its split, attributes, flag and comments, who gave which answers, and the model's probabilities. Answers with the same
-origin are one entry, as one "nothing else here" answers most classes of an image.
+origin are one entry, because one "nothing else here" answers most classes of an image.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ class Answers(NamedTuple):
     times: list[str]
 
     def by_state(self, names: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """The classes that are present, absent and unsure."""
+        """Return the names of the classes that are present, absent and unsure."""
         named: tuple[list[str], ...] = ([], [], [], [])
         for column, state in zip(self.columns, self.states, strict=True):
             named[state].append(names[column])
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 
 
 def answers(block: Block) -> Iterator[Answers]:
-    """Image by image; only known cells are visited."""
+    """Yield the answers of each image of the block; only known cells are visited."""
     rows, columns = np.nonzero(block.states)
     ends = np.searchsorted(rows, np.arange(1, len(block.images) + 1)).tolist()
     lists: list[list[Any]] = [columns.tolist()]
@@ -63,8 +63,9 @@ class Group(msgspec.Struct, omit_defaults=True):
     """Classes of one image whose answers are the same and have the same origin.
 
     Attributes:
-        state: Present, absent or unsure; the origin is not that of an answer that another tool has changed.
-        origin_source, origin_annotator, origin_decided_at: Of imported answers: what their file said of them.
+        state: Present, absent or unsure; if another tool has changed the state of a class, the origin does not apply to
+            that class.
+        origin_source, origin_annotator, origin_decided_at: Of imported answers: the origin that their file gave.
         run, threshold, precision, confidence: Of auto-accepted cells: their guarantee.
     """
 
@@ -92,7 +93,7 @@ class Note(msgspec.Struct, omit_defaults=True):
 
 
 class Extras(msgspec.Struct, omit_defaults=True):
-    """Of one image. missing: why its file cannot be shown any more."""
+    """The facts of one image. missing: why its file cannot be shown any more."""
 
     image: str = ""
     sha256: str = ""
@@ -104,7 +105,7 @@ class Extras(msgspec.Struct, omit_defaults=True):
     probabilities: dict[str, float] = {}
 
     def origins(self) -> Origins:
-        """Who gave each answer; of an imported one, what its file said."""
+        """Return the origin of each answer; for an imported answer, the origin that its file gave."""
         found: Origins = {}
         for group in self.answers:
             if group.origin_source or group.origin_annotator or group.origin_decided_at:
@@ -116,16 +117,16 @@ class Extras(msgspec.Struct, omit_defaults=True):
         return found
 
     def facts(self) -> dict[str, str]:
-        """The attributes of an item, the split among them."""
+        """Return the attributes of an item, including the split."""
         return self.attributes | ({"split": self.split} if self.split else {})
 
     def remarks(self) -> list[Remark]:
-        """Flag and comments, as an item has them."""
+        """Return the flag and the comments in the form that an item has them."""
         return [Remark(note.kind, note.text, note.annotator, seconds_of(note.written_at)) for note in self.notes]
 
 
 def extras(view: View, names: Sequence[str], block: Block, row: int, given: Answers) -> Extras:
-    """Those of one image of a block. names: of the classes."""
+    """Return the extras of one image of a block. names: the names of the classes."""
     image = block.images[row]
     return Extras(
         image=image.name,
@@ -140,7 +141,7 @@ def extras(view: View, names: Sequence[str], block: Block, row: int, given: Answ
 
 
 def probabilities(names: Sequence[str], block: Block, row: int) -> dict[str, float]:
-    """Class -> probability of the current run, of one image; {} without a run."""
+    """Return class -> probability of the current run, for one image; {} without a run."""
     numbers = block.probabilities[row]
     known = np.flatnonzero(~np.isnan(numbers)).tolist()
     return {names[column]: round(number, DIGITS) for column, number in zip(known, numbers[known].tolist(), strict=True)}
@@ -170,5 +171,5 @@ def _guarantee(accepted: Accepted | None) -> tuple[int, float, float, float] | t
 
 
 def given_by(origins: Origins) -> list[Given]:
-    """The answers of an item."""
+    """Return the answers of an item."""
     return [Given(name, state, *origin) for (name, state), origin in origins.items()]

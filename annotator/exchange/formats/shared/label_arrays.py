@@ -1,4 +1,4 @@
-"""Labels in arrays, as numpy_folder.py and spml.py read them: one array of file names, one of (images, classes)."""
+"""Labels in arrays, as numpy_folder.py and spml.py read them: one array of file names, and one of (images, classes)."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ class LabelArray:
         file: Name of the array of labels.
         images: (n,) of text, the name of each image.
         labels: (n, C) of numbers: 1 present, -1 absent, 0 not known.
-        is_truth: 0 is absent, and there is no -1.
+        is_truth: The array is the full truth: 0 is absent, and -1 does not occur.
     """
 
     file: str
@@ -36,12 +36,12 @@ class LabelArray:
     is_truth: bool = False
 
     def brings_images(self, folder: Path) -> bool:
-        """Whether the names of images are paths in this folder: the first one is."""
+        """Return whether the names of images are paths of files in this folder; only the first name is checked."""
         return bool(len(self.images)) and bool(file_inside(folder, texts(self.images[:1])[0]))
 
 
 def load(folder: Path, images: str, labels: str, is_truth: bool = False) -> LabelArray:
-    """The arrays of two files of a folder. Raises AnnotatorError when one cannot be read, or they do not fit."""
+    """Return the arrays of two files of a folder. Raises AnnotatorError if one cannot be read, or they do not fit."""
     array = LabelArray(labels, load_array(folder / images, folder), load_array(folder / labels, folder), is_truth)
     if array.images.ndim != 1 or array.images.dtype.kind not in "US":
         raise AnnotatorError(f"{images} is {array.images.shape} of {array.images.dtype}; it must be file names")
@@ -53,7 +53,7 @@ def load(folder: Path, images: str, labels: str, is_truth: bool = False) -> Labe
 
 
 def _refuse_no_text(path: Path, array: np.ndarray) -> None:
-    """NumPy takes any number for a letter, and other code breaks on what is none."""
+    """Raise AnnotatorError for text with invalid characters, which NumPy accepts and other code fails at."""
     if array.dtype.kind != "U" or not array.itemsize:
         return
     letter = np.dtype("u4").newbyteorder(array.dtype.byteorder)
@@ -66,7 +66,10 @@ def _refuse_no_text(path: Path, array: np.ndarray) -> None:
 
 
 def classes_beside(folder: Path, count: int) -> tuple[list[tuple[str, str]], list[str]]:
-    """(name, description) of each column, and how they were found. Raises AnnotatorError when the numbers differ."""
+    """Return (name, description) of each column, and how the names were found.
+
+    Raises AnnotatorError if the number of names is not `count`. Without a file of names, classes are numbered.
+    """
     if not count:
         return [], []
     file = next((folder / name for name in CLASS_FILES if (folder / name).is_file()), None)
@@ -86,10 +89,10 @@ def items(
     with_files: bool,
     problems: Problems,
 ) -> Iterator[Item]:
-    """One item a row.
+    """Yield one item a row.
 
     Args:
-        splits: Gives the split of the rows from the one to before the other, "" for none.
+        splits: Called with (start, stop); returns the split of each of these rows, "" for none.
         with_files: Names are paths of files that the source brings.
     """
     present, absent = ([Given(name, state) for name in classes] for state in (PRESENT, ABSENT))
@@ -116,6 +119,6 @@ def items(
 
 
 def texts(array: np.ndarray) -> list[str]:
-    """The texts of an array of text or bytes."""
+    """Return the texts of an array of text or bytes."""
     decoded = np.char.decode(array, "utf-8", "backslashreplace") if array.dtype.kind == "S" else array
     return np.asarray(decoded).tolist()

@@ -1,4 +1,4 @@
-"""Labels in a CSV or TSV, in whichever of four shapes: read row by row, however long the file is.
+"""Labels in a CSV or TSV, in any of four shapes: read row by row, however long the file is.
 
 Format: RFC 4180, UTF-8 or UTF-16, with "," ";" or a tab between columns. The first row names the columns.
 
@@ -6,10 +6,10 @@ Format: RFC 4180, UTF-8 or UTF-16, with "," ";" or a tab between columns. The fi
                            Columns source, annotator, decided_at say who gave it and when
     image,labels           the present classes, with "|" between
     image,fox,heron,...    one column a class: 1 present, 0 absent; empty or -1 unknown; true and false as well. Columns
-                           whose first values are none of these are facts of the image (split, location, ...)
+                           with another value among their first ones are facts of the image (split, location, ...)
     image,kind,note,...    flags and comments; facts of images, whose kind is attribute:NAME
 
-A row of the third shape without an unknown cell says of all classes whether they are there.
+A row of the third shape without an unknown cell is exhaustive.
 """
 
 import csv
@@ -47,7 +47,7 @@ _STATES: dict[str, int] = {**STATES, "1": PRESENT, "0": ABSENT, "true": PRESENT,
 
 
 def header_of(path: Path) -> tuple[list[str], str]:
-    """The names of the columns, in small letters and unescaped, and the delimiter; [] for what is no table."""
+    """Return the names of the columns, in small letters and unescaped, and the delimiter; [] if it is not a table."""
     line = first_line(path)
     best: tuple[list[str], str] = [], ","
     for delimiter in DELIMITERS:
@@ -61,7 +61,7 @@ def header_of(path: Path) -> tuple[list[str], str]:
 
 
 def recognise(path: Path, delimiters: str) -> str | None:
-    """Why a file is such a table with one of these delimiters."""
+    """Return why a file is such a table with one of these delimiters, or None."""
     if not path.is_file():
         return None
     header, delimiter = header_of(path)
@@ -73,7 +73,7 @@ def recognise(path: Path, delimiters: str) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """The labels of a table. Raises AnnotatorError for a file without such columns, and as `lines` does."""
+    """Return the labels of a table. Raises AnnotatorError for a file of another shape, and as `lines` does."""
     if not path.is_file():
         raise AnnotatorError(f"There is no file {path} (the label file). Is the path spelled right?")
     delimiter = header_of(path)[1]
@@ -93,7 +93,7 @@ def read(path: Path, problems: Problems) -> Contents:
         return Contents([], _notes(rows, header, image, problems))
     head = list(islice(rows, SAMPLE))
     rest = chain(head, rows)
-    ours = columns_of_classes(path)  # whatever they are called: "class", "labels", "width"
+    ours = columns_of_classes(path)  # also if a class is called "class", "labels" or "width"
     if image is not None and ours and set(ours) <= set(names):
         return _wide(rest, head, names, names.index("image"), problems, set(ours))
     class_ = _column(header, CLASS)
@@ -116,14 +116,18 @@ def _column(header: Sequence[str], names: Sequence[str]) -> int | None:
 
 
 def _is_wide(header: list[str], head: list[tuple[int, list[str]]], class_: int) -> bool:
-    """Whether a column called "label" holds values, not names of classes."""
+    """Return whether a column called "label" holds values, not names of classes."""
     return len(header) > 2 and all(row[class_].strip().lower() in _VALUES for _, row in head)
 
 
 def _long(
     rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, class_: int, problems: Problems
 ) -> Iterator[Item]:
-    """One row an answer; rows of one image that follow each other are one item, unless a class is new."""
+    """Yield the answers of a table with one row an answer.
+
+    Successive rows of one image are one item; but a row with a class that occurs for the first time is an item of its
+    own.
+    """
     state = _column(header, STATE)
     original = "original_" if "original_source" in header else ""
     who = [[_column(header, [name]) for name in names] for names in _who_columns(original)]
@@ -138,12 +142,12 @@ def _long(
             problems.add(f"line {line}: state {row[state or 0]!r}; it must be present, absent or unsure")
             return None
         facts = ["", "", ""]
-        for columns in who:  # the original ones first, where there are any
+        for columns in who:  # the columns of the origin come first, if they exist
             facts = ["" if column is None else row[column] for column in columns]
             if any(facts):
                 break
         if facts[2] not in times:
-            if len(times) >= 10_000:  # not the oldest one alone: each search for it would pass all that are gone
+            if len(times) >= 10_000:  # clearing all is cheaper than deleting the oldest key each time
                 times.clear()
             try:
                 times[facts[2]] = when(facts[2])
@@ -179,7 +183,7 @@ def _who_columns(original: str) -> list[list[str]]:
 
 
 def _listed(rows: Iterator[tuple[int, list[str]]], names: list[str], image: int, labels: int) -> Iterator[Item]:
-    """The present classes of an image, with "|" between; other columns are facts of it."""
+    """Yield one item a row with the present classes, "|" between; other columns are facts of the image."""
     others = [column for column in range(len(names)) if column not in (image, labels)]
     for line, row in rows:
         words = [word.strip() for word in unescaped(row[labels].strip()).split("|")]
@@ -204,7 +208,7 @@ def _wide(
     problems: Problems,
     ours: Collection[str] = (),
 ) -> Contents:
-    """One column a class. ours: the names of the classes, where that is known."""
+    """Return the labels of a table with one column a class. ours: the names of the classes, if they are known."""
     others = [column for column in range(len(names)) if column != image]
     classes = [
         column
@@ -223,7 +227,7 @@ def _wide(
 
 
 def _is_class(name: str, values: Sequence[str]) -> bool:
-    """Whether a column is one of a class, by its first values."""
+    """Return whether a column is one of a class, by its name and its first values."""
     return bool(name) and name.lower() not in (*FACTS, "sha256") and all(v.strip().lower() in _VALUES for v in values)
 
 
@@ -236,7 +240,7 @@ def _wide_items(
     problems: Problems,
 ) -> Iterator[Item]:
     answers = {state: [Given(names[column], state) for column in classes] for state in (PRESENT, ABSENT, UNSURE)}
-    is_rest = classes == list(range(image + 1, len(names)))  # as usual: cells need not be picked out
+    is_rest = classes == list(range(image + 1, len(names)))  # the usual case: a slice of the row is enough
     for line, row in rows:
         cells = row[image + 1 :] if is_rest else [row[column] for column in classes]
         is_whole = cells.count("1") + cells.count("0") == len(cells) and bool(cells)
@@ -258,7 +262,7 @@ def _wide_items(
 
 
 def _notes(rows: Iterator[tuple[int, list[str]]], header: list[str], image: int, problems: Problems) -> Iterator[Item]:
-    """Flags, comments and facts, as exports write them."""
+    """Yield flags, comments and facts, in the form that exports write them."""
     kind, note = header.index("kind"), header.index("note")
     annotator, written = _column(header, ["annotator"]), _column(header, ["written_at"])
     file = _column(header, [WRITTEN])

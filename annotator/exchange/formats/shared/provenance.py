@@ -1,7 +1,7 @@
-"""Where every value came from, and what people wrote, as two CSV files beside a format that has no room for it.
+"""The source of every value, and people's notes and facts, as two CSV files beside a format without room for them.
 
 The provenance has the columns image,class,state,... and is read back with the labels that it lies beside. Both are
-written while the format reads the blocks for the first time, so that they cost no reading of their own.
+written while the format reads the blocks for the first time, so that the blocks need not be read again for them.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Sidecars:
     """The two files of one export; use as a context manager around the writing of the format.
 
     Args:
-        view: What the format is to read: the same view, whose blocks are noted on their way.
+        view: The view that the format writes. The format must read its blocks from `Sidecars.blocks`.
     """
 
     def __init__(self, view: View, out: Output, provenance: str, notes: str):
@@ -55,7 +55,7 @@ class Sidecars:
                     self._add(block)
 
     def blocks(self) -> Iterator[Block]:
-        """The blocks of the view; the first time they are noted as well."""
+        """Yield the blocks of the view; the first time, also write them to the two files."""
         first, self._begun = not self._begun, True
         for block in self._view.blocks():
             if first:
@@ -79,7 +79,7 @@ class Sidecars:
         for row, (image, of_image) in enumerate(zip(block.images, block.notes, strict=True)):
             rows = [(note.kind, note.text, note.annotator, iso_time(note.at)) for note in of_image]
             facts = dict(block.attributes[row]) if has_facts else {}
-            if has_splits:  # those of the export stand for the image's own
+            if has_splits:  # the split in this export replaces the image's attribute `split`
                 facts["split"] = block.splits[row]
             rows += [(label_table.FACT + name, value, "", "") for name, value in facts.items() if value]
             file = (block.files[row],) if self._has_files else ()
@@ -119,7 +119,7 @@ def _guarantee(accepted: Accepted | None) -> str:
 
 
 def sidecars(source: Path) -> list[Path]:
-    """Those of the two files that lie beside a source, or in it where it is a folder."""
+    """Return the paths of the two files that exist beside a source, or in it if it is a folder."""
     if source.is_dir():
         paths = [source / name for name in SIDECARS]
     else:
@@ -128,7 +128,7 @@ def sidecars(source: Path) -> list[Path]:
 
 
 def read_sidecars(source: Path, problems: Problems) -> Iterator[Item]:
-    """What these files say of the images; places name their file."""
+    """Yield the items of these files; their places name the file."""
     for path in sidecars(source):
         for item in label_table.read(path, problems).items:
             item.place = f"{path.name}, {f'line {item.place}' if isinstance(item.place, int) else item.place}"

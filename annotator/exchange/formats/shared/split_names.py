@@ -1,4 +1,4 @@
-"""Splits by name: how folders are called that are splits, and those of an export as names of files and folders."""
+"""Names of splits: usual names of folders that are splits, and splits of an export as names of files and folders."""
 
 import re
 
@@ -10,6 +10,6 @@ SPLITS = frozenset({"train", "training", "val", "valid", "validation", "test", "
 
 
 def split_names(view: View, rest: str) -> dict[str, str]:
-    """Split -> its name, of letters, digits, "_" and ".", as Hugging Face allows them; "" (in no split) -> rest."""
+    """Return split -> its name, with only letters, digits, "_" and "." (for Hugging Face); "" (no split) -> rest."""
     plain = safe_names([*(re.sub(r"\W", "_", split) for split in view.splits), rest])
     return dict(zip([*view.splits, ""], (name.replace("~", ".") for name in plain), strict=True))

@@ -1,16 +1,16 @@
-"""Times in files: unix seconds, and ISO 8601 in UTC where it names no zone."""
+"""Times in files: unix seconds, and ISO 8601, which is UTC if it names no time zone."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
 
 
 def iso_time(at: float) -> str:
-    """Unix seconds as ISO 8601 in UTC, to the millisecond."""
+    """Return Unix seconds as ISO 8601 in UTC, to the millisecond."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 def when(text: str) -> float | None:
-    """Unix seconds of a time in ISO 8601 or in seconds; None for "". Raises ValueError, OverflowError."""
+    """Return the Unix seconds of a time in ISO 8601 or in seconds; None for "". Raises ValueError, OverflowError."""
     if not text:
         return None
     try:
@@ -21,7 +21,7 @@ def when(text: str) -> float | None:
 
 @lru_cache(maxsize=1 << 14)
 def seconds_of(text: str) -> float | None:
-    """Unix seconds of a time in ISO 8601; None for what is none."""
+    """Return the Unix seconds of a time in ISO 8601; None for any other text."""
     try:
         return _of_iso(text)
     except (ValueError, OverflowError):
