@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from grids import GRID, after, cells, open_grid, saved, shown
-from person import decided, open_page, wait_until_saved
+from person import decided, looked, open_page, wait_until_saved
 from playwright.sync_api import expect
 from served import Served, until
 from test_autopilot_page import flown
@@ -86,6 +86,7 @@ def test_the_audit_grid_is_begun_and_left_by_keyboard_and_outlives_a_reload(brow
     page.get_by_role("button", name="Leave the audit grid").click()
     until(lambda: shown(page)["id"].split("-")[0] == ordinary["id"].split("-")[0])
     assert "audit" not in page.url
+    looked(page)
     page.keyboard.press("Enter")
     wait_until_saved(page, 1)
     assert {row["source"] for row in decided(drawn, "Keys")} == {"grid"}

@@ -262,6 +262,7 @@ def test_a_guess_looks_like_one_until_it_is_changed_or_saved(browser, tmp_path):
         expect(page.locator(".classes .class").nth(0)).to_have_attribute("data-state", "absent")
         expect(page.locator(".classes .class .guess")).to_have_count(1)
         expect(page.locator(".answers .sum")).to_have_text("1 guessed · 1 answered · 1 absent")
+        looked(page)
         page.keyboard.press("1")
         expect(page.locator(".classes .class").nth(0)).to_have_attribute("data-state", "present")
         image = on_screen(page)
