@@ -22,13 +22,13 @@ class BinaryCrossEntropy(Loss):
     name = "binary_cross_entropy"
 
     def __init__(self, eps: float = 1e-5):
-        """eps is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
+        """Store eps, which is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
         super().__init__()
         at_least_zero(eps=eps)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         q = share_of_present(labels)
         cost = q * negative_log(logits, self.eps) + (1 - q) * negative_log(-logits, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)
