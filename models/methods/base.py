@@ -32,8 +32,7 @@ from models.methods.end_to_end import EndToEnd
 
 
 class Method(ABC):
-    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks its
-    paper needs.
+    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks it needs.
 
     Every argument of `__init__` must have a default and be kept as an attribute of the same name (`parameters` reads
     them).
@@ -102,11 +101,11 @@ class Method(ABC):
 
     @abstractmethod
     def criterion(self) -> Loss:
-        """The loss with its constants at the start. Called once by `begin`; stored as `self.loss_function`."""
+        """Return the loss, with its constants at the start; `begin` stores it as `self.loss_function`."""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The constants of this method by name, as they are now: enough to build the same method again."""
+        """Return the constants of this method by name, as they are now: enough to build the same method again."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
@@ -115,8 +114,8 @@ class Method(ABC):
         Args:
             labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
             mask: (N, C) bool, True where a cell may be used; None: all.
-            epochs: How many epochs there will be; schedules are fractions of it.
-            generator: For random starts (on the CPU), so that a seed decides them.
+            epochs: Number of epochs of this training; schedules are fractions of it.
+            generator: Source of random initial values (on the CPU), so that a seed decides them.
         """
         self.targets = labels.to(torch.float32, copy=True)  # methods write into it
         self.mask = mask
@@ -124,15 +123,15 @@ class Method(ABC):
         self.loss_function = self.criterion()
 
     def network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
-        """What is trained on maps (B, channels, h, w), with random weights from `generator`.
+        """Return the network to train on maps (B, channels, h, w), with random weights from `generator`.
 
         Raises:
-            NotImplementedError: For a method that does not read maps.
+            NotImplementedError: The method does not read maps.
         """
         raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
     def learned(self) -> list[dict[str, Any]]:
-        """What the optimiser trains besides the network.
+        """Return the parameters that the optimiser trains besides the network.
 
         Returns:
             Groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}.
@@ -140,38 +139,42 @@ class Method(ABC):
         return []
 
     def starts_afresh(self, epoch: int) -> bool:
-        """Whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
+        """Return whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
         return False
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """Whether only the head is trained in this epoch; a linear head on cached features is always trained alone."""
+        """Return whether only the head is trained in this epoch; on cached features the head is always trained alone."""
         return False
 
     def gives_up(self, scores: list[float]) -> bool:
-        """Whether the paper would end a training here: `scores` are the validation mAP in [0, 1] of each epoch so far.
+        """Return whether the paper would end a training here, by the validation mAP in [0, 1] of each epoch so far.
 
-        Only comparisons with fully labelled validation images ask this; a project has none.
+        Only comparisons with fully labelled validation images call this; a project has no such images.
         """
         return False
 
     def begin_epoch(self, epoch: int) -> None:  # noqa: B027 - most methods have nothing to do here
-        """Called before the first batch of every epoch; epochs count from 1, as in the papers."""
+        """Prepare an epoch, before its first batch; epochs count from 1, as in the papers."""
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """The loss of a batch: logits (B, C) of the images `rows` (B,) int64 -> scalar."""
+        """Return the loss of a batch: logits (B, C) of the images `rows` (B,) int64 -> scalar."""
         return self.loss_function(logits, self.targets[rows], None if self.mask is None else self.mask[rows])
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:  # noqa: B027 - as above
-        """Called after the last batch of every epoch; predict() -> (N, C) float32 probabilities, rows as in begin."""
+        """Finish an epoch, after its last batch; predict() -> (N, C) float32 probabilities, rows as in begin."""
 
 
 def worth_trying(**values: tuple) -> dict[str, tuple]:
-    """What `Method.tunable` is: constants by name, each with the values a search should try."""
+    """Return the keyword arguments as a dict, for `Method.tunable`: constants and the values a search should try."""
     return values
 
 
 def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
-    """`Method.evidence` for these labels, where they are. Raises ValueError for another shape, or what is no floats."""
+    """Return `Method.evidence` for these labels as float32 on their device.
+
+    Raises:
+        ValueError: The shapes differ, or the evidence does not consist of floats.
+    """
     given = torch.as_tensor(evidence)
     if given.shape != labels.shape or not given.is_floating_point():
         raise ValueError(
@@ -182,12 +185,12 @@ def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
 
 
 def positive(**values: float) -> None:
-    """Raises ValueError naming every value that is not a finite number above 0."""
+    """Raise ValueError naming every value that is not a finite number above 0."""
     wrong = [f"{name} = {value}" for name, value in values.items() if not 0 < value < math.inf]
     if wrong:
         raise ValueError(f"Must be a number above 0: {', '.join(wrong)}.")
 
 
 def fallen_behind(scores: list[float], points: float) -> bool:
-    """Whether the last validation mAP (all are in [0, 1]) is more than so many points of a hundred below the best."""
+    """Return whether the last validation mAP is more than `points` hundredths below the best; scores are in [0, 1]."""
     return bool(scores) and 100 * (max(scores) - scores[-1]) > points

@@ -15,12 +15,12 @@ MIXED = (RANDOM, UNCERTAINTY, CLASS_BALANCE, EXPECTED_MISSING, DIVERSITY)  # a f
 
 
 def mix(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Rank by the strategies of MIXED in turn; each turn takes the best remaining image of its strategy.
+    """Rank by the strategies of MIXED in turn; each turn gives the next image of its strategy's own order.
 
-    A strategy without its inputs is skipped. Every fifth image is random, which limits the harm of a bad strategy. The
-    random images are a random sample of those that the other strategies had not chosen before, so estimates of the
-    whole set may use them. Baram et al. 2004 found no strategy best everywhere and chose with a bandit; turns need no
-    reward, which is mostly noise early on.
+    An image given before is skipped, and so is a strategy without its inputs. Every fifth image is random, which limits
+    the harm of a bad strategy. The random images are a random sample of those that the other strategies had not chosen
+    before, so estimates of the whole set may use them. Baram et al. 2004 found no strategy best everywhere and chose
+    with a bandit; turns need no reward, which is mostly noise early on.
     """
     available = {"model": probabilities is not None, "features": features is not None, "": True}
     arrays = (features, probabilities, labels, candidates, rng)
@@ -28,8 +28,7 @@ def mix(features, probabilities, labels, candidates, rng) -> np.ndarray:
 
 
 def taking_turns(orders: Sequence[np.ndarray]) -> np.ndarray:
-    """Return one merged order of orders (n,) of the same rows: each gives its next row in turn, known rows are skipped.
-    """
+    """Merge orders (n,) of the same rows: each order in turn gives its next row; rows given before are skipped."""
     rows = np.sort(orders[0])
     first = np.full(len(rows), np.iinfo(np.int64).max)
     for number, order in enumerate(orders):

@@ -8,9 +8,9 @@ from models.methods.published.gr_guided import GRGuided
 
 
 class GRNames(GRGuided):
-    """Everything is as in `gr`, but unseen cells with a score of their name are in part what that score says.
+    """GR in which the soft label of an unseen cell is in part the score of the name of its class.
 
-    Without scores of names it is `gr`.
+    Without scores of names the method is `gr`.
     """
 
     name = "gr+names"
