@@ -115,7 +115,7 @@ class Auto(GR):
         self.overlooked = overlooked
 
     def beside_answers(self) -> "Auto":
-        """Return the method with the constants of BESIDE_ANSWERS, except those that were changed from their defaults."""
+        """Return the method with the constants of BESIDE_ANSWERS, except those changed from their defaults."""
         usual, constants = Auto().parameters, self.parameters
         constants.update({name: value for name, value in self.BESIDE_ANSWERS.items() if constants[name] == usual[name]})
         return Auto(**constants)

@@ -143,7 +143,7 @@ class Method(ABC):
         return False
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """Return whether only the head is trained in this epoch; on cached features the head is always trained alone."""
+        """Return whether only the head is trained in this epoch; on cached features it is always trained alone."""
         return False
 
     def gives_up(self, scores: list[float]) -> bool:

@@ -68,7 +68,7 @@ def open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> n
 
 
 def answered_rows(labels: Rows, candidates: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows of images that have an answer and are not candidates; a random `most` of them if there are more."""
+    """Return the rows of images that have an answer and are not candidates; at most `most`, drawn at random."""
     has_answer = [(labels[places] != UNSEEN).any(1) for places in slices(len(labels))]
     answered = np.flatnonzero(np.concatenate([np.zeros(0, bool), *has_answer]))
     answered = answered[~np.isin(answered, candidates)]

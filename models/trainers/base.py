@@ -53,7 +53,7 @@ class Maps(Protocol):
         ...
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Yield, a few images at a time, places in `rows` of readable images, and the maps (1 or V, K, h, w) of each."""
+        """Yield, a few images at a time, places in `rows` of readable images and maps (1 or V, K, h, w) of each."""
         ...
 
 
@@ -211,7 +211,7 @@ class Trainer(ABC):
         """Return the result to be published as a run, once the epochs are over."""
 
     def candidates(self) -> tuple[str, ...]:
-        """Return the names of models that can be scored after each epoch; () where only the end of a training counts."""
+        """Return the names of models that can be scored after each epoch; () if only the last state counts."""
         return ()
 
     def weights(self, which: str) -> dict[str, Tensor]:

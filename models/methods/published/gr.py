@@ -81,7 +81,7 @@ class GR(Method):
         )
 
     def gives_up(self, scores: list[float]) -> bool:
-        """Return whether the validation mAP is more than 2 points below its best; only the published code ends there."""
+        """Return whether the validation mAP is more than 2 points below its best; only the published code stops."""
         return fallen_behind(scores, 2)
 
     def begin_epoch(self, epoch: int) -> None:

@@ -124,7 +124,7 @@ class DecoderLayer(Layer):
     """A layer in which the classes attend to the positions, but not to each other."""
 
     def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
-        """Return (B, C, d), given answers (B, C, d), queries (C, d), places (B, T, d) and their position code (T, d)."""
+        """Return (B, C, d), given answers (B, C, d), queries (C, d), places (B, T, d) and position code (T, d)."""
         heard, _ = self.attention(answers + queries, places + where, places, need_weights=False)
         return self.following(answers, heard)
 

@@ -68,7 +68,7 @@ class InferenceModel(nn.Module):
     """The graph network, which gives densities, and the decoder, which gives marks."""
 
     def __init__(self, inputs: int, classes: int, width: int, generator: torch.Generator):
-        """Build both networks with random weights (Glorot and Bengio 2010) from `generator` (on the CPU); biases are 0."""
+        """Build both networks with random weights (Glorot and Bengio 2010) from `generator` (on the CPU), biases 0."""
         super().__init__()
 
         def layer(before: int, after: int) -> nn.Parameter:

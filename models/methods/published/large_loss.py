@@ -71,7 +71,7 @@ class LargeLoss(Method):
 
 
 def as_published(voc: float, coco: float, nus: float, cub: float) -> dict[str, EndToEnd]:
-    """Return the authors' settings, given a delta for each set, from the published code and its discussion (issue 4)."""
+    """Return the authors' settings, given a delta for each set: published code and its discussion (issue 4)."""
     return per_set(
         voc=EndToEnd(5e-3, 16, 10, {"delta": voc}, head_lr_scale=10, optimiser="sgd", momentum=0.9, weight_decay=1e-3),
         coco=EndToEnd(1e-5, 16, 10, {"delta": coco}, head_lr_scale=10),

@@ -34,7 +34,7 @@ class LLCp(LargeLoss):
         self.released = released
 
     def rejected(self, cells: int) -> int:
-        """Return how many of `cells` cells are rejected: a constant share from the second epoch on, unless `released`."""
+        """Return how many of `cells` cells are rejected: a constant share from epoch 2 on, unless `released`."""
         return rejections(self.epoch, cells, self.delta, constant=not self.released)
 
     def after(self, rows: Tensor, above: Tensor) -> None:
