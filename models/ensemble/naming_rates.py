@@ -24,19 +24,19 @@ LEAST = 1e-3  # of a prediction, and of what an image leaves to the others
 def log_naming_rates(
     moments: Moments, weight: Tensor, level: Tensor, ridge: float, units: Tensor, marked: Tensor
 ) -> Tensor:
-    """(C,) the logarithm of how much more often than usual each class is marked where it is there; 0 without a mark,
-    and for a class whose marked cells the model cannot tell from others.
+    """Return the log of how much more often than usual each class is marked where it is present: (C,).
+
+    0 for a class without a mark, and for a class whose marked cells the model cannot tell from others. Predictions
+    without the image itself are exact (Allen, "The relationship between variable selection and data augmentation",
+    Technometrics 1974).
 
     Args:
-        moments: Of the images that the ridge model was fitted to, with answers less `level`.
+        moments: Moments of the images that the ridge model was fitted to, with answers less `level`.
         weight: (D, C) of the ridge model.
         level: (C,) share of the images on which each class is marked.
         ridge: As in Moments.solve.
         units: (m, D) of some of these images.
-        marked: (m, C) bool, of the same.
-
-    Predictions without the image itself are exact (Allen, "The relationship between variable selection and data
-    augmentation", Technometrics 1974).
+        marked: (m, C) bool, marks of the same m images.
     """
     rows = units - moments.mean
     missed = 1 - (rows @ weight + level)
