@@ -20,11 +20,11 @@ NOTHING = ("a photo.", "a photo of something.", "a photo of the background.")
 
 
 def names_of(name: str, synonyms: Sequence[str] = (), description: str = "") -> tuple[str, ...]:
-    """What stands for a class unless people say otherwise: its name, synonyms, and its name with its description."""
+    """Return the default texts for a class: its name, synonyms, and its name with its description."""
     described = [f"{name}, {description.strip().rstrip('.')}"] if description.strip() else []
     return tuple(dict.fromkeys([name, *synonyms, *described]))
 
 
 def prompts(names: Sequence[str], templates: Sequence[str] = TEMPLATES) -> list[str]:
-    """Each name in each template, without repetitions."""
+    """Return each name in each template, without repetitions."""
     return list(dict.fromkeys(template.replace(SLOT, name) for name in names for template in templates))
