@@ -18,7 +18,7 @@ SUREST = 1e-3  # probabilities are first moved this far inside (0, 1): a logit m
 
 
 def linear_stand_in(features: Rows, probabilities: np.ndarray, tell: Callable[[], None] = lambda: None) -> Head:
-    """The head whose logits are nearest to those of `probabilities`, in squares, with a little ridge.
+    """Return the head whose logits are nearest, in squares, to those of `probabilities`, with a small ridge penalty.
 
     Args:
         features: (N, D) float16 or float32.
