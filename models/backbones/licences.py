@@ -13,8 +13,11 @@ OPEN = (  # use for any purpose, with the notice kept
 
 @dataclass(frozen=True)
 class Licence:
-    """title   of its text, which is at `url`
-    sentence   what binds those who use the weights
+    """A licence of weights.
+
+    Attributes:
+        title: Title of its text, which is at `url`.
+        sentence: The obligation of those who use the weights.
     """
 
     title: str
@@ -71,10 +74,10 @@ BINDING = {
 
 
 def binds(licence: str) -> bool:
-    """Whether it has to be accepted before a download: all that are not open and are known by name."""
+    """Return whether a licence must be accepted before a download: every known one that is not in OPEN."""
     return bool(licence) and licence not in OPEN and licence != "unknown"
 
 
 def about(licence: str) -> Licence:
-    """The licence of that name; for one that is not listed here its name, and where to look."""
+    """Return the licence of that name; for one that is not listed here its name, and where its text is."""
     return BINDING.get(licence) or Licence(licence, "", "Its terms are with the weights on the hub.")

@@ -43,8 +43,10 @@ def gains(
 
 
 def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
-    """The square around the hottest place of a heat map (S, S), in the size of the image (3, S, S); the image itself
-    where the heat map is empty."""
+    """Return the square around the hottest place of a heat map (S, S), enlarged to the size of the image (3, S, S).
+
+    The image itself is returned if the heat map is empty.
+    """
     if not heat.any():
         return image
     size = image.shape[1]
@@ -58,11 +60,11 @@ def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
 
 
 def beside(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
-    """Return the class that a heat map may show instead of its own; None for none.
+    """Return the class that a heat map may show instead of its own; None if there is no such class.
 
     Args:
-        gained: (C,) of the heat map, as `gains` gives it.
-        column: Its class.
+        gained: (C,), the row of `gains` for the heat map.
+        column: The class of the heat map.
         others: Classes that the image shows.
     """
     if not gained[column] < 0:  # also of a class without a model

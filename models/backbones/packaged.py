@@ -40,5 +40,5 @@ PACKAGED = {
 
 
 def plugin_backbones() -> dict[str, EntryPoint]:
-    """Name -> the entry point of each backbone that a plug-in adds."""
+    """Return the entry point of each backbone that a plug-in adds, by name."""
     return plugins(GROUP, tuple(PACKAGED))
