@@ -1,8 +1,8 @@
-"""What the methods say of themselves, for those who may not load torch to ask them.
+"""Descriptions of the methods, readable without loading torch.
 
 A page lists the methods and the command line checks a name, and neither should wait for torch. `python -m
-models.methods` writes what the classes say into models/methods/table.json; a test compares the two, so an author writes
-it once, in the class.
+models.methods` writes the descriptions from the classes into models/methods/table.json; a test compares the two, so an
+author writes them once, in the class.
 """
 
 import json

@@ -1,12 +1,12 @@
-"""Plug-ins: what installed packages add, by the entry points of a group.
+"""Plug-ins: objects that installed packages add, by the entry points of a group.
 
-A package declares them in its pyproject.toml; the left side is the name by which people ask for it:
+A package declares them in its pyproject.toml; the left side is the name by which people ask for the object:
 
     [project.entry-points."annotator.formats"]
     tag-list = "annotator_example.tag_list:TAG_LIST"
 
-A plug-in is code that somebody installed, and runs with the rights of the program. One that cannot be used is left out
-with a warning that names it, and nothing else breaks. Installed packages are looked at once a process.
+A plug-in is installed code, and runs with the rights of the program. A plug-in that cannot be used is left out with a
+warning that names it, and everything else works. Installed packages are read once a process.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""How the papers make single-positive data of a fully labelled set: which label is kept, which rows are held back.
+"""Single-positive data made from a fully labelled set as the papers do: which label is kept, which rows are held back.
 
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, and everybody who compares with them use one
 sampling and one split, each fixed by a seed. Both are repeated here draw by draw, with numpy's RandomState, whose

@@ -1,4 +1,4 @@
-"""An array that may lie on the disk: who goes over all of it takes slices, and who needs some rows names them."""
+"""An array that may be on the disk: read all of it in slices, or single rows by their numbers."""
 
 from typing import Any, Protocol
 

@@ -1,14 +1,14 @@
-"""What a network without its classifier is made of, by the shape of what it ends in: features, regions, places.
+"""The parts of a network without its classifier, by the shape of its last output: features, regions, places.
 
 maps (N, K, h, w)           EfficientNet, ResNet, ConvNeXt, FastViT (MobileCLIP), ...: the map is averaged over each
                             region, and goes through the tail as the map of a whole image would
-maps (N, h, w, K)           Swin and alike: the same, with the channels brought to the front
-tokens (N, P + h x w, K)    vision transformers. The P class and register tokens are told from those of patches:
+maps (N, h, w, K)           Swin and similar ones: likewise, after the channels are moved to the front
+tokens (N, P + h x w, K)    vision transformers. The first P tokens are class and register tokens, the others patches:
     average pooling         a region is the average of its patches
     attention pooling       (SigLIP, PE-Core) the network's own pooling runs over the patches of a region
     class token             (DINOv2, DINOv3, CLIP, DeiT) features are the class token and, beside it, the average of
                             all patches; of a region, the class token and the average of its patches: see Tokens
-anything else               torchvision's networks, plug-ins: regions are not told apart
+other outputs               torchvision's networks, plug-ins: every region gets the features of the whole image
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""How many images a GPU is given at once: found by trying, twice as many as long as that is faster and they fit."""
+"""The number of images a GPU is given at once: doubled as long as that is faster and they fit in memory."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Networks worth a choice, of which each is right for somebody; without torch.
+"""A short list of recommended networks, each for another purpose; without torch.
 
 Facts are those that timm and open_clip state (a test compares them with their registries).
 """

@@ -1,6 +1,6 @@
-"""Networks that are used otherwise for frozen features than timm's defaults would; without torch.
+"""Networks whose frozen features are used with another input size or pooling than timm's; without torch.
 
-Each row says why. All other networks take the size that their weights were published for, and timm's pooling.
+Each row gives the reason. All other networks take the size that their weights were published for, and timm's pooling.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Hugging Face's hub: what of it is on this disk, downloads that resume and are checked; without torch.
+"""Hugging Face's hub: files in its cache on this disk, and downloads that resume and are checked; without torch.
 
-huggingface_hub resumes a download that was cut off and names a finished one by its ETag, which for weights is their
-SHA-256: a file whose content has another one is deleted.
+huggingface_hub resumes an interrupted download and names a finished one by its ETag, which for weights is their
+SHA-256: a file whose content has another SHA-256 is deleted.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Several networks as one: "NAME+NAME". Their features stand side by side, each network's brought to one length.
+"""Several networks as one: "NAME+NAME". Their features are scaled to one length and concatenated.
 
 Each network gets the image at its own size, from one picture as large as the largest of them takes.
 """

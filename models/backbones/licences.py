@@ -1,7 +1,7 @@
-"""Licences of weights: which of them bind those who use the network; without torch.
+"""Licences of weights, and which of them must be accepted; without torch.
 
-Names are those that timm and the hub give. What a licence allows is said in its text, which is linked; the sentence
-here only says why it is worth reading.
+Names are those that timm and the hub give. The sentence here says why a licence is worth reading; its text, which is
+linked, says what it allows.
 """
 
 from dataclasses import dataclass

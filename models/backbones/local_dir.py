@@ -1,6 +1,7 @@
-"""A network in a folder of its own, in timm's form: config.json and model.safetensors. Adapted networks are kept so.
+"""Networks saved in a folder in timm's form, config.json and model.safetensors; adapted networks are saved so.
 
-`timm.create_model("local-dir:FOLDER", pretrained=True)` loads it in any program, and pretrained.py does here.
+`timm.create_model("local-dir:FOLDER", pretrained=True)` loads such a folder in any program, and pretrained.py does
+here.
 """
 
 import copy

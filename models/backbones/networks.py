@@ -1,15 +1,12 @@
-"""Frozen backbones: an image goes in, its features come out.
+"""Frozen backbones: networks from images to features.
 
-A backbone holds one set of weights in two forms. `trunk` and `tail` are the
-network as published, which Grad-CAM looks into; `features` runs a copy of it in
-the fastest form this machine offers (fast.py), checked against the original
-when it is loaded. So features and heat maps are of the same network.
-The features of an image's regions are what the tail makes of parts of the map:
-vectors of the same kind as those of the whole image, out of the same pass.
+A backbone holds one set of weights in two forms. `trunk` and `tail` are the network as published, which Grad-CAM reads;
+`features` runs a copy of it in the fastest form this machine offers (fast.py), checked against the original when it is
+loaded. So features and heat maps are of the same network. The features of an image's regions are the outputs of the
+tail for parts of the map: vectors of the same kind as those of the whole image, from the same pass.
 
-Images are squashed to a square instead of cropped at the centre as when the
-networks were trained: an object that is visible only at the border must stay
-in the input, and a heat map must cover the whole image.
+Images are resized to a square instead of cropped at the centre as when the networks were trained: an object that is
+visible only at the border must stay in the input, and a heat map must cover the whole image.
 """
 
 import contextlib

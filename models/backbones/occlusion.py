@@ -1,10 +1,11 @@
-"""What a heat map may show besides its class: what the network sees where the heat map is hottest.
+"""Which other class a heat map may show: the network is run on the hottest spot of the map alone.
 
-A class that often stands beside another one is learned from it, too, and its heat map then lights up on the other one.
-So everything but the hottest spot is cut away (the inverse of the occlusion of Zeiler & Fergus, "Visualizing and
-Understanding Convolutional Networks", ECCV 2014, https://arxiv.org/abs/1311.2901): where the class is there, its logit
-rises or stays; where the other one is, it falls, and that of the other does not. Covering the spot alone says less: an
-object of which a part is hidden is still seen. The network runs once for the image and once for each heat map.
+A class that often appears beside another one is learned from that one, too, and its heat map is then hot on the other
+one. So everything but the hottest spot is cut away (the inverse of the occlusion of Zeiler & Fergus, "Visualizing and
+Understanding Convolutional Networks", ECCV 2014, https://arxiv.org/abs/1311.2901). If the spot shows the class, the
+class's logit rises or stays; if it shows the other class, this logit falls and that of the other class does not.
+Covering the spot alone shows less: an object that is partly hidden is still recognised. The network runs once for the
+image and once for each heat map.
 """
 
 from collections.abc import Collection

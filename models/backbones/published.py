@@ -1,4 +1,4 @@
-"""Where the weights of a network lie, and under which licence, as far as the libraries say."""
+"""The repository, file and licence of a network's weights, as far as the libraries state them."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

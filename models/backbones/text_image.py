@@ -1,6 +1,6 @@
-"""Images and texts in one space: what a text-image network says of names, before anybody has answered anything.
+"""Images and texts in one space: how well the names of classes fit images, before anybody has answered.
 
-Features that are on the disk are enough for images and regions; patches need the image once more.
+Images and regions need only the stored features; patches need the image itself again.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class TextImage:
     """
 
     def __init__(self, backbone: Backbone, source: Pretrained):
-        """Join a backbone and the text encoder of `source`, from which the backbone was made.
+        """Store a backbone and the text encoder of `source`, from which the backbone was made.
 
         Raises:
             ValueError: The network has no text encoder.

@@ -1,8 +1,8 @@
-"""Scoring all images of a collection by what a training has learned: block by block, here or on other machines.
+"""Scoring of all images of a collection by the models of a training: block by block, here or on other machines.
 
-What has been learned (`ImageModel`) holds no image, so it can be sent to where the features are. Whoever trains may
-score elsewhere (`Scoring`); `score_here` is what is done otherwise. Blocks are of ROWS images wherever they are scored,
-so that the same kind of processor gives the same probabilities.
+The models (`ImageModel`) hold no images, so they can be sent to the machine that has the features. The caller of a
+training may score elsewhere (`Scoring`); the default is `score_here`. Blocks are of ROWS images wherever they are
+scored, so that the same kind of processor gives the same probabilities.
 """
 
 from collections.abc import Callable, Sequence

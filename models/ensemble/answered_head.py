@@ -1,9 +1,9 @@
-"""Logistic regression in which every answered cell counts in full and every other one a little, as absent.
+"""Logistic regression in which answered cells have full weight, and all others a small weight as absent.
 
-An answer says that a class is somewhere on an image, not where. So what is fitted is a mean of the score of the whole
-image and that of its best region, which the weights themselves choose (multiple-instance learning, with the maximum of
-Andrews et al., "Support Vector Machines for Multiple-Instance Learning", NeurIPS 2002). docs/learning-loop.md has what
-that brings.
+An answer says that a class is somewhere on an image, not where. So the fitted score is a mean of the score of the whole
+image and that of its best region, which the weights themselves select (multiple-instance learning, with the maximum of
+Andrews et al., "Support Vector Machines for Multiple-Instance Learning", NeurIPS 2002). The gain is measured in
+docs/learning-loop.md.
 """
 
 from collections.abc import Callable

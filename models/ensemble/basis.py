@@ -1,7 +1,7 @@
-"""Codes of images: coordinates of their features along the principal axes of a sample, extended as images come.
+"""Codes of images: coordinates of their features along the principal axes of a sample, extended for new images.
 
-Regions (regions.py) and whole images (incremental_update.py) are both coded in this way; what the sample is made of and
-what a code holds is theirs to say.
+Regions (regions.py) and whole images (incremental_update.py) are both coded in this way; these modules define the
+sample and the contents of a code.
 """
 
 from collections.abc import Callable, Iterable, Sized

@@ -1,8 +1,8 @@
-"""Which labeled images `auto` learns from where there are more of them than it needs.
+"""The choice of the labeled images that `auto` learns from, if there are more than it needs.
 
-Its head goes through images one by one, twelve times, and its time grows with them; its ridge model needs their sums
-only, which are kept (squares.py), so it learns from more. What is rare is kept in both: first the images that the
-caller puts first, then images of every class up to a quota of its own, then any.
+The head goes through images one by one, twelve times, so its time grows with their number; the ridge model needs only
+their sums, which are kept (squares.py), so it learns from more images. Rare classes are kept in both: first the images
+that the caller prefers, then images of every class up to a quota for each, then any.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What a ridge regression needs of its rows: sums, which add up over images, halves and trainings."""
+"""The sums over rows that a ridge regression needs; they add up over images, halves and trainings."""
 
 from dataclasses import dataclass, replace
 

@@ -1,14 +1,14 @@
-"""How rarely each class is marked where it is there, by the marks alone.
+"""How rarely people mark each class where it is present, estimated from the marks alone.
 
-Whoever names one class of an image names some classes more than others: the salient, the large, the frequent. A model
-of what is marked then ranks the others too low, and it is just these that are left to find. With a naming rate
-e = P(marked | there), a class is there with P(marked | image) / e (Elkan and Noto, "Learning classifiers from only
+People who name one class of an image name some classes more often than others: the salient, the large, the frequent. A
+model of the marks then ranks the other classes too low, and these are the ones left to find. With a naming rate e =
+P(marked | there), a class is present with P(marked | image) / e (Elkan and Noto, "Learning classifiers from only
 positive and unlabeled data", KDD 2008, lemma 1); here e is a class's own (Bekker, Robberechts and Davis, "Beyond the
 selected completely at random assumption for learning from positive and unlabeled data", ECML PKDD 2019).
 
 e is estimated as Elkan and Noto do: the mean prediction for marked cells of a model that has not seen them. That is too
-low for a class that the model cannot see: its prediction is the same everywhere, and raising it would put cells at
-random before those of other classes. So a class is raised only as far as its marked cells stand out from the others.
+low for a class that the model cannot recognise: its prediction is the same everywhere, and raising it would rank random
+cells above those of other classes. So a class is raised only as far as its marked cells stand out from the others.
 """
 
 from torch import Tensor

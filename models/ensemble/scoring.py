@@ -1,6 +1,6 @@
-"""What the models of one training say of images: the ensemble and the answered-cell head in one pass.
+"""Scores of images by the models of one training: the ensemble and the answered-cell head in one pass.
 
-Regions are read once for all models, and nothing of a block is kept but its scores.
+Regions are read once for all models, and only the scores of a block are kept.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,12 +1,12 @@
-"""Sums over images that no label changes: kept from one training to the next, so that only new images are added.
+"""Sums over images that do not depend on labels: kept between trainings, so that only new images are added.
 
-The ridge model needs, of the images that it learns from, the sum of their units (D,) and the products of the units with
-each other (D, D), and the products of the units with the answers (D, C). All of them add up: those of all images are
-those of two halves together. The first two are, in each training, those of the training before, plus the images that
-have come, less the images that have gone; they are kept in double precision, so that adding and taking off leaves no
-more than the rounding of one sum. The last, a tenth of the work, are made again, because answers change.
+The ridge model needs three sums over its images: of their units (D,), of the products of the units with each other (D,
+D), and of the products of the units with the answers (D, C). All of them add up: those of all images are those of two
+halves together. In each training the first two are those of the training before, plus the added images, minus the
+removed ones; they are kept in double precision, so that adding and subtracting leaves no more than the rounding of one
+sum. The third, a tenth of the work, is computed again, because answers change.
 
-Images are read block by block, so this learns from many more than fit into memory.
+Images are read block by block, so the model learns from many more than fit into memory.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a training of the stacked model leaves in memory for the next one."""
+"""The state that a training of the stacked model leaves in memory for the next one."""
 
 from dataclasses import dataclass, field
 

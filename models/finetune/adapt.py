@@ -1,9 +1,9 @@
-"""Adapting a pretrained network to a collection: its last stages are trained on the answers that there are.
+"""Adaptation of a pretrained network to a collection: its last stages are trained on the collection's answers.
 
     inputs, last_stages, _ = split(backbone, source)            models/finetune/last_stages.py
-    training = adapt(last_stages, examples, labels, ...)        examples: what `inputs` gave of each image, twice
-    for epoch in training: ...                                  stops and goes on, as fit_network
-    whole = put_back(source, last_stages)                       and models/backbones/local_dir.py keeps it
+    training = adapt(last_stages, examples, labels, ...)        examples: outputs of `inputs` for each image, two views
+    for epoch in training: ...                                  stops and continues, as fit_network
+    whole = put_back(source, last_stages)                       and models/backbones/local_dir.py saves it
 
 The classifier begins as the linear head on the frozen features (Kumar et al., "Fine-Tuning can Distort Pretrained
 Features and Underperform Out-of-Distribution", ICLR 2022), so that the first steps do not spoil the features. Then all

@@ -1,9 +1,9 @@
-"""The loss of adapting: answers in full where they are unbiased, single positives through the loss of a method.
+"""The loss of adaptation: cross-entropy on unbiased answers, the loss of a method on single positives.
 
-An image with an unbiased answer teaches by its answered cells alone, by binary cross-entropy: what nobody has looked at
-in it is left out, because answers of both kinds are there. An image that was only clicked on has positives and nothing
-else; its cells go through the loss of the project's method, which says what to think of the unanswered ones. Cells
-outside of the mask (somebody was unsure) teach nothing.
+An image with an unbiased answer is learned from by its answered cells alone, by binary cross-entropy; its unanswered
+cells are left out, because answers of both kinds exist. An image with clicks only has positives and nothing else; its
+cells go through the loss of the project's method, which makes an assumption about the unanswered ones. Cells outside of
+the mask (somebody was unsure) are not learned from.
 """
 
 import hashlib

@@ -1,14 +1,14 @@
-"""The last stages of a pretrained network, which are adapted, apart from those before, which stay as they are.
+"""The last stages of a pretrained network, which are adapted, split from the earlier stages, which stay frozen.
 
-The frozen part runs once for each image, in its fastest form (StageInputs); what it gives is kept on the disk, and is
-all that the trained part (LastStages) needs, in every epoch. Which stages are trained:
+The frozen part runs once for each image, in its fastest form (StageInputs); its outputs are kept on the disk, and are
+all that the trained part (LastStages) needs, in every epoch. The trained stages are:
 
     EfficientNet, MobileNet, ...    the last three of their seven stages, and the convolution after them
     ViT, DeiT, EVA, ...             the last third of their blocks
     others with four stages         the last one
 
-Of what is trained, batch norm keeps its statistics: those of small batches are worse. Position embeddings and class
-tokens belong to what is frozen, because they act before it.
+In the trained part, batch norm keeps its statistics: those of small batches are worse. Position embeddings and class
+tokens belong to the frozen part, because they act before the trained one.
 """
 
 import copy

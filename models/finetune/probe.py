@@ -1,8 +1,8 @@
-"""How good features are for a collection's classes: a linear head on them, fitted to answers, scores other images.
+"""Test of features on a collection's classes: a linear head on them, fitted to answers, scores other images.
 
-The head is that of `auto` which counts every answered cell (models/ensemble/answered_head.py): logistic regression on
-roots of features, of length 1. What nobody has answered counts a little, as absent, in images without an unbiased
-answer; in the others not at all.
+The head is the one of `auto` for answered cells (models/ensemble/answered_head.py): logistic regression on roots of
+features, of length 1. An unanswered cell has a small weight as absent in images without an unbiased answer, and none in
+the others.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
-"""How alike images are to the marked images of each class, as a share of these: evidence for methods with prototypes.
+"""Similarity of images to the marked images of each class, as a p-value: evidence for methods with prototypes.
 
-A prototype is the mean of the features of the images that were marked with a class, after the mean of all is taken off
-and each is brought to length 1. Similarities of different classes are not comparable; what is comparable is how many
-marked images are less alike to the prototype of the others of their class: the p-value of a conformal predictor
-(Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005), with cosine similarity as its measure.
+A prototype is the mean of the features of the images that were marked with a class, after the mean of all is subtracted
+and each is scaled to length 1. Similarities of different classes are not comparable; the share of marked images that
+are less similar to the prototype of the others of their class is: the p-value of a conformal predictor (Vovk, Gammerman
+and Shafer, Algorithmic Learning in a Random World, 2005), with cosine similarity as its measure.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What every query strategy is made of: the shape of its function, its entry in the table, and shared steps.
+"""The common parts of query strategies: the signature of the function, the entry in the table, and shared steps.
 
 A strategy is a function of numpy arrays:
 

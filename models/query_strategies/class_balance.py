@@ -1,4 +1,4 @@
-"""Images that probably show classes with few examples."""
+"""Order that prefers images that probably show classes with few examples."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Images as unlike those before them as possible (k-center)."""
+"""Order in which each image is as different as possible from those before it (k-center)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Images that probably hide most missing positives."""
+"""Order that prefers images that probably have most missing positives."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Images first that resemble many others, so that a few labels tell something about all."""
+"""Order that prefers images that resemble many others, so that a few labels inform about all."""
 
 import heapq
 

@@ -1,4 +1,4 @@
-"""Estimates with 95 % intervals whose ends are quantiles of draws, and what such draws are made of."""
+"""Estimates with 95 % intervals whose ends are quantiles of draws, and helpers for making such draws."""
 
 from dataclasses import dataclass
 

@@ -1,18 +1,19 @@
-"""Recall of labels, allowing for people's mistakes as cells show that several people answered independently.
+"""Recall of labels, corrected for people's mistakes, which show in cells that several people answered independently.
 
 Of the present cells that somebody else calls present, a person calls a share s present, too (sensitivity), whatever the
-others find: the double-observer estimate of ecology (Lincoln 1930; Cook & Jacobson, Biometrics 35, 1979). So with
-q = 1 - s, for each present cell that k people answered and one at least found, q^k / (1 - q^k) are missed: how many is
-a negative binomial number. Specificity t is found alike, and so is how many of the cells called present are not. What
-a mistake is, the label says, which a reviewer has settled where people differ; what nobody has settled counts either
-way.
+others find: the double-observer estimate of ecology (Lincoln 1930; Cook & Jacobson, Biometrics 35, 1979). So with q = 1
+- s, for each present cell that k people answered and at least one found, q^k / (1 - q^k) are missed; their number is
+negative binomial. Specificity t, and the number of cells wrongly called present, are found in the same way. A mistake
+is an answer that differs from the label, which a reviewer has settled where people differ; cells that nobody has
+settled count either way.
 
 People's rates are averaged by how much each answers. The interval of such an average is the exact one (Clopper &
-Pearson 1934) of as many answers as vary alike (Korn & Graubard, Survey Methodology 24, 1998; Kish's effective size).
-Rates come from a class's own cells, for all classes together from all of them: no class is taken for like another.
+Pearson 1934) of the number of answers with the same variance (Korn & Graubard, Survey Methodology 24, 1998; Kish's
+effective size). Rates come from a class's own cells, for all classes together from all of them: no class is assumed to
+be like another.
 
-Not seen: what everybody overlooks, because it is hard. People who overlook the same things agree more than they are
-right. Coverage is checked by simulation: `annotator bench certificate`.
+The estimate misses what everybody overlooks because it is hard. People who overlook the same things agree more than
+they are right. Coverage is checked by simulation: `annotator bench certificate`.
 """
 
 from dataclasses import dataclass

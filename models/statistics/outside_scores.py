@@ -1,8 +1,8 @@
-"""Scores of models from elsewhere as inputs of the stacker, and as a first guess where there is nothing to stack.
+"""Scores of models from elsewhere as inputs of the stacker, and as a first guess before there is a stacker.
 
-A probability becomes its logit, less the mean of its class, narrowed to a standard deviation of 1 where it is wider.
-Any other score is standardised within its class, because only its order is meant. Both are clipped: a detector that
-says 0 nearly always must not outvote everything else.
+A probability becomes its logit minus the mean of its class, scaled to a standard deviation of 1 where it is larger. Any
+other score is standardised within its class, because only its order is meant. Both are clipped: a detector that says 0
+nearly always must not outvote everything else.
 """
 
 from collections.abc import Sequence

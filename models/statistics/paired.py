@@ -1,4 +1,4 @@
-"""Whether one scoring is better than another on the same images: a paired bootstrap over images.
+"""Comparison of two scorings of the same images by a paired bootstrap over images.
 
 Images are drawn with replacement, each with all of its answers, and both scorings are judged on the same draws (Efron
 and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; paired as in Koehn, EMNLP 2004).

@@ -1,7 +1,7 @@
-"""Scores by names made comparable between classes, and made probabilities.
+"""Scores by names, made comparable between classes and converted to probabilities.
 
 Similarities of images and texts have a level and a spread of their own for each text, so each class is standardised
-over the images of the collection. What that loses is how frequent a class is; nobody has said so yet.
+over the images of the collection. That discards how frequent a class is, which nobody has said so far.
 """
 
 import numpy as np

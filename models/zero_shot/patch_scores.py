@@ -1,12 +1,12 @@
-"""How well texts fit the patches of an image: small things that the vector of a whole image says little of.
+"""Scores of texts for the patches of an image, to find small objects that the vector of the whole image barely shows.
 
 Lin et al., "TagCLIP: A Local-to-Global Framework to Enhance Open-Vocabulary Multi-Label Classification of CLIP Without
 Training", AAAI 2024, https://arxiv.org/abs/2312.12828. Its first step: classes are compared in each patch, without the
-last attention, and the best patch speaks for the image. Its second step smooths what patches say by the attention of
-earlier layers, which not every network hands out; here patches that are alike in the shared space speak for each other
-(self-correlation, as in Wang et al., "SCLIP", ECCV 2024). Its third step, which encodes a crop of the image for each
-class that was found, is left out: it costs a pass of the network a class. The whole image takes its place
-(first_guess.py).
+last attention, and the image gets the scores of its best patch. Its second step smooths the scores of patches by the
+attention of earlier layers, which not every network exposes; here the scores are smoothed over patches that are similar
+in the shared space (self-correlation, as in Wang et al., "SCLIP", ECCV 2024). Its third step, which encodes a crop of
+the image for each class that was found, is left out: it costs a pass of the network a class. The score of the whole
+image replaces it (first_guess.py).
 """
 
 import torch

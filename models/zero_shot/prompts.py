@@ -1,7 +1,7 @@
 """The texts of a class: its names, put into templates.
 
 Radford et al., "Learning Transferable Visual Models From Natural Language Supervision", ICML 2021, sec. 3.1.4: the
-average of several prompts, in the space of the network, says more than one.
+average of several prompts, in the space of the network, is more accurate than one.
 """
 
 from collections.abc import Sequence

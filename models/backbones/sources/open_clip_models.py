@@ -1,8 +1,8 @@
-"""Text-image networks of open_clip: open_clip:ARCHITECTURE/TAG; and local-dir:, hf-hub: as in timm, after open_clip:.
+"""Text-image networks of open_clip: open_clip:ARCHITECTURE/TAG; also open_clip:local-dir: and open_clip:hf-hub:.
 
-A file can stand in the place of the tag. open_clip then prepares images as OpenAI's first networks did, whatever the
-architecture (its issue 1068: SigLIP 2 silently gets wrong pixels). Here such a file, and a folder that does not say how
-its images are prepared, are given what was published for the architecture.
+A file can replace the tag. open_clip then prepares images as OpenAI's first networks did, whatever the architecture
+(its issue 1068: SigLIP 2 silently gets wrong pixels). Here such a file, and a folder that does not state how its images
+are prepared, get the preparation published for the architecture.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""The two halves of an open_clip network in the forms that are used here: image encoders like timm's, text encoders."""
+"""The image and text encoders of an open_clip network, the image encoder with the methods of timm's networks."""
 
 from collections.abc import Callable
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""What a source of networks is, and what it gives: a network with its weights, and how its images are prepared."""
+"""The definition of a source of networks, and of its product: a network with weights and image preparation."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Which cells of each class are its lowest: shared by the methods that pick cells by rank."""
+"""The lowest cells of each class: shared by the methods that select cells by rank."""
 
 import torch
 from torch import Tensor
