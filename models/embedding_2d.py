@@ -68,7 +68,7 @@ def _project(features: Rows, chosen: np.ndarray) -> np.ndarray:
 
 
 def _of_length_one(rows: np.ndarray) -> np.ndarray:
-    # How bright or sharp a picture is scales all of its features; what is on it does not.
+    # Brightness and sharpness of a picture scale all of its features; its content does not.
     rows = rows.astype(np.float32)
     if not np.isfinite(rows).all():
         raise ValueError("Some features are not finite (nan, or out of the range of their type).")

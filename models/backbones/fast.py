@@ -32,7 +32,7 @@ HALF_TOLERANCE = 0.1  # of the length of an image's output; half precision gives
 CPU_CHUNK = 4
 GPU_CHUNK = 64
 
-# bfloat16 on a CPU: weights that a network must have for it to be tried, and what it must bring in the best of ROUNDS.
+# bfloat16 on a CPU: tried for networks with this many weights, used if this many times as fast in the best of ROUNDS.
 LARGE_ENOUGH, WORTH, ROUNDS = 4_000_000, 1.3, 3
 
 _ONEDNN_NAMES: dict[type[nn.Module], tuple[str, list[float]]] = {

@@ -104,7 +104,7 @@ class Backbone:
         size = self.input_size
         if images.ndim != 4 or tuple(images.shape[1:]) != (3, size, size):
             raise ValueError(f"{self.name} takes images of shape (N, 3, {size}, {size}), not {tuple(images.shape)}.")
-        # To the device as they are: as float32 four times as much would have to travel.
+        # Moved before they are converted: float32 would be four times as many bytes.
         pixels = images.to(self.device).to(torch.float32, memory_format=torch.channels_last, copy=True)
         if images.is_floating_point():
             pixels.mul_(255)
@@ -188,7 +188,7 @@ class Backbone:
         while len(images):
             part, device = images[: self.chunk], self.device
             try:
-                # A GPU does one after the other anyway, and nothing must move while it does.
+                # A GPU runs one chunk after the other anyway, and the network must not change devices meanwhile.
                 with self._turn if self.on_gpu else contextlib.nullcontext():
                     output = run(self.normalised(part))
             except torch.OutOfMemoryError:

@@ -12,7 +12,7 @@ from models.backbones.sources.open_clip_models import PREFIX
 from models.backbones.sources.timm_models import HUB, LOCAL_DIR
 
 NC = "cc-by-nc-4.0"
-# open_clip says nothing of licences. These bind, by architecture/tag,
+# open_clip states no licences. These are known to bind, by architecture/tag,
 OF_OPEN_CLIP = {"MobileCLIP*": "apple-amlr", "*/dfn*": "apple-amlr", "*/metaclip*": NC, "nllb-clip*": NC}
 # and these by the name of the repository.
 OF_REPOSITORIES = {

@@ -26,7 +26,7 @@ FIRST_STEPS, NEXT_STEPS = 50, 15  # of L-BFGS, from nothing and from the weights
 STEPS_TO_REGIONS = 10
 EXAMPLES = 50  # positives a class, on average, from which on there is something to learn from regions
 FEW = 8000  # images, at most so many of which regions are learned from
-# With more torch uses all of its threads: single products are then long enough to be shared.
+# With more images than FEW, torch uses all of its threads: single products are then long enough to be shared.
 ROWS, ROWS_OF_REGIONS = 2048, 256  # images whose slopes are computed at once: a few MB, which a cache can hold
 
 Weights = tuple[Tensor, Tensor]

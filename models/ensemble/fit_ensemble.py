@@ -331,9 +331,9 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell) -
         guesses = (guesses + ensemble.level).clamp(SUREST, 1 - SUREST)
         sharp = guesses**method.sharpness
         # Each class keeps its total: otherwise a class that is easy to see would take over. The total is not what
-        # people mark, because who confirms suggestions marks the likely classes more often than they occur.
+        # people mark, because people who confirm suggestions mark the likely classes more often than they occur.
         soft = (sharp / sharp.mean(0).clamp(min=1e-12) * guesses.mean(0)).clamp(max=1)
         both = moments + of_free.towards(centred, soft - ensemble.marked, method.unlabelled)
         ensemble.middle, ensemble.weight = both.mean, both.solve(method.ridge)
-        # Who confirms suggestions marks a class on more of the labeled images than show it elsewhere.
+        # People who confirm suggestions mark a class on a larger share of the labeled images than of all images.
         ensemble.level = ensemble.marked + both.answers / both.count

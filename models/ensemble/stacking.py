@@ -1,18 +1,18 @@
-"""What `auto` adds once people answer whole questions: a model of answered cells, and the stacker over all three.
+"""The learning of `auto` from answers to whole questions: a model of answered cells, and the stacker over all models.
 
-A click says that one class is there and nothing else. An answered grid, an image answered in every class or an audit
-says of each of its cells whether it is there or not. These answers are unbiased: which cells were asked does not depend
-on what was answered. From those, and only from those, this learns
+A click says that one class is present and nothing else. An answered grid, an image answered in every class or an audit
+says of each of its cells if the class is present or absent. These answers are unbiased: which cells were asked does not
+depend on the answers. From those, and only from those, two models learn:
 
-* `AnsweredHead` (answered_head.py), which takes over where most is answered and the remaining positives look unlike
+* `AnsweredHead` (answered_head.py), which dominates where most is answered and the remaining positives look unlike
   those that were easy to find;
-* `Stacker` (models/statistics/stacker.py): how much to believe each model, how much the other classes on an image say
+* `Stacker` (models/statistics/stacker.py): how far to trust each model, how much the other classes on an image say
   of a class, and what a score is worth far down the list, where the last positives are. It is fitted to the scores of
   models that had not seen the image: two halves, each scored by models trained on the other.
 
-In experiments on 1,830 photographs of animals, answered in grids of the likeliest, the number of positives that it
-still expected was mostly 0.6 to 1.6 times the truth, up to 90 % of all labels; with a slope and a shift alone it fell
-to a tenth.
+In experiments on 1,830 photographs of animals, answered in grids of the likeliest, the expected number of remaining
+positives was mostly 0.6 to 1.6 times the truth, up to 90 % of all labels; with a slope and a shift alone it fell to a
+tenth.
 """
 
 import threading

@@ -1,8 +1,8 @@
 """The state of a long training in one file, written after every epoch and read to continue the training.
 
-The file is of safetensors: tensors, and in its metadata, as JSON, where they belong and what else there is (numbers,
-strings, lists and dictionaries). Nothing in it can run code. It is replaced atomically: after a kill it is the old or
-the new one.
+The file is of safetensors: tensors, and in its metadata, as JSON, their places in the state and its other values
+(numbers, strings, lists and dictionaries). Nothing in it can run code. It is replaced atomically: after a kill it is
+the old or the new one.
 """
 
 import json

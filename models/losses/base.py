@@ -1,11 +1,11 @@
-"""What every loss shares: the check of the shapes, the average, and logarithms that cannot overflow.
+"""The base classes of losses: shape checks, averaging, and logarithms that cannot overflow.
 
 A loss defines the loss of each cell (`per_cell`); the reduction is done here. A loss that cannot be split into cells
-defines the loss of each image (PerImageLoss); one with a term for the whole batch adds it in `total`. A loss holds no
-state of a training: values that change from epoch to epoch, or are stored per image, belong to a method
+defines the loss of each image (PerImageLoss); a loss with a term for the whole batch adds it in `total`. A loss holds
+no state of a training: values that change from epoch to epoch, or are stored per image, belong to a method
 (models/methods).
 
-In all of them a label of exactly -1 is an answer of a person and has full weight, whatever weight the paper gives to an
+In all losses a label of exactly -1 is an answer of a person and has full weight, whatever weight the paper gives to an
 assumed negative. A loss whose paper does not define this says so.
 """
 

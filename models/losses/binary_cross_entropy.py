@@ -1,7 +1,7 @@
-"""Binary cross-entropy on what is known: the loss of fully labelled data, and the ceiling of all the others.
+"""Binary cross-entropy on known cells: the loss of fully labelled data, and the upper limit of all others.
 
 Where every cell is 1 or -1 this is the oracle of the papers ("BCE"). A cell that nobody has looked at costs nothing:
-our labels say who is truly absent, so there is no need to read anything into a 0.
+labels here mark true absences, so a 0 needs no interpretation.
 
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 3, https://arxiv.org/abs/2106.09708
 """

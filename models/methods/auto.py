@@ -36,8 +36,8 @@ class Auto(GR):
     tunable: ClassVar[dict[str, tuple]] = {}
     published: ClassVar[dict[str, EndToEnd]] = {}
 
-    # What ranks hidden labels best after single clicks is not what learns best from answers to whole questions, which
-    # are of likely cells and say what is absent as well. These finished data sets sooner (docs/benchmarks.md).
+    # The constants that rank hidden labels best after single clicks are not the best for answers to whole questions,
+    # which are about likely cells and state absences as well. These finished data sets sooner (docs/benchmarks.md).
     BESIDE_ANSWERS: ClassVar[dict[str, float]] = {
         "head": 0.4,
         "head_of_all": 0.65,

@@ -43,56 +43,56 @@ class Method(ABC):
     paper: ClassVar[str]
     year: ClassVar[int]
     url: ClassVar[str]
-    assumes: ClassVar[str]  # one line: what it assumes of an unanswered cell
+    assumes: ClassVar[str]  # one line: what the method assumes of an unanswered cell
 
-    # From which probability on a cell is worth showing to a person. Probabilities of different methods are not
-    # comparable: each loss presses unseen cells towards its own level. Each value is where, on two photograph
-    # collections with one click on 5, 20 and 100 % of the images, roughly three of five shown cells were true (0.34 to
-    # 0.88) and two of three hidden positives were shown (0.45 to 0.77).
+    # The lowest probability at which a cell is worth showing to a person. Probabilities of different methods are not
+    # comparable: each loss presses unseen cells towards its own level. At each value, on two photograph collections
+    # with one click on 5, 20 and 100 % of the images, roughly three of five shown cells were true (0.34 to 0.88) and
+    # two of three hidden positives were shown (0.45 to 0.77).
     threshold: ClassVar[float]
 
-    # How a linear head on cached features is trained; models/linear/training.py says how this was chosen. Twenty epochs
-    # at 3e-3 rank about as well and take longer; much more than either memorises single clicks.
+    # Epochs and learning rate of a linear head on cached features; models/linear/training.py says how they were chosen.
+    # Twenty epochs at 3e-3 rank about as well and take longer; much more than either memorises single clicks.
     epochs: ClassVar[int] = 12
     lr: ClassVar[float] = 5e-3
 
-    # What the network reads, and so which trainer it has (models/trainers): "features", one pooled vector an image;
-    # "regions", those and the codes of nine regions an image; or "maps", the last feature map before pooling (or the
+    # The input of the network, which determines the trainer (models/trainers): "features", one pooled vector an image;
+    # "regions", features and the codes of nine regions an image; or "maps", the last feature map before pooling (or the
     # images themselves), on which the method builds a network of its own.
     reads: ClassVar[str] = "features"
     views: ClassVar[int] = 1  # how many augmented views of every image a batch holds
 
-    # True: it is trained on the whole truth, where somebody has it (the ceiling of the others).
+    # True: the method is trained on the whole truth where it is known (the upper limit of the other methods).
     full_labels: ClassVar[bool] = False
 
     # Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
     tunable: ClassVar[dict[str, tuple]] = {}
 
-    # What it needs beside images and labels of some of them; each is a word of models/catalogue.NEEDS.
+    # Inputs that the method needs beside images and labels of some of them; each is a key of models/catalogue.NEEDS.
     needs: ClassVar[tuple[str, ...]] = ()
 
-    # Whether this code gave the figures of the paper again: "no", "in part" or "yes", a colon, and why or how.
+    # Whether this code reproduced the figures of the paper: a word of models/catalogue.VERDICTS, a colon, and why or how.
     reproduced: ClassVar[str] = (
         "no: the figures of the paper are of whole networks trained on its data sets, which was not done here "
         "(docs/benchmarks.md, End to end)"
     )
 
-    # What the paper, or as much of it as was at hand, leaves open, and what is done here: a sentence each.
+    # Points that the paper, or the part of it at hand, leaves open, and the choice made here: a sentence each.
     open_points: ClassVar[tuple[str, ...]] = ()
 
-    # True: comparisons neither search its constants nor choose its best epoch. It must do without validation images.
+    # True: comparisons neither search constants nor choose the best epoch; the method works without validation images.
     as_it_is: ClassVar[bool] = False
 
-    # How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
+    # The paper's settings for training the whole network on each data set: "voc", "coco", "nus", "cub".
     published: ClassVar[dict[str, EndToEnd]] = {}
 
-    # (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py): how much
-    # speaks for each cell beside the labels; nan where nothing is known. None: nothing is known of any cell.
+    # (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py): evidence
+    # for each cell beside the labels; nan where there is none. None: no evidence for any cell.
     evidence: Tensor | None = None
 
-    # True: `features` holds what the frozen network says of the images, before `begin`.
+    # True: `features` is set before `begin`.
     wants_features: ClassVar[bool] = False
-    # (N, D) float16 or float32, pooled; None where it is not wanted, and where the network that makes them is trained.
+    # (N, D) float16 or float32, pooled, of the frozen network; None if not wanted, or if that network is trained.
     features: Tensor | None = None
 
     targets: Tensor  # (N, C) float32: the labels, and the method's own guesses in unseen cells

@@ -207,7 +207,7 @@ def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: n
         for by_class_part, over_all_part in zip(parts_by_class, parts_over_all, strict=True)
     ]
     rest = _rest(strata) @ adders
-    # What is known for certain bounds the sums, not their parts: parts cut off on one side would shift a sum.
+    # The certain bounds are applied to the sums, not to their parts: clipping parts on one side would shift a sum.
     return Sums(*summed[:2], *(np.clip(missing, 0, np.append(rest, rest.sum())) for missing in summed[2:]))
 
 

@@ -81,7 +81,7 @@ def allowing_for_mistakes(
     found, rejected = _by_people(labels.present, read.found), _by_people(absent, read.rejected)
 
     def right(rates: _Rates) -> np.ndarray:
-        """Cells labeled present that are, by the number of people who answered them: (..., C + 1, K + 1)."""
+        """Return cells rightly labeled present, by the number of people who answered them: (..., C + 1, K + 1)."""
         return np.maximum(found - rejected * _unnoticed(rates.specificity, rejected.shape[1]), 0)
 
     usual = _Rates(_mean(read, read.present[AS_LABELED])[0], _mean(read, read.absent[AS_LABELED])[0])
@@ -96,7 +96,7 @@ def allowing_for_mistakes(
     missing = (labeled * _unnoticed(usual.sensitivity, found.shape[1])).sum(-1)
     missing = missing + _unseen(certified.missing.estimate, open_, usual)
     at_most = _missed(fewest, worst, 1, rng) + sums.most / np.maximum(worst.sensitivity, TINY) + denied
-    # Some of what audits call present is not.
+    # Some cells that audits call present are absent.
     at_least = _missed(most, best, 0, rng) + np.maximum(sums.least - open_ * (1 - worst.specificity), 0)
     labeled = labeled.sum(-1) + certified.right
     fewest, most = np.maximum(fewest.sum(-1) - disputed, 0) + sums.worst, most.sum(-1) + sums.best
@@ -130,7 +130,7 @@ def _missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Generato
         more: 1 for draws of an upper limit, 0 for those of a lower one.
     """
     noticed = np.clip(1 / (1 + _unnoticed(rates.sensitivity, found.shape[-1])), TINY, 1)
-    # The pseudo-count goes to where it weighs most; twice of it would make the sum too wide.
+    # The pseudo-count is added where its effect is largest; two of them would make the sum too wide.
     added = np.zeros(found.shape)
     added[..., 1] = more
     drawn = rng.negative_binomial(np.maximum(found + added, TINY), noticed)

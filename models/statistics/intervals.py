@@ -16,7 +16,7 @@ def wilson(successes: int, of: int) -> tuple[float, float]:
     share = successes / of
     middle = (share + Z**2 / (2 * of)) / (1 + Z**2 / of)
     half = Z / (1 + Z**2 / of) * math.sqrt(share * (1 - share) / of + Z**2 / (4 * of**2))
-    # Both ends that are exact: rounding must not make 0 of 26 "<1 % to 12 %".
+    # Exact ends for 0 and all: rounding must not make 0 of 26 "<1 % to 12 %".
     return 0.0 if not successes else middle - half, 1.0 if successes == of else middle + half
 
 

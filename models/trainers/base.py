@@ -155,11 +155,11 @@ class Trainer(ABC):
         history: The finished epochs.
     """
 
-    # Images a step in comparisons, where every share of labels gets the same; None: as in a project.
+    # Images a step in comparisons, which use the same batch for every share of labels; None: as in a project.
     compared_batch: ClassVar[int | None] = None
-    # Whether epochs take so long that comparisons keep each of them, and end where the method's paper would.
+    # Whether epochs are so long that comparisons store each of them, and end a training where the paper would.
     long: ClassVar[bool] = False
-    # Whether it learns how far to believe models from elsewhere. Published methods are trained as published.
+    # Whether the trainer learns how far to trust models from elsewhere. Published methods are trained as published.
     uses_outside: ClassVar[bool] = False
 
     def __init__(

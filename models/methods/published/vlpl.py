@@ -76,5 +76,5 @@ class VLPL(Method):
         if self.evidence is None:
             return
         guessed = (self.targets == UNSEEN) & (self.evidence > self.sure)
-        # -1 would be a person's word.
+        # Below 1: exactly -1 would mean a person's answer.
         self.targets[guessed] = -min(1 - self.softness, 1 - 1e-6)
