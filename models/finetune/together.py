@@ -1,7 +1,7 @@
 """One training by several processes: each holds some of the images, all take the same steps (data parallel training).
 
-A batch has as many images as with one process, in an order that all processes agree on, so that a training may go on
-with more or fewer of them after one was lost. Gradients are averaged by torch's DistributedDataParallel; each process
+A batch has as many images as with one process, in an order that all processes agree on, so that a training may continue
+with more or fewer processes after one was lost. Gradients are averaged by torch's DistributedDataParallel; each process
 weighs its loss by its share of the batch.
 """
 

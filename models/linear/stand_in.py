@@ -1,7 +1,8 @@
-"""A linear head that gives nearly the probabilities of a larger model.
+"""A linear head with nearly the probabilities of a larger model.
 
-Heat maps are drawn from a linear head on pooled features (cam.py), and a model that reads maps has none. This one is
-fitted to its published probabilities: so a heat map shows where the best linear account of the model's answers looks.
+Heat maps are drawn from a linear head on pooled features (cam.py), and a model that reads maps has none. So a head is
+fitted to the model's published probabilities: a heat map then shows where the best linear approximation of the model
+looks.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Asymmetric loss: negatives are focused more sharply than positives, and the easiest ones are dropped altogether.
+"""Asymmetric loss: negatives have a larger focal exponent than positives, and the easiest ones cost nothing.
 
 Ridnik et al., "Asymmetric Loss For Multi-Label Classification", ICCV 2021, https://arxiv.org/abs/2009.14119
 """

@@ -1,4 +1,4 @@
-"""Generalized robust loss with guesses from elsewhere: what another model says of an unseen cell counts, too.
+"""Generalized robust loss with guesses from another model, which take part in the share of an unseen cell.
 
 In the generalized robust loss (generalized_robust.py) an unseen cell is a mixture of positive and negative, whose share
 k(p) is what the network believes. Here a guess of another model takes part in that share; the curves are the same.

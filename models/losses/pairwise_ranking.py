@@ -1,4 +1,4 @@
-"""Pairwise ranking: what is present should be more probable than what is not, by a margin of 1.
+"""Pairwise ranking: present classes should be more probable than all others, by a margin of 1.
 
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, appendix A, https://arxiv.org/abs/2106.09708
 """

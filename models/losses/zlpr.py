@@ -1,4 +1,4 @@
-"""ZLPR: every present class should score above 0 and every other below it, with 0 as the bar all compete against.
+"""ZLPR: every present class should score above 0 and every other class below 0.
 
 Su et al., "ZLPR: A Novel Loss for Multi-label Classification", 2022, https://arxiv.org/abs/2208.02955
 """

@@ -1,7 +1,7 @@
 """The methods by name. The table is the registry: a new method is one file and one entry here.
 
-`python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
-do not load torch (models/catalogue.py).
+`python -m models.methods` then writes the descriptions in the classes into table.json, for pages and commands that do
+not load torch (models/catalogue.py).
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""The base class of methods. A method is a training procedure: what a paper does *around* its loss.
+"""The base class of methods. A method is a training procedure: everything in a paper *around* its loss.
 
 A loss is a function of one batch and has no state. A method holds the rest of a paper: constants that change from epoch
 to epoch, pseudo-labels, estimates per image, parameters learned beside the network.
@@ -71,7 +71,7 @@ class Method(ABC):
     # Inputs that the method needs beside images and labels of some of them; each is a key of models/catalogue.NEEDS.
     needs: ClassVar[tuple[str, ...]] = ()
 
-    # Whether this code reproduced the figures of the paper: a word of models/catalogue.VERDICTS, a colon, and why or how.
+    # Whether this code reproduced the figures of the paper: one of models/catalogue.VERDICTS, a colon, and why or how.
     reproduced: ClassVar[str] = (
         "no: the figures of the paper are of whole networks trained on its data sets, which was not done here "
         "(docs/benchmarks.md, End to end)"

@@ -1,10 +1,10 @@
 """How well people agree on one class: raw agreement, Cohen's kappa and Krippendorff's alpha, with intervals.
 
-What people said of a cell is counted, not kept: a pattern (present, absent) says how many people gave either answer,
+Only counts of answers are used: a pattern (present, absent) is the number of people who gave either answer to a cell,
 and all figures follow from how often each pattern occurs. An interval holds the middle 95 % of the figure over draws of
 these frequencies from their posterior with Jeffreys' prior (half a cell for each possible pattern; for a proportion it
-is the interval that Brown, Cai and DasGupta recommend, Statistical Science 2001). So three cells without a
-disagreement are not taken as proof that there is none.
+is the interval that Brown, Cai and DasGupta recommend, Statistical Science 2001). So three cells without a disagreement
+are not taken as proof that there is none.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -208,7 +208,7 @@ def _lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np
     centred, free = logits - middle, np.array([1.0, 1.0 if shifted else 1e-12])
 
     def fit_lines(groups: np.ndarray, start: np.ndarray, centre: np.ndarray, variance: np.ndarray) -> LogisticFit:
-        """Fit (log of slope, shift) of every group (G, 2), with a Gaussian prior of this mean and variance, (2,) each."""
+        """Fit (log of slope, shift) of every group (G, 2), with a Gaussian prior of mean and variance (2,) each."""
 
         def predict(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             turned = np.exp(lines[groups, 0]) * centred

@@ -1,15 +1,15 @@
 """The stacker: combines the scores of two models into one calibrated logit for each cell.
 
 Wolpert, "Stacked generalization", Neural Networks 1992: a logistic regression on the scores of other models. It is
-fitted to answers of people by scores of models that had not seen the image; scores of answers that were learned from
-are always right. Answered cells are the likely ones, so each is weighted by how often its score occurs among the cells
-nobody has answered (Shimodaira 2000, "Improving predictive inference under covariate shift by weighting the
+fitted to answers of people by scores of models that had not seen the image; a model's scores for answers it has learned
+from are always right. Answered cells are the likely ones, so each is weighted by how often its score occurs among the
+cells nobody has answered (Shimodaira 2000, "Improving predictive inference under covariate shift by weighting the
 log-likelihood function").
 
 Scores of models from elsewhere (outside_scores.py) are inputs like our own, with a weight that begins small. Where such
-a model says nothing its input is 0; a second input says whether it says anything, because a detector is silent where it
-finds nothing. Each class has a weight of its own, drawn towards that of all: a model that knows birds need not know
-fungi, and what random numbers add fades with the answers.
+a model gives no score its input is 0; a second input is 1 where it gives one, because a detector is silent where it
+finds nothing. Each class has a weight of its own, shrunk towards that of all classes: a model that knows birds need not
+know fungi, and the effect of random numbers fades with the answers.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Assume negative, and nothing around it: the plain baseline."""
+"""Assume negative without additions: the plain baseline."""
 
 from models.losses.assume_negative import AssumeNegative
 from models.losses.base import at_least_zero

@@ -1,4 +1,4 @@
-"""Asymmetric loss on assumed negatives: they are focused strongly, and the easiest are left out."""
+"""Asymmetric loss on assumed negatives: negatives have a large focal exponent, and the easiest ones cost nothing."""
 
 from models.losses.asymmetric import Asymmetric
 from models.methods.base import Method, worth_trying

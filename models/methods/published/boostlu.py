@@ -1,8 +1,8 @@
-"""BoostLU: what speaks for a class anywhere in an image counts several times, in training and in prediction.
+"""BoostLU: positive scores of a class at any place of an image are multiplied, in training and in prediction.
 
-A network that is trained on missing labels looks at the same places as one that is trained on all of them, but what it
-finds there is weaker. So the map of scores of every class is boosted where it is positive, before it is averaged over
-the image. What unseen cells cost is a question of its own: assume-negative, or one of the three schemes of large loss.
+A network that is trained on missing labels looks at the same places as a network that is trained on all labels, but its
+scores there are lower. So the map of scores of every class is boosted where it is positive, before it is averaged over
+the image. The loss of unseen cells is chosen separately: assume-negative, or one of the three schemes of large loss.
 """
 
 import torch

@@ -1,7 +1,8 @@
 """Expected negative: for each class, the least likely images are negatives, as many as are expected not to show it.
 
-A running average of what the network has said of every cell decides; what is not picked costs nothing. It is the first
-part of a paper whose others (consistency of predictions and of score maps over time) need maps.
+The choice is made by a running average of the network's predictions for every cell; unseen cells that are not chosen
+cost nothing. This is the first part of a paper whose others (consistency of predictions and of score maps over time)
+need maps.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Generalized robust loss with guesses from the names of classes: pseudo-labels and the network correct each other.
 
-It follows the abstract of AEVLP only: open_points says what was not at hand, and what is done instead.
+The method follows the abstract of AEVLP only: open_points lists the missing parts, and the choices made instead.
 """
 
 from models.methods.base import worth_trying

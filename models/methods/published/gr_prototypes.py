@@ -1,8 +1,8 @@
 """Generalized robust loss with prototypes: the more an image is like the marked ones, the more a class may be there.
 
-People mark the most salient class of an image, so marked images are good examples of their class, and what is missing
-is mostly less salient: the network alone finds it late. It follows the abstract of PiSA only: open_points says what was
-not at hand, and what is done instead.
+People mark the most salient class of an image, so marked images are good examples of their class, and missing labels
+are mostly of less salient classes: the network alone finds them late. The method follows the abstract of PiSA only:
+open_points lists the missing parts, and the choices made instead.
 """
 
 from models.methods.base import worth_trying

@@ -1,4 +1,4 @@
-"""Hill loss on assumed negatives: those that the network finds very likely lose their weight."""
+"""Hill loss on assumed negatives: negatives that the network finds very likely lose their weight."""
 
 from models.losses.hill import Hill
 from models.methods.base import Method, worth_trying

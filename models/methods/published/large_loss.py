@@ -1,7 +1,7 @@
-"""Large loss matters, the common part: the cells with the largest loss as negatives are probably hidden positives.
+"""The common part of the large-loss methods: negatives with the largest loss are probably hidden positives.
 
-All three methods train as assume-negative and, from the second epoch on, look at the unseen cells that cost most:
-LL-R leaves them out (ll_r.py), LL-Ct takes them as present for this step (ll_ct.py), LL-Cp for good (ll_cp.py).
+All three methods train as assume-negative and, from the second epoch on, reject the unseen cells with the largest loss:
+LL-R leaves them out (ll_r.py), LL-Ct takes them as present for this step (ll_ct.py), LL-Cp permanently (ll_cp.py).
 
 Kim et al., "Large Loss Matters in Weakly Supervised Multi-Label Classification", CVPR 2022,
 https://arxiv.org/abs/2206.03740

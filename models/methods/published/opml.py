@@ -1,4 +1,4 @@
-"""OPML: the classes of an image compete, and two constants bound how far present and other ones are pushed."""
+"""OPML: the classes of an image compete, and two constants bound how far present and other classes are pushed."""
 
 from models.losses.opml import OPML
 from models.methods.base import Method, worth_trying

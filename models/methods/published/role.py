@@ -2,9 +2,10 @@
 
 Every cell has an estimate of its own, a logit phi in a table with one row an image. Network and estimates each learn
 from the other as if it were the truth, both must agree with the labels, and both must expect k classes an image, which
-is what keeps them from agreeing on nothing.
+keeps them from agreeing that no class is present.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 11 to 13, https://arxiv.org/abs/2106.09708
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 11 to 13,
+https://arxiv.org/abs/2106.09708
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Vision-language pseudo-labels: what a text-image network is sure of counts as present; the rest stays unknown.
+"""Vision-language pseudo-labels: cells with a high score in a text-image network count as present.
 
 The guesses are made once, before training, and never change. Every other unseen cell is pushed towards maximum entropy.
 """
