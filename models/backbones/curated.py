@@ -126,7 +126,7 @@ def lacking(name: str) -> str:
 
 
 def reads_text(name: str) -> bool:
-    """Return whether the network of that name also encodes texts; only the name is looked at."""
+    """Return whether the network of that name also encodes texts, judged by its name."""
     _, _, folder = name.partition("local-dir:")
     return name.startswith("open_clip:") and ("+" not in name or (bool(folder) and Path(folder).is_dir()))
 

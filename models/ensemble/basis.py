@@ -70,7 +70,10 @@ class Basis:
         return (centred @ (self.axes / self.scales)).round_().clamp_(-STEPS, STEPS).to(torch.int8)
 
     def along(self, weight: Tensor) -> Tensor:
-        """Return weight (D, C) in coordinates, (K, C): int8 coordinates times it equal rows times weight, nearly."""
+        """Return the factor (K, C) that turns int8 coordinates of centred rows into their products with weight (D, C).
+
+        The products are exact but for the rounding of the coordinates and the directions outside of the axes.
+        """
         return self.scales[:, None] * (self.axes.T @ weight)
 
 

@@ -24,11 +24,11 @@ LEAST = 1e-3  # of a prediction, and of what an image leaves to the others
 def log_naming_rates(
     moments: Moments, weight: Tensor, level: Tensor, ridge: float, units: Tensor, marked: Tensor
 ) -> Tensor:
-    """Return the log of how much more often than usual each class is marked where it is present: (C,).
+    """Return the log of each class's naming rate relative to the usual rate: (C,).
 
-    0 for a class without a mark, and for a class whose marked cells the model cannot tell from others. Predictions
-    without the image itself are exact (Allen, "The relationship between variable selection and data augmentation",
-    Technometrics 1974).
+    A naming rate is the probability that a class is marked where it is present. The result is 0 for a class without a
+    mark, and for a class whose marked cells the model cannot tell from others. Predictions without the image itself are
+    exact (Allen, "The relationship between variable selection and data augmentation", Technometrics 1974).
 
     Args:
         moments: Moments of the images that the ridge model was fitted to, with answers less `level`.

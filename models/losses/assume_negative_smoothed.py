@@ -17,8 +17,9 @@ from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of,
 class AssumeNegativeSmoothed(Loss):
     """(1 - a) x the log loss of the label + a x that of its opposite; every cell not present is a negative.
 
-    A person's -1 is smoothed like the present cells: smoothing does not express doubt here, and the two weights still
-    sum to 1.
+    A person's -1 is smoothed by `negative`, like an unseen cell: smoothing does not express doubt here, and the two
+    weights still sum to 1.
+
     """
 
     name = "assume_negative_smoothed"

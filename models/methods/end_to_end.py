@@ -8,7 +8,7 @@ SETS = ("voc", "coco", "nus", "cub")
 
 @dataclass(frozen=True)
 class EndToEnd:
-    """One paper's settings for one data set, for ResNet-50 at 448 pixels unless the method says otherwise.
+    """One paper's settings for one data set, for ResNet-50 at 448 pixels unless noted otherwise.
 
     Attributes:
         parameters: The method's constants that differ from its defaults.

@@ -2,7 +2,7 @@
 
 Every cell has an estimate of its own, a logit phi in a table with one row an image. Network and estimates each learn
 from the other as if it were the truth, both must agree with the labels, and both must expect k classes an image, which
-keeps them from agreeing that no class is present.
+rules out trivial agreement.
 
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 11 to 13,
 https://arxiv.org/abs/2106.09708
