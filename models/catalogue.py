@@ -1,8 +1,8 @@
-"""What the methods say of themselves, for those who may not load torch to ask them.
+"""Descriptions of the methods, readable without loading torch.
 
 A page lists the methods and the command line checks a name, and neither should wait for torch. `python -m
-models.methods` writes what the classes say into models/methods/table.json; a test compares the two, so an author writes
-it once, in the class.
+models.methods` writes the descriptions from the classes into models/methods/table.json; a test compares the two, so an
+author writes them once, in the class.
 """
 
 import json
@@ -30,8 +30,8 @@ class Parameter:
     """One constant of a method.
 
     Attributes:
-        default: Its value when nobody says otherwise.
-        kinds: What it may be, as its annotation says: of "float", "int", "bool", "str", "None".
+        default: Its default value.
+        kinds: The types it may have, by its annotation: some of "float", "int", "bool", "str", "None".
     """
 
     name: str
@@ -41,7 +41,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """One method, as models/methods/base.py describes it."""
+    """The description of one method, with the attributes of models/methods/base.py."""
 
     name: str
     title: str
@@ -58,34 +58,34 @@ class Entry:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The parameters and their defaults, in their order."""
+        """Return the parameters and their defaults, in their order."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
     @property
     def all_needs(self) -> tuple[str, ...]:
-        """Words of NEEDS: its own needs, and those that follow from what it reads."""
+        """Return words of NEEDS: the method's own needs, and those that follow from what it reads."""
         of_input = ("maps",) if self.reads == "maps" else ()
         return (*self.needs, *of_input, *(("all labels",) if self.full_labels else ()))
 
     @property
     def needs_in_words(self) -> str:
-        """What it needs beside images and some labels; "" for most methods."""
+        """Return, in words, what the method needs beside images and some labels; "" for most methods."""
         return "; ".join(NEEDS[need] for need in self.all_needs)
 
     @property
     def verdict(self) -> str:
-        """Whether the figures of the paper were reproduced here, without the reason: one of VERDICTS."""
+        """Return the word of VERDICTS that says if the paper's figures were reproduced here, without the reason."""
         return self.reproduced.partition(": ")[0]
 
 
 @cache
 def methods() -> dict[str, Entry]:
-    """All methods by name, in the order of models.methods.METHODS."""
+    """Return all methods by name, in the order of models.methods.METHODS."""
     return {entry["name"]: _entry(entry) for entry in _table()["methods"]}
 
 
 def default_method() -> str:
-    """The name of the method a new project gets."""
+    """Return the name of the method that a new project gets."""
     return _table()["default"]
 
 

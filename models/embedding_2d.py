@@ -24,7 +24,10 @@ MARGIN = 0.02
 
 
 def layout(features: Rows, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndarray:
-    """A place in the unit square for each row, alike rows together; the same for the same features and seed.
+    """Return a place in the unit square for each row, similar rows close to each other.
+
+    The same features and seed give the same layout. Works in one thread, on float32 copies of a few thousand rows at a
+    time.
 
     Args:
         features: (N, D) of any float type, all finite; N may be 0.
@@ -34,8 +37,8 @@ def layout(features: Rows, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndar
     Returns:
         (N, 2) float32 in [0, 1].
 
-    Works in one thread, on float32 copies of a few thousand rows at a time. Raises ValueError for another shape, and
-    for features that are not finite.
+    Raises:
+        ValueError: The features are not two-dimensional or not finite.
     """
     if features.ndim != 2:
         raise ValueError(f"Features are {features.shape}; they must be (rows, dimensions).")
@@ -52,7 +55,7 @@ def layout(features: Rows, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndar
 
 
 def _project(features: Rows, chosen: np.ndarray) -> np.ndarray:
-    """(N, 2 to AXES) float32 along the principal axes of the chosen rows; every row of length 1 before."""
+    """Return rows, scaled to length 1, along the principal axes of the chosen ones: (N, 2 to AXES) float32."""
     sample = _of_length_one(features[chosen])
     axes = min(AXES, *sample.shape)
     projected = np.zeros((len(features), max(axes, 2)), np.float32)
@@ -65,7 +68,7 @@ def _project(features: Rows, chosen: np.ndarray) -> np.ndarray:
 
 
 def _of_length_one(rows: np.ndarray) -> np.ndarray:
-    # How bright or sharp a picture is scales all of its features; what is on it does not.
+    # Brightness and sharpness of a picture scale all of its features; its content does not.
     rows = rows.astype(np.float32)
     if not np.isfinite(rows).all():
         raise ValueError("Some features are not finite (nan, or out of the range of their type).")
@@ -73,7 +76,7 @@ def _of_length_one(rows: np.ndarray) -> np.ndarray:
 
 
 def _arrange(projected: np.ndarray, seed: int) -> np.ndarray:
-    """(n, 2) float32 in [0, 1] with a margin; rows that are all the same lie in the middle."""
+    """Return places (n, 2) float32 in [0, 1] with a margin; identical rows are all placed in the middle."""
     if projected.size == 0 or np.ptp(projected, axis=0).max() == 0:
         return np.full((len(projected), 2), 0.5, np.float32)
     if len(projected) < FEWEST:
@@ -86,7 +89,7 @@ def _arrange(projected: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _between(projected: np.ndarray, rows: np.ndarray, landmarks: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """For each of some rows the mean of the places of its nearest landmarks, nearer ones counting more."""
+    """Return, for each of some rows, the mean of the places of its nearest landmarks, weighted by nearness."""
     nearest = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(landmarks)), algorithm="brute").fit(landmarks)
     placed = np.empty((len(rows), 2), np.float32)
     for start in range(0, len(rows), CHUNK):

@@ -1,4 +1,4 @@
-"""What one cell of a label matrix can say.
+"""The values of a cell in a label matrix.
 
 Labels are (N, C) int8, one row an image, one column a class:
 
@@ -6,14 +6,14 @@ Labels are (N, C) int8, one row an image, one column a class:
     ABSENT   -1   somebody looked, and it is not there
     UNSEEN    0   nobody has looked; in single-positive data this is nearly every cell
 
-UNSEEN is not a weak ABSENT. What an unseen cell is worth is the one question on which the methods differ.
+UNSEEN is not a weak ABSENT. The methods differ in what they assume of an unseen cell.
 
-A cell that must not teach anything at all (held out, or called "unsure" by a person) is not a fourth value: it goes
-into a separate mask, (N, C) bool, True where the cell may be used. So a label matrix never has to be changed to set
-cells aside.
+A cell that must not be learned from at all (held out, or called "unsure" by a person) has no value of its own: a
+separate mask, (N, C) bool, is True where the cell may be used. So a label matrix never has to be changed to exclude
+cells.
 
 Inside training a method may turn labels into floats and write values between -1 and 0 into unseen cells. Such a value
--q is a guess that the class is there with probability q, taken as a soft pseudo-negative
+-q is a guess that the class is present with probability q, taken as a soft pseudo-negative
 (losses/entropy_maximization.py). Guesses never leave the method.
 """
 

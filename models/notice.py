@@ -2,4 +2,4 @@
 
 
 class Notice(UserWarning):
-    """A sentence for people, which the command line shows without the place in the code."""
+    """A warning for people, which the command line shows without the place in the code."""

@@ -1,12 +1,12 @@
-"""Plug-ins: what installed packages add, by the entry points of a group.
+"""Plug-ins: objects that installed packages add, by the entry points of a group.
 
-A package declares them in its pyproject.toml; the left side is the name by which people ask for it:
+A package declares them in its pyproject.toml; the left side is the name by which people ask for the object:
 
     [project.entry-points."annotator.formats"]
     tag-list = "annotator_example.tag_list:TAG_LIST"
 
-A plug-in is code that somebody installed, and runs with the rights of the program. One that cannot be used is left out
-with a warning that names it, and nothing else breaks. Installed packages are looked at once a process.
+A plug-in is installed code, and runs with the rights of the program. A plug-in that cannot be used is left out with a
+warning that names it, and everything else works. Installed packages are read once a process.
 """
 
 import re
@@ -23,17 +23,17 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
 
 
 class PluginWarning(Notice):
-    """A plug-in is left out, and why."""
+    """A warning that a plug-in is left out, with the reason."""
 
 
 @cache
 def plugins(group: str, ours: Iterable[str]) -> dict[str, EntryPoint]:
-    """Name -> the entry point, not loaded yet.
+    """Return the entry points of a group by name, not loaded yet.
+
+    Names that are taken, that two packages want, or that are not valid are left out with a PluginWarning.
 
     Args:
         ours: Names that are taken already: a frozenset or tuple.
-
-    Left out with a PluginWarning: names that are taken, names that two packages want, and names that are no words.
     """
     taken, wanted = set(ours), defaultdict[str, list[EntryPoint]](list)
     for entry in entry_points(group=group):
@@ -53,7 +53,7 @@ def plugins(group: str, ours: Iterable[str]) -> dict[str, EntryPoint]:
 
 
 def load(entry: EntryPoint, kind: type | None = None) -> Any:
-    """What the entry point names; None, with a PluginWarning, when it cannot be loaded or is of another type."""
+    """Return the object of an entry point; None, with a PluginWarning, if loading fails or the type is not `kind`."""
     try:
         thing = entry.load()
     except Exception as error:  # whatever the plug-in's own code raises
@@ -68,10 +68,10 @@ def load(entry: EntryPoint, kind: type | None = None) -> Any:
 
 
 def package_of(entry: EntryPoint) -> str:
-    """The package that brings it, with its version."""
+    """Return the name and version of the package that declares the entry point."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
 
 
 def left_out(sentence: str) -> None:
-    """Say that a plug-in is left out, and why."""
+    """Warn that a plug-in is left out."""
     warnings.warn(sentence, PluginWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""How the papers make single-positive data of a fully labelled set: which label is kept, which rows are held back.
+"""Single-positive data made from a fully labelled set as the papers do: which label is kept, which rows are held back.
 
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, and everybody who compares with them use one
 sampling and one split, each fixed by a seed. Both are repeated here draw by draw, with numpy's RandomState, whose
@@ -17,7 +17,10 @@ ALL = -1  # "as many as there are", in the published code too
 
 
 def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0, seed: int = SEED) -> np.ndarray:
-    """Single-positive labels: a random choice of the true labels of every image, the rest unseen.
+    """Return single-positive labels: a random choice of the true labels of every image, the rest unseen.
+
+    Both lists of an image, its positives and its negatives, are always shuffled, as in the published code, because each
+    shuffle advances the random stream.
 
     Args:
         truth01: (N, C) bool or 0/1, the whole official training set in its published order, before any split.
@@ -28,8 +31,9 @@ def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0,
     Returns:
         (N, C) int8, 1 present, -1 absent, 0 unseen (models/labels.py); an image without a positive stays unseen.
 
-    Both lists of an image, its positives and its negatives, are always shuffled, as in the published code, because
-    each shuffle advances the random stream. Raises ValueError for other shapes, values or counts.
+    Raises:
+        ValueError: The shape, a value or a count is not as above.
+
     Source: Cole et al. 2021, sec. 4 ("Data preparation"), and their generate_observed_labels.py.
     """
     truth = np.asarray(truth01)
@@ -52,18 +56,22 @@ def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0,
 
 
 def split(n: int, share: float = VAL_SHARE, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the official training set that are trained on, and rows held back to choose the epoch by.
+    """Return the rows of the official training set to train on, and those held back to choose the epoch by.
+
+    If the share rounds to no image, nothing is held back (the published code would then hold back everything).
 
     Args:
         n: Images in the official training set.
-        share: In [0, 1), how much is held back: round(share x n) images, a half going to the even number.
+        share: In [0, 1), the share held back: round(share x n) images, a half rounded to the even number.
         seed: 1200 gives the split of the papers.
 
     Returns:
         (train, val), int64 and ascending.
 
-    Where the share rounds to no image, nothing is held back (the published code would then hold back everything).
-    Raises ValueError for n below 1 or another share. Source: generate_split in the datasets.py of Cole et al. 2021.
+    Raises:
+        ValueError: n is below 1, or the share is not in [0, 1).
+
+    Source: generate_split in the datasets.py of Cole et al. 2021.
     """
     if n < 1 or not 0 <= share < 1:
         raise ValueError(f"n = {n}, share = {share}; it takes at least one image, and a share from 0 to below 1.")

@@ -1,4 +1,4 @@
-"""An array that may lie on the disk: who goes over all of it takes slices, and who needs some rows names them."""
+"""An array that may be on the disk: read all of it in slices, or single rows by their numbers."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Rows(Protocol):
-    """An array (N, ...) of which rows are read when they are asked for; a numpy array is one, too."""
+    """An array (N, ...) whose rows are read on request; a numpy array is such an array, too."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -20,5 +20,5 @@ class Rows(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, rows: Any, /) -> np.ndarray:
-        """The rows that a slice, a mask or numbers name, in memory."""
+        """Return the rows selected by a slice, a mask or an array of numbers, in memory."""
         ...

@@ -1,14 +1,14 @@
-"""What a network without its classifier is made of, by the shape of what it ends in: features, regions, places.
+"""The parts of a network without its classifier, by the shape of its last output: features, regions, places.
 
 maps (N, K, h, w)           EfficientNet, ResNet, ConvNeXt, FastViT (MobileCLIP), ...: the map is averaged over each
                             region, and goes through the tail as the map of a whole image would
-maps (N, h, w, K)           Swin and alike: the same, with the channels brought to the front
-tokens (N, P + h x w, K)    vision transformers. The P class and register tokens are told from those of patches:
+maps (N, h, w, K)           Swin and similar ones: likewise, after the channels are moved to the front
+tokens (N, P + h x w, K)    vision transformers. The first P tokens are class and register tokens, the others patches:
     average pooling         a region is the average of its patches
     attention pooling       (SigLIP, PE-Core) the network's own pooling runs over the patches of a region
     class token             (DINOv2, DINOv3, CLIP, DeiT) features are the class token and, beside it, the average of
                             all patches; of a region, the class token and the average of its patches: see Tokens
-anything else               torchvision's networks, plug-ins: regions are not told apart
+other outputs               torchvision's networks, plug-ins: every region gets the features of the whole image
 """
 
 from collections.abc import Callable, Iterator
@@ -32,10 +32,11 @@ class Anatomy:
 
     Attributes:
         whole: (images) -> features (N, D); (images, True) -> features and regions (N, REGIONS, D).
-        trunk, tail: The same in two: images -> map, map -> features; the trunk of what ends in no map does nothing.
-        map_layer: A module inside the tail whose output Grad-CAM reads; None: it reads the trunk's map.
-        to_map: What the map layer gives, as (N, K, h, w).
-        sees_regions: Whether regions are told apart.
+        trunk, tail: `whole` in two steps: images -> map, map -> features. For a network without a map the trunk is an
+            identity.
+        map_layer: A module inside the tail whose output Grad-CAM reads; None: Grad-CAM reads the trunk's map.
+        to_map: Function from the output of the map layer to (N, K, h, w).
+        sees_regions: Whether regions get features of their own.
     """
 
     whole: nn.Module
@@ -47,7 +48,7 @@ class Anatomy:
 
 
 class Part(nn.Module):
-    """One method of a network as a module, so that it can stand in a Sequential; shares the network's weights."""
+    """A module that runs one method of a network, so that it can be in a Sequential; shares the network's weights."""
 
     def __init__(self, network: nn.Module, method: str, **options: Any):
         super().__init__()
@@ -58,7 +59,7 @@ class Part(nn.Module):
 
 
 class Reordered(nn.Module):
-    """Dimensions in another order."""
+    """A module that permutes dimensions."""
 
     def __init__(self, *order: int):
         super().__init__()
@@ -69,7 +70,7 @@ class Reordered(nn.Module):
 
 
 class Whole(nn.Module):
-    """Trunk and tail in one: images to features (N, D) and, if asked, to those of their regions (N, REGIONS, D) too."""
+    """Trunk and tail as one module: images to features (N, D), on request also those of regions (N, REGIONS, D)."""
 
     def __init__(self, trunk: nn.Module, tail: nn.Module, sees_regions: bool):
         super().__init__()
@@ -85,7 +86,7 @@ class Whole(nn.Module):
         return features, self._through_tail(F.adaptive_avg_pool2d(maps, GRID))
 
     def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Features (N, D), each place of the map as such a vector (N, h x w, D), and (h, w); 1 x 1 without a map."""
+        """Return features (N, D), features of each place of the map (N, h x w, D), and (h, w); (1, 1) without a map."""
         maps = self.trunk(images)
         if not self.sees_regions:
             return self.tail(maps), self.tail(maps)[:, None], (1, 1)
@@ -97,13 +98,13 @@ class Whole(nn.Module):
 
 
 class Tokens(nn.Module):
-    """Images to features of a network that ends in tokens: class and register tokens, then patches in rows.
+    """Features of a network that ends in tokens: class and register tokens, then patches in rows.
 
-    A network that is read off its class token has learned nothing that would make single patches vectors of that
-    kind: one centre and one linear head, which images and regions share here, would not fit both. So its features are
-    two vectors side by side, the class token and the average of the patches, as in the published code of DINOv2's
-    linear evaluation (Oquab et al. 2024, https://arxiv.org/abs/2304.07193), and those of a region are the class token
-    and the average of its patches. The regions' mean is then, where the grid divides evenly, the features.
+    A network that is read off its class token has not learned to make such vectors of single patches: one centre and
+    one linear head, which images and regions share here, would not fit both. So its features are two vectors side by
+    side, the class token and the average of the patches, as in the published code of DINOv2's linear evaluation (Oquab
+    et al. 2024, https://arxiv.org/abs/2304.07193), and those of a region are the class token and the average of its
+    patches. Where the grid divides evenly, the regions' mean is the features.
     """
 
     network: Any  # of timm, or alike: forward_features, forward_head
@@ -123,11 +124,14 @@ class Tokens(nn.Module):
         return (features, self.regions(tokens)) if regions else features
 
     def pooled(self, tokens: Tensor) -> Tensor:
-        """(N, T, K) -> (N, D)."""
+        """Return the features of tokens: (N, T, K) -> (N, D)."""
         return pooled_features(self.network, tokens)
 
     def regions(self, tokens: Tensor) -> Tensor:
-        """(N, T, K) -> (N, REGIONS, D); neighbours share a row of patches where the grid does not divide evenly."""
+        """Return the features of regions: (N, T, K) -> (N, REGIONS, D).
+
+        Neighbouring regions share a row of patches where the grid does not divide evenly.
+        """
         prefix = tokens[:, : self.num_prefix_tokens]
         patches = self._patches(tokens).unflatten(1, self.grid)
         regions = [
@@ -141,7 +145,7 @@ class Tokens(nn.Module):
         return torch.stack([self._head(torch.cat([prefix, region], 1)) for region in regions], 1)
 
     def features_and_places(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """Features (N, D), each patch as what the network's pooling gives of it alone (N, h x w, K), (h, w)."""
+        """Return features (N, D), the network's pooling of each single patch (N, h x w, K), and (h, w)."""
         tokens = self.network.forward_features(images)
         patches = self._patches(tokens)
         pool = getattr(self.network, "attn_pool", None)
@@ -149,7 +153,7 @@ class Tokens(nn.Module):
         return self.pooled(tokens), _normed(self.network, places), self.grid
 
     def to_map(self, tokens: Tensor) -> Tensor:
-        """(N, T, K) -> (N, K, h, w)."""
+        """Return the patches of tokens as a map: (N, T, K) -> (N, K, h, w)."""
         return self._patches(tokens).unflatten(1, self.grid).permute(0, 3, 1, 2)
 
     def _patches(self, tokens: Tensor) -> Tensor:
@@ -160,7 +164,7 @@ class Tokens(nn.Module):
 
 
 class Joined(nn.Module):
-    """Several networks on the same pixels in [0, 1]: each one's features and regions at one length, side by side."""
+    """Several networks on the same pixels in [0, 1]: features and regions, scaled to one length, side by side."""
 
     def __init__(self, sources: list[Pretrained], parts: list[nn.Module]):
         super().__init__()
@@ -177,7 +181,7 @@ class Joined(nn.Module):
 
 
 def pooled_features(network: Any, outputs: Tensor) -> Tensor:
-    """What a backbone's features are, from the last map or tokens of a network of timm: (N, ...) -> (N, D)."""
+    """Return a backbone's features (N, D), from the last map or tokens (N, ...) of a timm network."""
     features = network.forward_head(outputs, pre_logits=True)
     if outputs.ndim != 3 or not _reads_class_token(network):
         return features
@@ -190,13 +194,13 @@ def _reads_class_token(network: Any) -> bool:
 
 
 def _normed(network: Any, pooled: Tensor) -> Tensor:
-    """What the network does after pooling, where that is a norm."""
+    """Return pooled vectors after the network's final norm, if it has one (fc_norm)."""
     norm = getattr(network, "fc_norm", None)
     return pooled if norm is None else norm(pooled)
 
 
 def anatomy(source: Pretrained, device: torch.device) -> Anatomy:
-    """Take a network's classifier off (it is changed) and tell what it is made of."""
+    """Remove a network's classifier (the network is changed) and return its anatomy."""
     network: Any = source.network.to(device).to(memory_format=torch.channels_last).eval().requires_grad_(False)
     if isinstance(network, Several):
         parts = [anatomy(part, device) for part in network.sources]
@@ -220,7 +224,7 @@ def anatomy(source: Pretrained, device: torch.device) -> Anatomy:
 
 
 def _of_maps(network: Any, maps: Tensor) -> Anatomy | None:
-    """The anatomy of a network that ends in maps; None for others."""
+    """Return the anatomy of a network that ends in maps; None for others."""
     if maps.ndim != 4:
         return None
     trunk, tail = Part(network, "forward_features"), Part(network, "forward_head", pre_logits=True)
@@ -234,7 +238,7 @@ def _of_maps(network: Any, maps: Tensor) -> Anatomy | None:
 
 
 def _of_tokens(network: Any, tokens: Tensor, example: Tensor) -> Anatomy | None:
-    """The anatomy of a network that ends in tokens; None for others, and where patches are no grid."""
+    """Return the anatomy of a network that ends in tokens; None for others, and where patches form no grid."""
     prefix = getattr(network, "num_prefix_tokens", None)
     if tokens.ndim != 3 or not isinstance(prefix, int):
         return None
@@ -254,7 +258,7 @@ def _of_tokens(network: Any, tokens: Tensor, example: Tensor) -> Anatomy | None:
 
 
 def _grid(network: Any, patches: int, example: Tensor) -> tuple[int, int] | None:
-    """Rows and columns of patches; None where their number does not tell."""
+    """Return the numbers of rows and columns of patches; None if they cannot be derived from the number of patches."""
     sizes = getattr(getattr(network, "patch_embed", None), "patch_size", None)
     if isinstance(sizes, tuple | list) and len(sizes) == 2:
         grid = tuple(side // patch for side, patch in zip(example.shape[2:], sizes, strict=True))
@@ -265,14 +269,14 @@ def _grid(network: Any, patches: int, example: Tensor) -> tuple[int, int] | None
 
 
 def _thirds(length: int) -> Iterator[slice]:
-    """Where adaptive average pooling begins and ends."""
+    """Yield the slices of adaptive average pooling to GRID cells."""
     for place in range(GRID):
         yield slice(place * length // GRID, -(-(place + 1) * length // GRID))
 
 
 @torch.no_grad()
 def _takes_parts(tail: nn.Module, maps: Tensor) -> bool:
-    """Whether the tail makes the same kind of vector of a map with one place as of a whole one."""
+    """Return whether the tail gives vectors of the same shape for a map with one place as for a whole map."""
     try:
         return tail(maps[:, :, :1, :1]).shape == tail(maps).shape
     except (RuntimeError, ValueError, AssertionError):  # it has learned, or checks, how large a map is
@@ -280,14 +284,14 @@ def _takes_parts(tail: nn.Module, maps: Tensor) -> bool:
 
 
 def _remove_last_linear(network: nn.Module) -> None:
-    """Put nothing in the place of a torchvision model's classifier: its last layer, linear in nearly all of them."""
+    """Replace the classifier of a torchvision model, its last linear layer, by an identity."""
     name, _ = [(name, module) for name, module in network.named_modules() if isinstance(module, nn.Linear)][-1]
     parent, _, child = name.rpartition(".")
     setattr(network.get_submodule(parent), child, nn.Identity())
 
 
 def _last_map(network: nn.Module, example: Tensor) -> nn.Module | None:
-    """The layer Grad-CAM can read: a transformer's last norm before attention, else the last spatial map."""
+    """Return the layer Grad-CAM can read: a transformer's last norm before attention, else the last spatial map."""
     norms = [
         module
         for name, module in network.named_modules()
@@ -316,7 +320,10 @@ def _same(output: Tensor) -> Tensor:
 
 
 def _square(output: Tensor) -> Tensor:
-    """What a map layer of an unknown network gives, as (N, K, h, w): tokens end in a square of patches."""
+    """Return the output of an unknown network's map layer as (N, K, h, w).
+
+    Tokens (N, T, K) are assumed to end in a square of patches.
+    """
     if output.ndim == 3:
         side = int(output.shape[1] ** 0.5)
         return output[:, output.shape[1] - side * side :].unflatten(1, (side, side)).permute(0, 3, 1, 2)

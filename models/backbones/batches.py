@@ -1,4 +1,4 @@
-"""How many images a GPU is given at once: found by trying, twice as many as long as that is faster and they fit."""
+"""The number of images a GPU is given at once: doubled as long as that is faster and they fit in memory."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ FASTER = 1.05  # what twice as many must bring
 
 
 def settle_batch(backbone: Backbone) -> None:
-    """Let the network take as many images at once as make it faster; nothing where that is settled, and on a CPU."""
+    """Set the number of images in a chunk to the fastest on this GPU; do nothing on a CPU or when it is settled."""
     if backbone.on_gpu and not backbone.batch_is_settled:
         backbone.batch_is_settled = True
         batch = largest_useful_batch(lambda images: _seconds(backbone, images))
@@ -21,10 +21,12 @@ def settle_batch(backbone: Backbone) -> None:
 
 
 def largest_useful_batch(seconds: Callable[[int], float], first: int = FIRST, largest: int = LARGEST) -> int:
-    """Images that a network takes at once when it is given as many as make it faster.
+    """Return the largest batch, doubled from `first`, for which each doubling makes the network faster; at least 1.
 
     Args:
-        seconds: How long a pass of so many images takes; raises torch.OutOfMemoryError.
+        seconds: Measures a pass of this many images; raises torch.OutOfMemoryError.
+        first: The first batch that is tried.
+        largest: No larger batch is tried.
     """
     batch, speed, tried = 1, 0.0, first
     while tried <= largest:

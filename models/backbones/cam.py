@@ -32,7 +32,7 @@ def heat_map(
     image: torch.Tensor,
     class_index: int | Sequence[int],
 ) -> np.ndarray:
-    """Which parts of an image speak for a class, or for each of several classes.
+    """Return which parts of an image support a class, or each of several classes.
 
     Args:
         weight, bias: (C, D) and (C,), the linear head on the backbone's features.
@@ -41,10 +41,10 @@ def heat_map(
 
     Returns:
         (S, S) float32 in [0, 1], 1 where the evidence is strongest; for several classes (K, S, S). All zeros for a
-        class for which nothing in the image speaks. It covers the whole image, whose sides may differ.
+            class without evidence in the image. The map covers the whole image, whose sides may differ.
 
     Raises:
-        ValueError: Shapes do not fit, a class index is out of range, or the network has no map to look at.
+        ValueError: Shapes do not fit, a class index is out of range, or the network has no map.
     """
     wanted = [class_index] if isinstance(class_index, int | np.integer) else list(class_index)
     head = backbone.head(weight, bias)
@@ -76,7 +76,7 @@ def heat_map(
 
 
 def colour(heat: np.ndarray, longest: int = 160) -> np.ndarray:
-    """A heat map as a small picture to lay over its image: see-through where cold, violet, orange, yellow where hot.
+    """Return a heat map as a small overlay picture: transparent where cold, then violet, orange, yellow where hot.
 
     Args:
         heat: (H, W) in [0, 1].
@@ -100,7 +100,7 @@ def colour(heat: np.ndarray, longest: int = 160) -> np.ndarray:
 
 
 class _Gate(nn.Module):
-    """Passes a map on as a leaf of the graph, at which backpropagation ends."""
+    """A module that passes on a map as a leaf of the graph, at which backpropagation ends."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.detach().requires_grad_()

@@ -1,4 +1,4 @@
-"""Networks worth a choice, of which each is right for somebody; without torch.
+"""A short list of recommended networks, each for another purpose; without torch.
 
 Facts are those that timm and open_clip state (a test compares them with their registries).
 """
@@ -15,16 +15,17 @@ CLASS_TOKEN, AVERAGE, ATTENTION = "class token and average of the patches", "ave
 
 @dataclass(frozen=True)
 class Curated:
-    """A network.
+    """A recommended network.
 
     Attributes:
-        about: For whom it is.
-        licence: Of its weights.
-        parameters: Of its image encoder.
-        input_size: Pixels, the side of the square that is used here; `pooling`: in words.
-        reads_text: Whether it knows texts, too (models/backbones/text_image.py).
-        repository: On the hub, with `file`; "" for those that are installed.
-        extra: Of this project's packages that it needs.
+        about: One sentence on what the network is good for.
+        licence: Licence of the weights.
+        parameters: Number of parameters of the image encoder.
+        input_size: Pixels, the side of the square that is used here.
+        pooling: The pooling, in words.
+        reads_text: Whether the network also encodes texts (models/backbones/text_image.py).
+        repository: Repository on the hub that has `file`; "" for installed networks.
+        extra: The extra of this project's package that the network needs; "" for none.
     """
 
     name: str
@@ -115,21 +116,21 @@ CURATED = (
 
 
 def curated(name: str) -> Curated | None:
-    """The network of that name, where it is one of these."""
+    """Return the curated network of that name; None for other names."""
     return next((network for network in CURATED if network.name == name), None)
 
 
 def lacking(name: str) -> str:
-    """The command that installs what the library of this network lacks; "" for nothing."""
+    """Return the command that installs the missing library of this network; "" if nothing is missing."""
     return INSTALL_CLIP if "open_clip:" in name and find_spec("open_clip") is None else ""
 
 
 def reads_text(name: str) -> bool:
-    """Whether a network knows texts, too, as far as its name says."""
+    """Return whether the network of that name also encodes texts, judged by its name."""
     _, _, folder = name.partition("local-dir:")
     return name.startswith("open_clip:") and ("+" not in name or (bool(folder) and Path(folder).is_dir()))
 
 
 def is_installed(name: str) -> bool:
-    """Whether it came with this project."""
+    """Return whether the network came with this project."""
     return name in PACKAGED

@@ -1,6 +1,6 @@
-"""Networks that are used otherwise for frozen features than timm's defaults would; without torch.
+"""Networks whose frozen features are used with another input size or pooling than timm's; without torch.
 
-Each row says why. All other networks take the size that their weights were published for, and timm's pooling.
+Each row gives the reason. All other networks take the size that their weights were published for, and timm's pooling.
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,12 @@ from fnmatch import fnmatchcase
 
 @dataclass(frozen=True)
 class Family:
-    """architectures   a pattern of timm's architecture names
-    published, used   sides of the input, in pixels: timm's, and ours
-    pooling           timm's name of the pooling; "": timm's default
+    """Networks of timm that are used here with another input size or pooling than timm's default.
+
+    Attributes:
+        architectures: A pattern of timm's architecture names.
+        published, used: Sides of the input, in pixels: timm's, and the one used here.
+        pooling: timm's name of the pooling; "": timm's default.
     """
 
     architectures: str
@@ -41,5 +44,5 @@ FAMILIES = (
 
 
 def of(architecture: str) -> Family | None:
-    """The family of an architecture of timm; None for all that are used by timm's defaults."""
+    """Return the family of an architecture of timm; None for those that are used with timm's defaults."""
     return next((family for family in FAMILIES if fnmatchcase(architecture, family.architectures)), None)

@@ -32,7 +32,7 @@ HALF_TOLERANCE = 0.1  # of the length of an image's output; half precision gives
 CPU_CHUNK = 4
 GPU_CHUNK = 64
 
-# bfloat16 on a CPU: weights that a network must have for it to be tried, and what it must bring in the best of ROUNDS.
+# bfloat16 on a CPU: tried for networks with this many weights, used if this many times as fast in the best of ROUNDS.
 LARGE_ENOUGH, WORTH, ROUNDS = 4_000_000, 1.3, 3
 
 _ONEDNN_NAMES: dict[type[nn.Module], tuple[str, list[float]]] = {
@@ -47,15 +47,14 @@ _ONEDNN_NAMES: dict[type[nn.Module], tuple[str, list[float]]] = {
 def fastest(
     network: nn.Module, input_size: int, device: torch.device, *asked: bool
 ) -> tuple[Callable[..., Any], str, int]:
-    """A function equal to the frozen `network` (left as it is), its description, and the images to give it at once.
+    """Return a function equal to the frozen `network`, its description, and how many images to give it at once.
 
-    Equal but for rounding: in half precision, by one or two hundredths of a vector's length.
+    Equal but for rounding: in half precision, by one or two hundredths of a vector's length. The network is left as it
+    is. The function takes (N, 3, S, S) float32, channels_last, on `device`, and further arguments of the network; call
+    it under torch.inference_mode(). It returns what the network does.
 
     Args:
         asked: Further arguments for the comparison with `network`: those with which it returns all its outputs.
-
-    The function takes (N, 3, S, S) float32, channels_last, on `device`, and what else the network takes; call it under
-    torch.inference_mode(). It returns what the network does.
     """
     if device.type not in ("cpu", "cuda"):
         return network, f"{device.type}, channels_last", GPU_CHUNK
@@ -89,13 +88,13 @@ def fastest(
 
 
 def has_bfloat16() -> bool:
-    """Whether this CPU calculates with bfloat16 by instructions of its own."""
+    """Return whether this CPU has instructions for bfloat16."""
     known = [getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")]
     return any(is_there() for is_there in known if is_there is not None)
 
 
 def with_bfloat16_weights(network: nn.Module) -> nn.Module:
-    """A copy whose matrices are bfloat16, which autocast would otherwise make anew at every pass; norms stay."""
+    """Return a copy whose matrices are bfloat16, which autocast would otherwise convert at every pass; norms stay."""
     reduced = copy.deepcopy(network)
     for module in reduced.modules():
         if isinstance(module, nn.Linear | nn.Conv2d):
@@ -104,7 +103,7 @@ def with_bfloat16_weights(network: nn.Module) -> nn.Module:
 
 
 def times_faster(first: Callable[[], object], second: Callable[[], object]) -> float:
-    """How many times as fast the first is: the best of ROUNDS of each, which take turns."""
+    """Return how many times as fast the first function is, by the best of ROUNDS runs each, taken in turn."""
     seconds = [[], []]
     for _ in range(ROUNDS):
         for of_one, run in zip(seconds, (first, second), strict=True):
@@ -115,7 +114,7 @@ def times_faster(first: Callable[[], object], second: Callable[[], object]) -> f
 
 
 def _examples(input_size: int, device: torch.device) -> torch.Tensor:
-    """Two made-up images, as a network takes them."""
+    """Return two synthetic images, as a network takes them."""
     waves = torch.linspace(-1, 1, 2 * 3 * input_size**2).view(2, 3, input_size, input_size).sin_()
     grain = torch.randn(waves.shape, generator=torch.Generator().manual_seed(0)) / 2
     return (waves + grain).to(device).contiguous(memory_format=torch.channels_last)
@@ -130,7 +129,7 @@ def _autocast(network: nn.Module, device: str, kind: torch.dtype) -> Callable[..
 
 
 def _alike(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]) -> bool:
-    """Whether outputs in half precision are finite, and as near to those of the network as such numbers can be."""
+    """Return whether outputs in half precision are finite, and within HALF_TOLERANCE of those of the network."""
     for first, second in _pairs(some, others):
         half, full = first.float().flatten(1), second.flatten(1)
         far = (half - full).norm(dim=1) > HALF_TOLERANCE * full.norm(dim=1) + 1e-6
@@ -140,7 +139,7 @@ def _alike(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor |
 
 
 def _close(some: torch.Tensor | tuple[torch.Tensor, ...], others: torch.Tensor | tuple[torch.Tensor, ...]) -> bool:
-    """Whether two outputs, or all outputs of two networks, are equal but for rounding."""
+    """Return whether two outputs, or all outputs of two networks, are equal but for rounding."""
     return all(torch.allclose(first, second, rtol=TOLERANCE, atol=TOLERANCE) for first, second in _pairs(some, others))
 
 
@@ -151,9 +150,9 @@ def _pairs(
 
 
 def fold(network: nn.Module) -> nn.Module:
-    """A copy of a frozen network with batch norm and activation fused into the convolution before them.
+    """Return a copy of a frozen network with batch norm and activation fused into the convolution before them.
 
-    A convolution and a batch norm that stand next to each other in a module, with as many channels, are taken for
+    A convolution and a batch norm that are next to each other in a module, with as many channels, are assumed to be
     neighbours in the computation too. That is a guess, so compare the outputs before trusting the copy.
     """
     folded = copy.deepcopy(network)
@@ -206,7 +205,7 @@ class _Folded(nn.Module):
         )  # fmt: skip
 
     def _pack(self, x: torch.Tensor) -> None:
-        """Settle the padding for maps of this size, and lay the weights out for it."""
+        """Compute the padding for maps of this size, and reorder the weights for it."""
         if self.same:
             down, across = (self._missing(x.shape[2 + axis], axis) for axis in (0, 1))
             # TensorFlow puts an odd row or column of zeros at the end only, torch pads both ends alike. A kernel with a
@@ -221,6 +220,6 @@ class _Folded(nn.Module):
         self.packed = True
 
     def _missing(self, length: int, axis: int) -> int:
-        """Rows or columns of zeros that make the output ceil(length / stride) long."""
+        """Return the rows or columns of zeros that make the output ceil(length / stride) long."""
         stride, reach = self.stride[axis], self.kernel[axis]
         return max((-(-length // stride) - 1) * stride + reach - length, 0)

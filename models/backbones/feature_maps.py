@@ -10,15 +10,15 @@ from models.backbones.networks import Backbone
 
 
 class FeatureMaps:
-    """Images to maps, in the fastest form this machine offers.
+    """A function from images to maps, in the fastest form this machine offers.
 
     Attributes:
-        backbone: Whose maps these are.
+        backbone: The backbone that makes the maps.
         shape: (K, h, w) of a map.
     """
 
     def __init__(self, backbone: Backbone):
-        """Raises ValueError when the network has no map with more than one place."""
+        """Prepare the backbone. Raise ValueError when the network has no map with more than one place."""
         self.backbone = backbone
         self._seen = threading.local()  # several threads may be inside at once
         if backbone.map_layer is None:
@@ -37,7 +37,10 @@ class FeatureMaps:
 
     @torch.inference_mode()
     def __call__(self, images: Tensor) -> Tensor:
-        """(N, 3, S, S), uint8 in 0..255 -> (N, K, h, w) float16 on the CPU; from several threads at once, too."""
+        """Return maps (N, K, h, w) float16 on the CPU of images (N, 3, S, S), uint8 in 0..255.
+
+        May be called from several threads at once.
+        """
         maps = torch.cat([part.float() for part in self.backbone.in_chunks(images, self._forward)])
         # Half precision ends at 65504; what is beyond would become infinite.
         return maps.clamp_(-65504, 65504).half().contiguous().cpu()

@@ -1,7 +1,7 @@
-"""Hugging Face's hub: what of it is on this disk, downloads that resume and are checked; without torch.
+"""Hugging Face's hub: files in its cache on this disk, and downloads that resume and are checked; without torch.
 
-huggingface_hub resumes a download that was cut off and names a finished one by its ETag, which for weights is their
-SHA-256: a file whose content has another one is deleted.
+huggingface_hub resumes an interrupted download and names a finished one by its ETag, which for weights is their
+SHA-256: a file whose content has another SHA-256 is deleted.
 """
 
 import contextlib
@@ -27,12 +27,12 @@ USUAL = ("model.safetensors", "open_clip_model.safetensors", "pytorch_model.bin"
 
 
 def is_here(repository: str, file: str) -> bool:
-    """Whether the weights in a repository are on this disk; file: "" where their name is not known."""
+    """Return whether the weights in a repository are on this disk; file: "" where their name is not known."""
     return any(cached(repository, name) for name in ((file,) if file else USUAL))
 
 
 def cached(repository: str, file: str) -> Path | None:
-    """A file of a repository where it is on this disk, as a whole; nobody is asked."""
+    """Return the path of a repository's complete file on this disk, or None; the hub is not asked."""
     from huggingface_hub import constants, try_to_load_from_cache
 
     found = try_to_load_from_cache(repository, file, cache_dir=constants.HF_HUB_CACHE)
@@ -40,13 +40,14 @@ def cached(repository: str, file: str) -> Path | None:
 
 
 def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
-    """Download a file of a repository, or go on with a download that was cut off, and check it.
+    """Download a file of a repository, or resume an interrupted download, and check it.
 
     Args:
-        show: Called with (bytes, of all).
+        show: Called with (bytes so far, bytes in all).
 
     Raises:
-        ValueError: No network and not here, not on the hub, a content that is not what the hub says.
+        ValueError: The file is not on this disk and cannot be had from the hub, or its content is not what the hub
+            says.
     """
     from huggingface_hub import constants, hf_hub_download
 
@@ -66,7 +67,10 @@ def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
 
 
 def licence(repository: str) -> str:
-    """What the card of a repository says, a licence of its own by its own name; "" without a card, or a network."""
+    """Return the licence that the card of a repository names; "" without a card, or without a network.
+
+    A licence of the repository's own ("other") is returned by its own name.
+    """
     from huggingface_hub import HfApi, constants
 
     if constants.HF_HUB_OFFLINE or not can_reach(constants.ENDPOINT):
@@ -80,10 +84,10 @@ def licence(repository: str) -> str:
 
 
 def check(path: Path) -> None:
-    """Compare a file of the cache with the SHA-256 that the hub named; other kinds of ETag are not looked at.
+    """Compare a file of the cache with the SHA-256 that the hub named; files with other kinds of ETag are skipped.
 
     Raises:
-        ValueError: They differ; the file is deleted then, so that it can be downloaded again.
+        ValueError: They differ; the file is then deleted, so that it can be downloaded again.
     """
     blob = path.resolve()
     if not SHA256.fullmatch(blob.name):
@@ -101,7 +105,7 @@ def check(path: Path) -> None:
 
 @contextlib.contextmanager
 def quick_to_give_up() -> Iterator[None]:
-    """Within this block the hub is taken as offline (local cache only) if it cannot be reached."""
+    """Within this block the hub counts as offline (local cache only) if it cannot be reached."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
@@ -113,7 +117,7 @@ def quick_to_give_up() -> Iterator[None]:
 
 
 def can_reach(address: str) -> bool:
-    """Whether somebody answers at an address within REACH_SECONDS."""
+    """Return whether an address accepts a connection within REACH_SECONDS; True if a proxy is set."""
     if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return True  # only the proxy knows
     parts = urlsplit(address)
@@ -127,7 +131,7 @@ def can_reach(address: str) -> bool:
 
 
 def _bar(show: Callable[[int, int], None]) -> Any:
-    """A progress bar, as huggingface_hub makes one, that tells somebody else."""
+    """Return a tqdm class for huggingface_hub whose bars call `show` instead of printing."""
     from tqdm import tqdm
 
     class Told(tqdm):

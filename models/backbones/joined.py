@@ -1,4 +1,4 @@
-"""Several networks as one: "NAME+NAME". Their features stand side by side, each network's brought to one length.
+"""Several networks as one: "NAME+NAME". Their features are scaled to one length and concatenated.
 
 Each network gets the image at its own size, from one picture as large as the largest of them takes.
 """
@@ -22,19 +22,19 @@ class Several(nn.Module):
         self.networks = nn.ModuleList(source.network for source in sources)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Not a network by itself."""
+        """Raise: this container is not a network by itself."""
         raise ValueError("Joined networks cannot be trained as a whole. Name one of them.")
 
 
 def join(sources: Sequence[Pretrained]) -> Pretrained:
-    """The networks as one, which takes pixels in [0, 1] as they are."""
+    """Return the networks as one, which takes pixels in [0, 1] as they are."""
     size = max(source.input_size for source in sources)
     interpolation = "bicubic" if any(source.interpolation == "bicubic" for source in sources) else "bilinear"
     return Pretrained(Several(sources).eval(), "joined", size, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), interpolation)
 
 
 def resized(images: Tensor, source: Pretrained) -> Tensor:
-    """Pixels in [0, 1] as one of the networks takes them: its size, mean and deviation."""
+    """Return pixels in [0, 1] as one of the networks takes them: in its size, with its mean and deviation."""
     if images.shape[-1] != source.input_size:
         size = (source.input_size, source.input_size)
         images = functional.interpolate(images, size, mode=source.interpolation, antialias=True).clamp(0, 1)

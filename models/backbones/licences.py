@@ -1,7 +1,7 @@
-"""Licences of weights: which of them bind those who use the network; without torch.
+"""Licences of weights, and which of them must be accepted; without torch.
 
-Names are those that timm and the hub give. What a licence allows is said in its text, which is linked; the sentence
-here only says why it is worth reading.
+Names are those that timm and the hub give. The sentence here says why a licence is worth reading; its text, which is
+linked, says what it allows.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,11 @@ OPEN = (  # use for any purpose, with the notice kept
 
 @dataclass(frozen=True)
 class Licence:
-    """title   of its text, which is at `url`
-    sentence   what binds those who use the weights
+    """A licence of weights.
+
+    Attributes:
+        title: Title of its text, which is at `url`.
+        sentence: The obligation of those who use the weights.
     """
 
     title: str
@@ -71,10 +74,10 @@ BINDING = {
 
 
 def binds(licence: str) -> bool:
-    """Whether it has to be accepted before a download: all that are not open and are known by name."""
+    """Return whether a licence must be accepted before a download: every known one that is not in OPEN."""
     return bool(licence) and licence not in OPEN and licence != "unknown"
 
 
 def about(licence: str) -> Licence:
-    """The licence of that name; for one that is not listed here its name, and where to look."""
+    """Return the licence of that name; for one that is not listed here its name, and where its text is."""
     return BINDING.get(licence) or Licence(licence, "", "Its terms are with the weights on the hub.")

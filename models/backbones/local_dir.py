@@ -1,6 +1,7 @@
-"""A network in a folder of its own, in timm's form: config.json and model.safetensors. Adapted networks are kept so.
+"""Networks saved in a folder in timm's form, config.json and model.safetensors; adapted networks are saved so.
 
-`timm.create_model("local-dir:FOLDER", pretrained=True)` loads it in any program, and pretrained.py does here.
+`timm.create_model("local-dir:FOLDER", pretrained=True)` loads such a folder in any program, and pretrained.py does
+here.
 """
 
 import copy
@@ -22,11 +23,14 @@ def save_network(
     """Write a network, with a linear classifier on its pooled features, into a folder.
 
     Args:
-        source: Says how its images are prepared: squashed to a square, as in models/backbones/networks.py.
-        network: One of timm without a classifier; left as it is.
-        weight, bias: (C, D) and (C,), the classifier; class_names: C of them.
+        source: Gives the preparation of images: resized to a square, as in models/backbones/networks.py.
+        network: A timm network without a classifier; left as it is.
+        weight, bias: (C, D) and (C,), the classifier.
+        class_names: C names.
 
-    Raises ValueError when what was written does not give what the network gives, OSError when it cannot be written.
+    Raises:
+        ValueError: The network loaded from the folder gives other outputs than `network`.
+        OSError: The folder cannot be written.
     """
     whole: Any = copy.deepcopy(network).cpu().to(memory_format=torch.contiguous_format).eval()
     size = source.input_size
@@ -59,6 +63,6 @@ def save_network(
 
 
 def licence_of(source: Pretrained) -> str:
-    """What timm says of the licence of the weights; "" when nothing."""
+    """Return the licence of the weights by timm's description; "" if timm states none."""
     described = getattr(source.network, "pretrained_cfg", None) or {}
     return str(described.get("license") or "")

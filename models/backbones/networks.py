@@ -1,15 +1,12 @@
-"""Frozen backbones: an image goes in, its features come out.
+"""Frozen backbones: networks from images to features.
 
-A backbone holds one set of weights in two forms. `trunk` and `tail` are the
-network as published, which Grad-CAM looks into; `features` runs a copy of it in
-the fastest form this machine offers (fast.py), checked against the original
-when it is loaded. So features and heat maps are of the same network.
-The features of an image's regions are what the tail makes of parts of the map:
-vectors of the same kind as those of the whole image, out of the same pass.
+A backbone holds one set of weights in two forms. `trunk` and `tail` are the network as published, which Grad-CAM reads;
+`features` runs a copy of it in the fastest form this machine offers (fast.py), checked against the original when it is
+loaded. So features and heat maps are of the same network. The features of an image's regions are the outputs of the
+tail for parts of the map: vectors of the same kind as those of the whole image, from the same pass.
 
-Images are squashed to a square instead of cropped at the centre as when the
-networks were trained: an object that is visible only at the border must stay
-in the input, and a heat map must cover the whole image.
+Images are resized to a square instead of cropped at the centre as when the networks were trained: an object that is
+visible only at the border must stay in the input, and a heat map must cover the whole image.
 """
 
 import contextlib
@@ -41,25 +38,26 @@ class Backbone:
     Attributes:
         name: As given to load_backbone.
         input_size: Pixels, the side of the square that features() takes.
-        mean, std: What its pixels in [0, 1] are shifted and divided by (features() does it).
-        interpolation: "bilinear" or "bicubic": how images were resized when it was trained.
+        mean, std: Subtracted from pixels in [0, 1], and their divisor (applied by features()).
+        interpolation: "bilinear" or "bicubic": how images were resized when the network was trained.
         dimensions: D, the length of a feature vector.
-        setting: In words, the form in which features() runs it.
-        device: Where it runs: a GPU, until its memory has no room for a single image, then the CPU.
-        chunk: Images that pass through the network at once; a larger batch is cut into so many. Halved where the memory
-            of a GPU ends; batch_is_settled: whether it is the largest useful one (batches.py).
+        setting: In words, the form in which features() runs the network.
+        device: The device of the network: a GPU, until its memory has no room for a single image, then the CPU.
+        chunk: Images that pass through the network at once; a larger batch is split. Halved when the memory of a GPU is
+            full.
+        batch_is_settled: Whether `chunk` is the largest useful one (batches.py).
         whole: Trunk and tail in one, and the regions (models/backbones/anatomy.py).
         trunk, tail: Image -> map -> (N, D); the map is (N, K, h, w) where the network ends in one, otherwise the trunk
             does nothing and the tail is the whole network.
-        map_layer: A module inside the tail whose output Grad-CAM reads, as to_map turns it; None: the trunk's map.
-        sees_regions: Whether features_and_regions() tells regions apart.
+        map_layer: A module inside the tail whose output, converted by to_map, Grad-CAM reads; None: the trunk's map.
+        sees_regions: Whether regions get features of their own in features_and_regions().
     """
 
     def __init__(self, name: str, source: Pretrained, device: str = "cpu", say: Callable[[str], None] | None = None):
-        """Take the classifier off `source.network` (which is changed) and get it ready on `device`.
+        """Remove the classifier of `source.network` (which is changed) and prepare the network on `device`.
 
         Args:
-            say: Told in a sentence when it goes on on another device; None: a warning.
+            say: Called with a sentence when the network moves to another device; None: a warning.
         """
         self.name = name
         self.input_size = source.input_size
@@ -83,11 +81,11 @@ class Backbone:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it runs on a GPU of CUDA's."""
+        """Return whether the network is on a CUDA GPU."""
         return self.device.type == "cuda"
 
     def preprocess(self, picture) -> torch.Tensor:
-        """A picture (Pillow, mode RGB, any size) as the tensor of one image: (3, S, S) uint8, squashed to a square.
+        """Return a picture (Pillow, mode RGB, any size) as a tensor: (3, S, S) uint8, resized to a square.
 
         In memory its channels come last, as the network wants them.
         """
@@ -95,27 +93,28 @@ class Backbone:
         return torch.from_numpy(np.array(squashed)).permute(2, 0, 1)
 
     def normalised(self, images: torch.Tensor) -> torch.Tensor:
-        """Pixels as the network wants them: float32, channels_last, on its device.
+        """Return pixels as the network takes them: (N, 3, S, S) float32, channels_last, on its device.
 
-        images  (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]
-        returns (N, 3, S, S)
+        Args:
+            images: (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1].
 
         Raises:
-            ValueError: The shape is another.
+            ValueError: The images have another shape.
         """
         size = self.input_size
         if images.ndim != 4 or tuple(images.shape[1:]) != (3, size, size):
             raise ValueError(f"{self.name} takes images of shape (N, 3, {size}, {size}), not {tuple(images.shape)}.")
-        # To the device as they are: as float32 four times as much would have to travel.
+        # Moved before they are converted: float32 would be four times as many bytes.
         pixels = images.to(self.device).to(torch.float32, memory_format=torch.channels_last, copy=True)
         if images.is_floating_point():
             pixels.mul_(255)
         return pixels.sub_(self._mean).mul_(self._scale)
 
     def upload(self, images: torch.Tensor) -> torch.Tensor:
-        """Images, as normalised() takes them, in the memory of the GPU; without one, or without room, as they are.
+        """Return images, as normalised() takes them, copied to the memory of the GPU.
 
-        For a thread beside the one that calls features(): it waits until they are there, the GPU computes meanwhile.
+        Without a GPU, or without room on it, the images are returned as they are. Call it from another thread than
+        features(): it waits until the copy is complete, while the GPU computes.
         """
         if not self.on_gpu:
             return images
@@ -129,12 +128,14 @@ class Backbone:
         return uploaded
 
     def _per_channel(self, values: list[float]) -> float | torch.Tensor:
-        """One number where all channels have the same, which is several times faster than a tensor of three."""
+        """Return one number if all channels have the same value (several times faster), else a tensor of three."""
         return values[0] if len(set(values)) == 1 else torch.tensor(values, device=self.device).view(1, 3, 1, 1)
 
     @torch.inference_mode()
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """Feature vectors of images.
+        """Return feature vectors of images.
+
+        May be called from several threads at once.
 
         Args:
             images: (N, 3, S, S), uint8 in 0..255 or floating point in [0, 1]; N may be 0.
@@ -142,7 +143,8 @@ class Backbone:
         Returns:
             (N, D) float32, on the CPU.
 
-        May be called from several threads at once. Raises ValueError when the shape is another.
+        Raises:
+            ValueError: The images have another shape.
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions)
@@ -150,7 +152,16 @@ class Backbone:
 
     @torch.inference_mode()
     def features_and_regions(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Feature vectors of images and of their regions, in one pass.
+        """Return feature vectors of images and of their regions, in one pass.
+
+        The regions are a GRID x GRID grid, row by row from the top left, with the borders of torch's adaptive average
+        pooling: neighbours share a row where a map does not divide evenly. A region is a vector of the same kind as the
+        features; models/backbones/anatomy.py describes how each kind of network makes it. With a tail that only
+        averages, as that of the EfficientNets and ResNets, regions are the averaged map itself, and where it divides
+        evenly, their mean is the features. A region is not a crop: each place depends on its surroundings, too.
+
+        A network that ends neither in a map nor in patches (sees_regions is False) gives each region the features of
+        the whole image.
 
         Args:
             images: As for features().
@@ -158,14 +169,8 @@ class Backbone:
         Returns:
             (N, D) float32, exactly what features() gives, and (N, REGIONS, D) float32, both on the CPU.
 
-        The regions are a GRID x GRID grid, row by row from the top left, with the borders of torch's adaptive average
-        pooling: neighbours share a row where a map does not divide evenly. A region is a vector of the same kind as the
-        features; how each kind of network makes it is said in models/backbones/anatomy.py. With a tail that only
-        averages, as that of the EfficientNets and ResNets, regions are the averaged map itself, and where it divides
-        evenly, their mean is the features. A region is not a crop: each place depends on its surroundings, too.
-
-        A network that ends neither in a map nor in patches (sees_regions is False) does not tell regions apart: each
-        gets the features of the whole image. Raises ValueError as features() does.
+        Raises:
+            ValueError: As features() does.
         """
         if len(images) == 0:
             return torch.zeros(0, self.dimensions), torch.zeros(0, REGIONS, self.dimensions)
@@ -174,15 +179,16 @@ class Backbone:
         return joined, joined_regions
 
     def in_chunks(self, images: torch.Tensor, run: Callable[[torch.Tensor], Any]) -> Iterator[Any]:
-        """What a function gives of the normalised images of each chunk.
+        """Yield the outputs of `run` for the normalised images of each chunk.
 
-        Where the memory of the GPU ends it is called again with half as many, from then on; and where there is no room
-        for one image, on the CPU, which `say` was told. Raises torch.OutOfMemoryError when the CPU has none either.
+        When the memory of the GPU is full, a chunk is repeated with half as many images, which stays the size from then
+        on; without room for one image, the network moves to the CPU, and `say` is called. Raises torch.OutOfMemoryError
+        when the CPU has no room either.
         """
         while len(images):
             part, device = images[: self.chunk], self.device
             try:
-                # A GPU does one after the other anyway, and nothing must move while it does.
+                # A GPU runs one chunk after the other anyway, and the network must not change devices meanwhile.
                 with self._turn if self.on_gpu else contextlib.nullcontext():
                     output = run(self.normalised(part))
             except torch.OutOfMemoryError:
@@ -197,7 +203,7 @@ class Backbone:
         return self._forward(images, *asked)
 
     def _make_room(self, tried: int) -> bool:
-        """After an OutOfMemoryError with so many images; False where there is no other way."""
+        """Halve the chunk, or if `tried` is 1 move to the CPU; return False if that is already the device."""
         if tried > 1:
             self.chunk = max(1, min(self.chunk, tried // 2))
         elif self.on_gpu:
@@ -212,14 +218,18 @@ class Backbone:
         return True
 
     def with_head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Module:
-        """The full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.
+        """Return the full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.
 
-        weight (C, D), bias (C,). Raises ValueError when they do not fit the backbone or each other.
+        Args:
+            weight, bias: (C, D) and (C,).
+
+        Raises:
+            ValueError: They do not fit the backbone or each other.
         """
         return nn.Sequential(self.trunk, self.tail, self.head(weight, bias))
 
     def head(self, weight: torch.Tensor, bias: torch.Tensor) -> nn.Linear:
-        """A frozen linear layer, features (N, D) to logits (N, C), that holds copies of weight (C, D) and bias (C,).
+        """Return a frozen linear layer, features (N, D) to logits (N, C), with copies of weight (C, D) and bias (C,).
 
         Raises:
             ValueError: They do not fit the backbone or each other.
@@ -239,21 +249,22 @@ class Backbone:
 
 
 def no_room(name: str) -> str:
-    """A message."""
+    """Return the message that a network has moved to the CPU."""
     return f"The GPU has no room for {name}, which therefore runs on the CPU."
 
 
 def notice(sentence: str) -> None:
-    """A warning that the command line shows."""
+    """Show a warning on the command line."""
     warnings.warn(sentence, Notice, stacklevel=2)
 
 
 def loaded(
     name: str, source: Callable[[], Pretrained], device: str | None = None, say: Callable[[str], None] = notice
 ) -> Backbone:
-    """The backbone of a network on `device`; where the GPU has no room for it, which `say` is told, on the CPU.
+    """Return the backbone of a network on `device`; on the CPU, after a call of `say`, if the GPU has no room for it.
 
     Args:
+        source: Loads the network; called again for the CPU.
         device: None: a GPU if there is one.
     """
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -268,15 +279,15 @@ def loaded(
 
 
 def load_backbone(name: str = DEFAULT_BACKBONE, device: str | None = "cpu") -> Backbone:
-    """The pretrained backbone of that name, frozen and ready on `device` ("cpu", "cuda", "cuda:1", ...; None: a GPU if
-    there is one).
+    """Return the pretrained backbone of that name, frozen and ready on `device`.
 
     Args:
         name: One of OFFLINE_BACKBONES (installed with this project), else any that a source knows
             (models/backbones/sources), or several joined by "+".
+        device: "cpu", "cuda", "cuda:1", ...; None: a GPU if there is one.
 
     Raises:
-        ValueError: For a name no library knows (near names are listed) and for weights that cannot be had (the ones
-            that need no download are named). The weights are never random, but for a plug-in that says otherwise.
+        ValueError: No library knows the name (near names are listed), or the weights cannot be had (the networks that
+            need no download are named). The weights are never random, except those of a plug-in that gives random ones.
     """
     return loaded(name, lambda: pretrained(name), device)

@@ -1,10 +1,11 @@
-"""What a heat map may show besides its class: what the network sees where the heat map is hottest.
+"""Which other class a heat map may show: the network is run on the hottest spot of the map alone.
 
-A class that often stands beside another one is learned from it, too, and its heat map then lights up on the other one.
-So everything but the hottest spot is cut away (the inverse of the occlusion of Zeiler & Fergus, "Visualizing and
-Understanding Convolutional Networks", ECCV 2014, https://arxiv.org/abs/1311.2901): where the class is there, its logit
-rises or stays; where the other one is, it falls, and that of the other does not. Covering the spot alone says less: an
-object of which a part is hidden is still seen. The network runs once for the image and once for each heat map.
+A class that often appears beside another one is learned from that one, too, and its heat map is then hot on the other
+one. So everything but the hottest spot is cut away (the inverse of the occlusion of Zeiler & Fergus, "Visualizing and
+Understanding Convolutional Networks", ECCV 2014, https://arxiv.org/abs/1311.2901). If the spot shows the class, the
+class's logit rises or stays; if it shows the other class, this logit falls and that of the other class does not.
+Covering the spot alone shows less: an object that is partly hidden is still recognised. The network runs once for the
+image and once for each heat map.
 """
 
 from collections.abc import Collection
@@ -43,8 +44,10 @@ def gains(
 
 
 def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
-    """The square around the hottest place of a heat map (S, S), in the size of the image (3, S, S); the image itself
-    where the heat map is empty."""
+    """Return the square around the hottest place of a heat map (S, S), enlarged to the size of the image (3, S, S).
+
+    The image itself is returned if the heat map is empty.
+    """
     if not heat.any():
         return image
     size = image.shape[1]
@@ -58,11 +61,11 @@ def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
 
 
 def beside(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
-    """Return the class that a heat map may show instead of its own; None for none.
+    """Return the class that a heat map may show instead of its own; None if there is no such class.
 
     Args:
-        gained: (C,) of the heat map, as `gains` gives it.
-        column: Its class.
+        gained: (C,), the row of `gains` for the heat map.
+        column: The class of the heat map.
         others: Classes that the image shows.
     """
     if not gained[column] < 0:  # also of a class without a model

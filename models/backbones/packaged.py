@@ -1,5 +1,4 @@
-"""Which backbones are there without a download: two that come with this project, each at two sizes, and those of
-plug-ins; without torch.
+"""Backbones that need no download: two of this project, each at two sizes, and those of plug-ins; without torch.
 
 A name stands for one input size, because features are kept by it. Larger inputs than the weights were published for see
 small things better (docs/benchmarks.md, "Other ways to use the packaged networks").
@@ -40,5 +39,5 @@ PACKAGED = {
 
 
 def plugin_backbones() -> dict[str, EntryPoint]:
-    """Name -> the entry point of each backbone that a plug-in adds."""
+    """Return the entry point of each backbone that a plug-in adds, by name."""
     return plugins(GROUP, tuple(PACKAGED))

@@ -20,14 +20,14 @@ MOST_JOINED = 4
 
 
 def pretrained(name: str) -> Pretrained:
-    """The network of that name with its published weights, on the CPU and in eval mode.
+    """Return the network of that name with its published weights, on the CPU and in eval mode.
 
     Args:
         name: One that a source knows (sources/), or several joined by "+".
 
     Raises:
-        ValueError: No library knows the name (near names are listed), when the weights cannot be had, or when a
-            packaged file is not the one that was published; the message names the networks that need no download.
+        ValueError: No library knows the name (near names are listed), the weights cannot be had, or a packaged file is
+            not the one that was published; the message names the networks that need no download.
     """
     parts = parts_of(name)
     if len(parts) == 1:
@@ -38,7 +38,7 @@ def pretrained(name: str) -> Pretrained:
 
 
 def parts_of(name: str) -> list[str]:
-    """The names that are joined in one; a folder whose own name has a plus sign stays whole."""
+    """Return the names that are joined by "+" in one name; the path of a folder that has a plus sign stays whole."""
     _, is_folder, folder = name.partition(LOCAL_DIR)
     if is_folder and Path(folder).is_dir():
         return [name]

@@ -1,4 +1,4 @@
-"""Where the weights of a network lie, and under which licence, as far as the libraries say."""
+"""The repository, file and licence of a network's weights, as far as the libraries state them."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ from models.backbones.sources.open_clip_models import PREFIX
 from models.backbones.sources.timm_models import HUB, LOCAL_DIR
 
 NC = "cc-by-nc-4.0"
-# open_clip says nothing of licences. These bind, by architecture/tag,
+# open_clip states no licences. These are known to bind, by architecture/tag,
 OF_OPEN_CLIP = {"MobileCLIP*": "apple-amlr", "*/dfn*": "apple-amlr", "*/metaclip*": NC, "nllb-clip*": NC}
 # and these by the name of the repository.
 OF_REPOSITORIES = {
@@ -24,9 +24,12 @@ SWAG = "https://github.com/facebookresearch/SWAG/blob/main/LICENSE"  # as torchv
 
 @dataclass(frozen=True)
 class Published:
-    """licence      "": nobody says
-    repository   on the hub; "" for what is installed, in a folder, or elsewhere
-    file         of the weights in it; "": not known
+    """Where the weights of a network are, and their licence.
+
+    Attributes:
+        licence: Name of the licence; "": not stated anywhere.
+        repository: Repository on the hub; "" for weights that are installed, in a folder, or elsewhere.
+        file: File of the weights in the repository; "": not known.
     """
 
     licence: str = ""
@@ -35,7 +38,7 @@ class Published:
 
 
 def published(name: str) -> Published:
-    """The facts of one network, not of a joined one; nothing is loaded or asked for."""
+    """Return the facts of one network, not of a joined one; nothing is loaded or downloaded."""
     if known := curated(name):
         return Published(known.licence, known.repository, known.file if known.repository else "")
     if name.startswith(LOCAL_DIR):
@@ -54,7 +57,7 @@ def published(name: str) -> Published:
 
 
 def _of_repository(reference: str) -> Published:
-    """What is known of a repository, which may be one of timm's networks or a curated one, by its name."""
+    """Return the facts of a repository by its name, which may be that of a timm network or a curated one."""
     repository, _, revision = reference.partition("@")
     of_timm = repository.removeprefix("timm/")
     if repository != of_timm and timm.is_model(of_timm):

@@ -1,6 +1,6 @@
-"""Images and texts in one space: what a text-image network says of names, before anybody has answered anything.
+"""Images and texts in one space: how well the names of classes fit images, before anybody has answered.
 
-Features that are on the disk are enough for images and regions; patches need the image once more.
+Images and regions need only the stored features; patches need the image itself again.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,18 @@ class TextImage:
     """A text-image network.
 
     Attributes:
-        name: As of its backbone.
-        backbone: Its images.
-        dimensions: E, of the space that both share.
+        name: Name of its backbone.
+        backbone: The image encoder.
+        dimensions: E, of the space that images and texts share.
         scale, bias: The network's logit of an image and a text is scale * (image @ text) + bias.
     """
 
     def __init__(self, backbone: Backbone, source: Pretrained):
-        """source: what the backbone was made of. Raises ValueError for a network that knows nothing of texts."""
+        """Store a backbone and the text encoder of `source`, from which the backbone was made.
+
+        Raises:
+            ValueError: The network has no text encoder.
+        """
         if source.text is None:
             raise ValueError(
                 f"{backbone.name} knows nothing of texts. Networks that do begin with open_clip: "
@@ -38,26 +42,33 @@ class TextImage:
         self.dimensions = self.of_features(torch.zeros(1, backbone.dimensions)).shape[1]
 
     def texts(self, texts: Sequence[str]) -> Tensor:
-        """(T, E) float32 of length 1. Raises ValueError where the tokenizer cannot be had, or the encoder is freed."""
+        """Return the vectors of texts, (T, E) float32 of length 1.
+
+        Raises:
+            ValueError: The tokenizer cannot be had, or the text encoder was freed.
+        """
         if self._text is None:
             raise ValueError(f"The text encoder of {self.name} was freed. Load the network again.")
         return F.normalize(self._text.encode(list(texts)), dim=1) if texts else torch.zeros(0, self.dimensions)
 
     def free_text_encoder(self) -> None:
-        """Give back its memory, which may be more than that of the images' half; images can still be compared."""
+        """Free the memory of the text encoder, which may be more than that of the image encoder; images still work."""
         self._text = None
 
     def images(self, images: Tensor) -> Tensor:
-        """(N, 3, S, S), as Backbone.features takes them -> (N, E) of length 1, on the CPU."""
+        """Return the vectors (N, E) of length 1, on the CPU, of images as Backbone.features takes them."""
         return self.of_features(self.backbone.features(images))
 
     @torch.inference_mode()
     def images_and_patches(self, images: Tensor) -> tuple[Tensor, Tensor, tuple[int, int]]:
-        """The same; of each patch, or place of the map, row by row: (N, h x w, E) of length 1; and (h, w).
+        """Return vectors of images (N, E) and of their patches, row by row, (N, h x w, E), all of length 1; and (h, w).
 
-        A patch is what the network's own pooling and projection make of it alone: attention pooling passes on its
-        value, as in MaskCLIP (Zhou et al., ECCV 2022); of a network with a class token, its last token is projected.
-        Raises ValueError for a network that ends neither in a map nor in patches.
+        Without patches, the places of the map are used. The vector of a patch is the network's own pooling and
+        projection of that patch alone: attention pooling passes on its value, as in MaskCLIP (Zhou et al., ECCV 2022);
+        in a network with a class token, its last token is projected.
+
+        Raises:
+            ValueError: The network ends neither in a map nor in patches.
         """
         whole = self.backbone.whole
         if not self.backbone.sees_regions:
@@ -70,11 +81,11 @@ class TextImage:
         return torch.cat(features), torch.cat(patches), grid
 
     def of_features(self, features: Tensor) -> Tensor:
-        """Features (..., D), as Backbone.features gives them -> (..., E) of length 1, on the CPU."""
+        """Return the vectors (..., E) of length 1, on the CPU, of features (..., D) as Backbone.features gives them."""
         return self._shared(features[..., : self._width])
 
     def of_regions(self, regions: Tensor) -> Tensor:
-        """Features of regions (..., D), as Backbone.features_and_regions gives them -> (..., E) of length 1."""
+        """Return the vectors (..., E) of length 1 of region features (..., D) from Backbone.features_and_regions."""
         return self._shared(regions[..., -self._width :])
 
     @torch.inference_mode()
@@ -83,6 +94,6 @@ class TextImage:
         return F.normalize(projection(vectors.to(self.backbone.device).float()), dim=-1).cpu()
 
     def _projection_width(self) -> int:
-        """K: all features, or where they are the class token and the average of the patches, the half of them."""
+        """Return K: all features, or half of them where they are the class token and the average of the patches."""
         reads_class_token = getattr(self.backbone.whole, "reads_class_token", False)
         return self.backbone.dimensions // 2 if reads_class_token else self.backbone.dimensions

@@ -1,8 +1,8 @@
-"""Scoring all images of a collection by what a training has learned: block by block, here or on other machines.
+"""Scoring of all images of a collection by the models of a training: block by block, here or on other machines.
 
-What has been learned (`ImageModel`) holds no image, so it can be sent to where the features are. Whoever trains may
-score elsewhere (`Scoring`); `score_here` is what is done otherwise. Blocks are of ROWS images wherever they are scored,
-so that the same kind of processor gives the same probabilities.
+The models (`ImageModel`) hold no images, so they can be sent to the machine that has the features. The caller of a
+training may score elsewhere (`Scoring`); the default is `score_here`. Blocks are of ROWS images wherever they are
+scored, so that the same kind of processor gives the same probabilities.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ ROWS = 256  # images scored at once: their codes as float32 fit into a cache
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of n images beside their features.
+    """The known facts about n images beside their features: labels, and scores of models from elsewhere.
 
     Attributes:
-        rows: (m,) int64, ascending: which of them have a label.
-        labels: (m, C) int8 of those.
-        unbiased: (m, C) bool, which of these labels are unbiased answers.
-        halves: (m,) int64, which half each belongs to (stacking.py).
+        rows: (m,) int64, ascending: the images with a label.
+        labels: (m, C) int8, labels of `rows`.
+        unbiased: (m, C) bool, True where a label is an unbiased answer.
+        halves: (m,) int64, the half each belongs to (stacking.py).
         outside: Inputs (n, C) of each model from elsewhere.
     """
 
@@ -38,30 +38,33 @@ class Known:
 
     @classmethod
     def nothing(cls, classes: int) -> "Known":
-        """Of any number of images: no label."""
+        """Return a Known with no labelled images and no models from elsewhere."""
         none = np.zeros((0, classes), np.int8)
         return cls(np.zeros(0, np.int64), none, none.astype(bool), np.zeros(0, np.int64))
 
     def __getitem__(self, rows: slice) -> "Known":
-        """What is known of some of the images: a slice with a beginning and an end."""
+        """Return the Known of a slice of the images, which must have a start and a stop."""
         some = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]).tolist())
         outside = [inputs[rows] for inputs in self.outside]
         return Known(self.rows[some] - rows.start, self.labels[some], self.unbiased[some], self.halves[some], outside)
 
 
 class ImageModel(Protocol):
-    """Gives probabilities for any images, and holds none itself."""
+    """A model that gives probabilities for any images, and holds no images itself."""
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
-        """(n, C) float32, nan for a class without a model, of at most ROWS images.
+        """Return (n, C) float32 probabilities of at most ROWS images, nan for a class without a model.
 
-        features (n, D) float16 and region_codes of the same images; None: without
+        Args:
+            features: (n, D) float16, pooled.
+            region_codes: Regions of the same images; None to score without regions.
+            known: Labels and outside scores of the same images.
         """
         ...
 
 
 class Scoring(Protocol):
-    """Scores all images of a collection."""
+    """A function that scores all images of a collection."""
 
     def __call__(
         self,
@@ -72,12 +75,12 @@ class Scoring(Protocol):
         classes: int,
         tell: Callable[[], None],
     ) -> np.ndarray:
-        """Probabilities (N, C) float32.
+        """Return the probabilities of all N images, (N, C) float32.
 
         Args:
-            features, region_codes: Of all N images, read by rows.
-            known: Rows -> what is known of these images.
-            tell: Called now and then; what it raises ends the scoring.
+            features, region_codes: Inputs of all N images, read by rows.
+            known: Function from a slice of rows to the Known of these images.
+            tell: Called now and then; an exception from it ends the scoring.
         """
         ...
 
@@ -91,10 +94,10 @@ def score_here(
     tell: Callable[[], None],
     empty: Callable[[tuple[int, ...], type[np.generic]], np.ndarray] = np.empty,
 ) -> np.ndarray:
-    """`Scoring` by this process.
+    """Return the probabilities of all images, computed in this process (`Scoring`).
 
     Args:
-        empty: Makes the array of the result, such as one that lies on the disk.
+        empty: Makes the array of the result, for example one on the disk.
     """
     result = empty((len(features), classes), np.float32)
 

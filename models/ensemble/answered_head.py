@@ -1,9 +1,9 @@
-"""Logistic regression in which every answered cell counts in full and every other one a little, as absent.
+"""Logistic regression in which answered cells have full weight, and all others a small weight as absent.
 
-An answer says that a class is somewhere on an image, not where. So what is fitted is a mean of the score of the whole
-image and that of its best region, which the weights themselves choose (multiple-instance learning, with the maximum of
-Andrews et al., "Support Vector Machines for Multiple-Instance Learning", NeurIPS 2002). docs/learning-loop.md has what
-that brings.
+An answer says that a class is somewhere on an image, not where. So the fitted score is a mean of the score of the whole
+image and that of its best region, which the weights themselves select (multiple-instance learning, with the maximum of
+Andrews et al., "Support Vector Machines for Multiple-Instance Learning", NeurIPS 2002). The gain is measured in
+docs/learning-loop.md.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ FIRST_STEPS, NEXT_STEPS = 50, 15  # of L-BFGS, from nothing and from the weights
 STEPS_TO_REGIONS = 10
 EXAMPLES = 50  # positives a class, on average, from which on there is something to learn from regions
 FEW = 8000  # images, at most so many of which regions are learned from
-# With more torch uses all of its threads: single products are then long enough to be shared.
+# With more images than FEW, torch uses all of its threads: single products are then long enough to be shared.
 ROWS, ROWS_OF_REGIONS = 2048, 256  # images whose slopes are computed at once: a few MB, which a cache can hold
 
 Weights = tuple[Tensor, Tensor]
@@ -34,10 +34,11 @@ Weights = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class AnsweredHead:
-    """Logistic regression: (1 - REGIONS) of the score of the whole image and REGIONS of that of its best region.
+    """Logistic regression on (1 - REGIONS) x the score of the whole image + REGIONS x that of its best region.
 
-    weight (D, C) and bias (C,), on roots of features, centred and of length 1 (basis.py)
-    of_wholes    the same before regions took part: what the next head is fitted from
+    Attributes:
+        weight, bias: (D, C) and (C,), on roots of features, centred and of length 1 (basis.py).
+        of_wholes: Weight and bias fitted to whole images alone, from which the next head is fitted.
     """
 
     weight: Tensor
@@ -53,16 +54,17 @@ def fit_answered_head(
     tell: Callable[[], None] = lambda: None,
     regions: Callable[[slice | np.ndarray], RegionCodes] | None = None,
 ) -> AnsweredHead:
-    """Fit it to labels (n, C) in {0, 1} with weights (n, C), first to whole images and from there on to regions.
+    """Fit a head to labels (n, C) in {0, 1} with weights (n, C), first to whole images, then from there to regions.
+
+    The steps to regions are few, and start from whole images each time: continuing from the best regions of the head
+    before, the head memorised those regions and ranked worse as long as few images had an answer.
 
     Args:
         units: (n, D) whole images.
-        start: of_wholes of the head before; nothing, or weights of another shape: from the share of each class.
-        regions: Of some of these images, by their rows: read once, and only where there are EXAMPLES positives a class;
-            None: whole images alone.
-
-    The steps to regions are few, and from whole images each time: going on from the best regions of the head before, it
-    learned those by heart, and ranked worse as long as few images had an answer.
+        start: of_wholes of the head before; if None, or of another shape, the fit starts from the share of each class.
+        tell: Called at every evaluation of the loss; an exception from it ends the fit.
+        regions: Function from rows of these images to their region codes: called once, and only where there are
+            EXAMPLES positives a class; None: whole images alone.
     """
     fitted, steps = _Objective(units, labels, weights, None, tell), NEXT_STEPS
     if start is None or start[0].shape != (units.shape[1], labels.shape[1]):
@@ -80,7 +82,7 @@ def fit_answered_head(
 
 
 class _Objective:
-    """The weighted cross entropy of answers, with a ridge, and its slope."""
+    """The weighted cross entropy of answers with a ridge penalty, and its gradient."""
 
     def __init__(
         self, units: Tensor, labels: Tensor, weights: Tensor, regions: RegionCodes | None, tell: Callable[[], None]
@@ -90,7 +92,7 @@ class _Objective:
         self._ridge = (RIDGE if regions is None else RIDGE_OF_REGIONS) * len(units)
 
     def minimised(self, start: Weights, steps: int) -> Weights:
-        """The weight and the bias after so many steps of L-BFGS."""
+        """Return the weight and the bias after `steps` steps of L-BFGS."""
         with one_thread() if len(self._units) <= FEW else nullcontext():
             point = minimised(self.at, torch.cat([start[0].flatten(), start[1]]), steps)
         return self._split(point)
@@ -100,7 +102,7 @@ class _Objective:
         return point[:ends].view(-1, self._labels.shape[1]), point[ends:]
 
     def at(self, point: Tensor) -> tuple[float, Tensor]:
-        """The loss of a weight and a bias, flattened one after the other into a point, and its slope there."""
+        """Return the loss at a point (weight and bias, flattened and joined), and the gradient there."""
         self._tell()
         weight, bias = self._split(point)
         total, slope = torch.zeros(()), torch.zeros_like(point)
@@ -127,7 +129,7 @@ class _Objective:
 
 
 class _RegionScores:
-    """The best region of each image in each class under a weight (D, C), and what the weight learns from it."""
+    """The best region of each image in each class under a weight (D, C), and the gradient through its score."""
 
     def __init__(self, regions: RegionCodes, weight: Tensor):
         self._regions = regions
@@ -135,17 +137,17 @@ class _RegionScores:
         self._slope = torch.zeros_like(self._along)
 
     def best(self, some: slice) -> Tensor:
-        """(m, C) scores of the best regions of these images, which `learn` is then about."""
+        """Return the scores (m, C) of the best regions of these images; the next `learn` refers to the same images."""
         self._codes, self._lengths = self._regions.codes[some].float(), self._regions.lengths[some]
         scores, self._which = (self._codes @ self._along).div_(self._lengths).max(1, keepdim=True)
         return scores[:, 0]
 
     def learn(self, missed: Tensor) -> None:
-        """Add the slope by the scores of `best`, (m, C), to that of the weight."""
+        """Add the gradient for errors `missed` (m, C) in the scores that `best` returned."""
         regions = torch.zeros(*self._codes.shape[:2], missed.shape[1]).scatter_(1, self._which, missed[:, None])
         self._slope.addmm_(self._codes.flatten(0, 1).T, regions.div_(self._lengths).flatten(0, 1))
 
     def slope(self) -> Tensor:
-        """(D, C)."""
+        """Return the summed gradient, (D, C)."""
         basis = self._regions.basis
         return basis.axes @ (basis.scales[:, None] * self._slope)

@@ -1,7 +1,7 @@
-"""Codes of images: coordinates of their features along the principal axes of a sample, extended as images come.
+"""Codes of images: coordinates of their features along the principal axes of a sample, extended for new images.
 
-Regions (regions.py) and whole images (incremental_update.py) are both coded in this way; what the sample is made of and
-what a code holds is theirs to say.
+Regions (regions.py) and whole images (incremental_update.py) are both coded in this way; these modules define the
+sample and the contents of a code.
 """
 
 from collections.abc import Callable, Iterable, Sized
@@ -21,7 +21,13 @@ SPREAD = 8.0  # standard deviations of the sample that they reach; what lies bey
 
 @dataclass(frozen=True)
 class Basis:
-    """Where coordinates are counted from, (D,), along what, (D, K) orthonormal, and what a step of int8 is, (K,)."""
+    """An origin and K axes for int8 coordinates.
+
+    Attributes:
+        centre: (D,), the origin.
+        axes: (D, K), orthonormal.
+        scales: (K,), the length of one int8 step along each axis.
+    """
 
     centre: Tensor
     axes: Tensor
@@ -29,16 +35,18 @@ class Basis:
 
     @classmethod
     def of(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
-        """The AXES directions in which rows differ most from the centre (D,): principal components (Pearson, 1901).
+        """Return the basis of the AXES directions in which rows differ most from the centre (D,).
 
         Args:
             blocks: The rows, less the centre: (n, D) each.
 
         Returns:
-            Axes of all D directions where D is smaller; the one with the largest differences last.
+            All D axes where D is smaller than AXES; the axis with the largest differences last.
 
         Raises:
             ValueError: Some of the rows are not finite.
+
+        Source: principal components (Pearson, 1901).
         """
         products, count = torch.zeros(len(centre), len(centre)), 0
         for block in blocks:
@@ -54,15 +62,18 @@ class Basis:
         return cls(centre, vectors[:, -AXES:].float().contiguous(), scales.float())
 
     def turned(self) -> "Basis":
-        """The same with the axes in the opposite order: the one with the largest differences first."""
+        """Return the basis with reversed axes: the axis with the largest differences first."""
         return Basis(self.centre, self.axes.flip(1).contiguous(), self.scales.flip(0).contiguous())
 
     def steps(self, centred: Tensor) -> Tensor:
-        """(..., K) int8 coordinates of rows (..., D) less the centre."""
+        """Return the int8 coordinates (..., K) of rows (..., D) from which the centre has been subtracted."""
         return (centred @ (self.axes / self.scales)).round_().clamp_(-STEPS, STEPS).to(torch.int8)
 
     def along(self, weight: Tensor) -> Tensor:
-        """(K, C): what int8 coordinates are multiplied with, for products of their rows with weight (D, C)."""
+        """Return the factor (K, C) that turns int8 coordinates of centred rows into their products with weight (D, C).
+
+        The products are exact but for the rounding of the coordinates and the directions outside of the axes.
+        """
         return self.scales[:, None] * (self.axes.T @ weight)
 
 
@@ -72,12 +83,12 @@ Codes = TypeVar("Codes", bound=Sized)
 class GrowingCodes(Generic[Codes]):
     """The codes of a growing list of images, kept in memory and extended.
 
-    The basis is settled by the first `sample` images. While there are fewer, it is learned again, and all images are
+    The first `sample` images determine the basis. While there are fewer, the basis is learned again, and all images are
     coded again, whenever their number has doubled.
     """
 
     def __init__(self, sample: int, join: Callable[[Codes, Codes], Codes]):
-        """join puts the codes of two lists of images together, which were made on the same basis."""
+        """Start without codes; join(first, second) concatenates the codes of two lists of images on the same basis."""
         self._sample, self._join = sample, join
         self._source: object = None
         self._basis: Basis | None = None
@@ -87,13 +98,13 @@ class GrowingCodes(Generic[Codes]):
     def of(
         self, source: object, images: int, learn: Callable[[], Basis], encode: Callable[[Basis, int], Codes]
     ) -> Codes:
-        """The codes of all images.
+        """Return the codes of all images, computing only those that are missing.
 
         Args:
-            source: Where the images are from; with another one everything begins anew.
-            images: How many there are now.
-            learn: Learns a basis from them.
-            encode: Codes those from a row on.
+            source: Identity of the collection; with another object all codes are made anew.
+            images: Current number of images.
+            learn: Learns a basis from the images.
+            encode: Codes the images from a row on.
         """
         doubled = self._learned_from < self._sample and images >= 2 * self._learned_from
         if self._basis is None or self._codes is None or self._source is not source or doubled:
@@ -106,16 +117,19 @@ class GrowingCodes(Generic[Codes]):
 
 
 def root(features: Tensor) -> Tensor:
-    """Signed square roots, of any shape. Features are long-tailed; roots keep single channels from dominating."""
+    """Return signed square roots, of any shape. Features are long-tailed; roots keep single channels from dominating.
+
+    The tensor is not changed.
+    """
     return features.abs().sqrt_().copysign_(features)
 
 
 def unit(roots: Tensor, centre: Tensor) -> Tensor:
-    """Centred and of length 1, (n, D)."""
+    """Return roots (n, D) centred and scaled to length 1."""
     centred = roots - centre
     return centred.div_(centred.norm(dim=1, keepdim=True).clamp(min=1e-6))
 
 
 def as_tensor(array: Array) -> Tensor:
-    """As float32."""
+    """Return a copy of an array as a float32 tensor; a float32 tensor is returned as it is."""
     return (array if isinstance(array, Tensor) else torch.from_numpy(np.array(array))).float()

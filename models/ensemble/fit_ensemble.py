@@ -53,17 +53,18 @@ SUREST = 1e-4  # predictions of the ridge model, which are not bounded, are clip
 
 
 class Ensemble:
-    """The two models of `auto`: they give probabilities for any image whose features are given.
+    """The two models of `auto`, which give probabilities for any image from its features.
 
     Attributes:
         whole: A Head on the roots of pooled features.
         weight: (D, C) of the ridge model, on centred roots of length 1.
         centre: (D,) mean root of whole images.
-        middle: (D,) mean of what the ridge model was fitted to, and level (C,) its prediction there.
+        middle: (D,) mean of the rows that the ridge model was fitted to.
+        level: (C,) prediction of the ridge model at `middle`.
         marked: (C,) share of the labeled images on which each class was marked.
-        gains: Two (C,): how much higher than the whole the best region scores on average; subtracted again.
+        gains: Two (C,): average advantage of the best region over the whole image, which is subtracted.
         head_share: Weight of the first model in the average of their logits.
-        raised: (C,) what is added to the logits of a class that is marked more rarely than others where it is there.
+        raised: (C,), added to the logits; positive for a class that people mark more rarely than others where present.
     """
 
     def __init__(self, method: Auto, dimensions: int, classes: int):
@@ -79,11 +80,11 @@ class Ensemble:
     def probabilities(
         self, features: Features, region_codes: Regions | None, tell: Callable[[], None] = lambda: None
     ) -> np.ndarray:
-        """The probability of every class in every image.
+        """Return the probability of every class in every image.
 
         Args:
             features: (N, D) float16 or float32, pooled.
-            region_codes: Of the same images; None: without.
+            region_codes: Regions of the same images; None to score without regions.
             tell: Called every few hundred images.
 
         Returns:
@@ -101,11 +102,11 @@ class Ensemble:
         return out
 
     def columns(self, *more: Tensor) -> "Columns":
-        """What scores images by the head (logits), the ridge model, and more weights (D, C) on roots of length 1."""
+        """Return Columns of the head, the ridge model, and further weights (D, C) on roots of length 1."""
         return Columns(self.whole.weight.T, self.whole.bias, torch.cat([self.weight, *more], 1), self.centre)
 
     def logits(self, wholes: Tensor, best: Tensor | None) -> Tensor:
-        """(n, C): both models in one; wholes and best (n, 2C or more) as `Columns.of` gives them."""
+        """Return the joint logits (n, C) of both models; wholes and best (n, 2C or more) are from `Columns.of`."""
         classes = len(self.marked)
         head, ridge = wholes[:, :classes], wholes[:, classes : 2 * classes] - self.middle @ self.weight
         if best is not None:
@@ -116,11 +117,11 @@ class Ensemble:
         return logits + self.raised
 
     def ridge_of_wholes(self, roots: Tensor) -> Tensor:
-        """Predictions of the ridge model less their average, (N, C), for roots (N, D) of pooled features."""
+        """Return predictions of the ridge model less their average, (N, C), for roots (N, D) of pooled features."""
         return unit(roots, self.centre) @ self.weight - self.middle @ self.weight
 
     def ridge_of_regions(self, region_codes: RegionCodes) -> Tensor:
-        """The same of each image's best region, (N, C)."""
+        """Return predictions of the ridge model for each image's best region, less the average of wholes, (N, C)."""
         return (region_codes.products(self.weight) / region_codes.lengths).amax(1) - self.middle @ self.weight
 
 
@@ -139,7 +140,10 @@ class Columns:
         self._along_axes: tuple[Basis, Tensor] | None = None
 
     def of(self, roots: Tensor, region_codes: RegionCodes | None) -> tuple[Tensor, Tensor | None]:
-        """Scores (n, C + M) of the whole image and of its best region, for roots (n, D) and the same images' codes."""
+        """Return scores (n, C + M) of the whole image and of its best region, for roots (n, D) and region codes.
+
+        The second is None without region codes.
+        """
         centred = roots - self._centre
         wholes = centred @ self._weight
         wholes[:, : self._classes] += self._at_centre
@@ -175,21 +179,23 @@ def fit_ensemble(
     checked: bool = False,
     learned: Learned | None = None,
 ) -> Iterator[Epoch]:
-    """Trains the ensemble from scratch; steps once an epoch of the first head, and is complete when the iterator ends.
+    """Train the ensemble from scratch, yielding each epoch of the first head.
+
+    The ensemble is complete when the iterator ends.
 
     Args:
         features: (N, D) float16 or float32 of all images, also of unlabeled ones.
-        region_codes: Of the same images; None to train without.
-        rows: (n,) which of them are labeled.
-        labels: (n, C) int8 of those, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
+        region_codes: Regions of the same images; None to train without.
+        rows: (n,), the labeled images.
+        labels: (n, C) int8 of `rows`, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
             seed.
         tell: Called now and then during the long steps.
         checked: Whether the features are known to be finite.
-        learned: What is learned from the labeled images; None: all of them.
+        learned: The subset of labeled images to learn from; None: all of them.
 
     Raises:
-        ValueError: As `fit` does, for rows out of range, region codes of another number of images, and features of
-            unlabeled images that are not finite.
+        ValueError: As in `fit`; also if rows are out of range, region codes are of another number of images, or
+            features of unlabeled images are not finite.
     """
     everything, chosen = checked_features(features, ensemble.whole.dimensions), np.asarray(rows, np.int64)
     if len(chosen) and not (int(chosen.min()) >= 0 and int(chosen.max()) < len(everything)):
@@ -214,7 +220,7 @@ def fit_ensemble(
 
 
 def _epochs(ensemble, steps, everything, region_codes, chosen, learned, known, usable, seed, tell) -> Iterator[Epoch]:
-    """The generator behind `fit_ensemble`: first the ridge model, then the epochs, then the gains of both."""
+    """Run `fit_ensemble` as a generator: first the ridge model, then the epochs, then the gains of both models."""
     generator = np.random.default_rng(seed)
     sample = np.sort(generator.permutation(len(everything))[:SAMPLE])
     ensemble.centre = root(as_tensor(everything[sample])).mean(0) if region_codes is None else region_codes.basis.centre
@@ -238,7 +244,7 @@ def _epochs(ensemble, steps, everything, region_codes, chosen, learned, known, u
 
 
 def log_rates_of(ensemble: Ensemble, learned: Learned, marked: Tensor, moments: Moments) -> Tensor:
-    """(C,) of log_naming_rates, when the ridge model is fitted to marks; of at most some thousand images."""
+    """Return log_naming_rates (C,) of the ensemble, estimated on at most IMAGES marked images."""
     places, labels = np.flatnonzero(marked.any(1)), marked.numpy()
     order = np.random.default_rng(0).random(len(places))
     labels = np.where(labels[places], PRESENT, UNSEEN)
@@ -248,7 +254,7 @@ def log_rates_of(ensemble: Ensemble, learned: Learned, marked: Tensor, moments: 
 
 
 def without(chosen: np.ndarray, images: int) -> np.ndarray:
-    """(m,) rows, ascending, of all images but those that are chosen."""
+    """Return all rows but those in `chosen`: (m,), ascending."""
     is_left = np.ones(images, bool)
     is_left[chosen] = False
     return np.flatnonzero(is_left)
@@ -256,10 +262,10 @@ def without(chosen: np.ndarray, images: int) -> np.ndarray:
 
 @one_thread()
 def gains_of(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> list[Tensor]:
-    """How much higher the best region scores than the whole, on average over some images; (C,) for each model.
+    """Return, for each model, how much higher the best region scores than the whole image, on average: (C,) each.
 
     The best of nine is higher than the whole by chance alone, and more so for some classes, which would then dominate
-    rankings over several classes.
+    rankings over several classes. The gain of the head is multiplied by `evened_of_head`.
     """
     shares = (ensemble.method.evened_of_head, 1.0)
     sums, columns = torch.zeros(2 * len(ensemble.marked)), ensemble.columns()
@@ -271,7 +277,7 @@ def gains_of(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> li
 
 
 def wanted(known: Tensor, usable: Tensor | None, absent: float) -> Tensor:
-    """(n, C) targets of the ridge model: 1 where marked, -absent where a person ruled the class out, 0 elsewhere.
+    """Return the targets (n, C) of the ridge model: 1 where marked, -absent where a person ruled the class out, else 0.
 
     A cell that may not be used gets the average of its class, which has no influence.
     """
@@ -283,12 +289,16 @@ def fit_ridge(
     ensemble: Ensemble, learned: Learned, answers: Tensor, free: Tensor, region_codes: RegionCodes | None,
     labelled: float, tell,
 ) -> None:  # fmt: skip
-    """Ridge regression on the labeled images, then again with its own predictions for unlabeled images.
+    """Fit ridge regression to the labeled images, then again with its own predictions for unlabeled images.
 
-    answers (n, C) of the images whose roots are learned from, used where their moments are not known; free (m, D) roots
-    and region codes of unlabeled ones; labelled, the share of all images that has a label.
     Self-training is Scudder's (IEEE Trans. Inf. Theory, 1965); answers are sharpened by a power, as in MixMatch
     (Berthelot et al., NeurIPS 2019, eq. 7).
+
+    Args:
+        answers: (n, C), targets of the images in `learned`; used where `learned` has no moments.
+        free: (m, D), roots of unlabeled images.
+        region_codes: Regions of the same unlabeled images; None to fit without.
+        labelled: Share of all images that have a label.
     """
     with one_thread() if len(answers) < LARGE else nullcontext():
         _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell)
@@ -321,9 +331,9 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell) -
         guesses = (guesses + ensemble.level).clamp(SUREST, 1 - SUREST)
         sharp = guesses**method.sharpness
         # Each class keeps its total: otherwise a class that is easy to see would take over. The total is not what
-        # people mark, because who confirms suggestions marks the likely classes more often than they occur.
+        # people mark, because people who confirm suggestions mark the likely classes more often than they occur.
         soft = (sharp / sharp.mean(0).clamp(min=1e-12) * guesses.mean(0)).clamp(max=1)
         both = moments + of_free.towards(centred, soft - ensemble.marked, method.unlabelled)
         ensemble.middle, ensemble.weight = both.mean, both.solve(method.ridge)
-        # Who confirms suggestions marks a class on more of the labeled images than show it elsewhere.
+        # People who confirm suggestions mark a class on a larger share of the labeled images than of all images.
         ensemble.level = ensemble.marked + both.answers / both.count

@@ -32,14 +32,14 @@ LEAST, MOST = 1e-6, 1 - 2**-12  # probabilities are clipped to what float16 can 
 def stay_on_one_core() -> None:
     """Limit torch to one thread in this thread, for as long as it lives: a correction is too little work to share.
 
-    `models.linear.training.one_thread` cannot be used in a thread beside a training: on leaving, it would undo what the
-    training has set.
+    `models.linear.training.one_thread` cannot be used in a thread beside a training: on leaving, it would undo the
+    setting of the training.
     """
     torch.set_num_threads(1)
 
 
 def keep_all_cores() -> None:
-    """Settle with how many threads torch computes in this thread; to be called before another one stays on one core.
+    """Fix the number of torch threads of this thread; call before another thread calls `stay_on_one_core`.
 
     Torch gives a thread that has not computed yet the number that was set last, in whichever thread.
     """
@@ -47,7 +47,7 @@ def keep_all_cores() -> None:
 
 
 def learn_basis(features: Features, seed: int = 0) -> Basis:
-    """The directions in which images differ most: principal axes of centred roots of length 1.
+    """Return the directions in which images differ most: principal axes of centred roots of length 1.
 
     Args:
         features: (N, D) float16 or float32, pooled; rows that are not finite are left out.
@@ -61,7 +61,7 @@ def learn_basis(features: Features, seed: int = 0) -> Basis:
 
 @dataclass(frozen=True)
 class ImageCodes:
-    """Coordinates (N, K) int8 of images, along the axes of the basis, in its steps."""
+    """Coordinates (N, K) int8 of images, along the axes of the basis, in steps of its scales."""
 
     basis: Basis
     steps: Tensor
@@ -70,12 +70,12 @@ class ImageCodes:
         return len(self.steps)
 
     def __getitem__(self, rows: np.ndarray | slice) -> Tensor:
-        """(n, K) float32 coordinates of some images, nearly of length 1; 0 where features are not finite."""
+        """Return (n, K) float32 coordinates of some images, nearly of length 1; 0 where features are not finite."""
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return self.steps[chosen].float() * self.basis.scales
 
     def products(self, rows: np.ndarray, weights: Tensor) -> Tensor:
-        """(n, c) float32: coordinates of the images `rows` (n,) times weights (K, c)."""
+        """Return (n, c) float32: coordinates of the images `rows` (n,) times weights (K, c)."""
         if len(rows) and (np.diff(rows) == 1).all():  # neighbours, as all images of a run mostly are, are not copied
             steps = self.steps[int(rows[0]) : int(rows[-1]) + 1]
         else:
@@ -83,17 +83,17 @@ class ImageCodes:
         return steps.float() @ (self.basis.scales[:, None] * weights)
 
     def joined(self, others: "ImageCodes", empty: Empty = np.empty) -> "ImageCodes":
-        """These images, then the others; both on the same basis. empty: as of `encode`."""
+        """Return the codes of these images, then of the others, on the same basis; empty as in `encode`."""
         steps = torch.from_numpy(empty((len(self) + len(others), self.steps.shape[1]), np.int8))
         steps[: len(self)], steps[len(self) :] = self.steps, others.steps
         return ImageCodes(self.basis, steps)
 
 
 def encode(basis: Basis, features: Features, first: int = 0, empty: Empty = np.empty) -> ImageCodes:
-    """The codes of images from row `first` on.
+    """Return the codes of images from row `first` on.
 
     Args:
-        empty: Makes the array that holds them, such as one that lies on the disk.
+        empty: Makes the array that holds the codes, for example one on the disk.
     """
     codes = torch.from_numpy(empty((len(features) - first, basis.axes.shape[1]), np.int8))
     for start in range(0, len(codes), ROWS):
@@ -103,7 +103,11 @@ def encode(basis: Basis, features: Features, first: int = 0, empty: Empty = np.e
 
 
 def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """The correction of one class's logits: (K + 1,) float64, a weight for every coordinate, and the bias.
+    """Return the correction of one class's logits: (K + 1,) float64, a weight for every coordinate, then the bias.
+
+    Penalised logistic regression with an offset (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning,
+    2009, sec. 4.4 and 18.4). With fewer answers than coordinates the problem is solved in the space that the answers
+    span, where the solution lies.
 
     Args:
         codes: (n, K) float32 of the images that were answered since the training.
@@ -111,11 +115,7 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
         states: (n,) int8, 1 present, -1 absent.
 
     Returns:
-        Zeros where nothing was answered.
-
-    Penalised logistic regression with an offset (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning,
-    2009, sec. 4.4 and 18.4). With fewer answers than coordinates it is solved in the space that the answers span, where
-    the solution lies.
+        Zeros if n is 0.
     """
     spread = np.concatenate(
         [codes.numpy() * WEIGHT_VARIANCE**0.5, np.full((len(codes), 1), BIAS_VARIANCE**0.5)], axis=1, dtype=np.float64
@@ -130,11 +130,11 @@ def fit_correction(codes: Tensor, base: np.ndarray, states: np.ndarray) -> np.nd
 
 
 def corrected(codes: ImageCodes, images: np.ndarray, base: np.ndarray, corrections: np.ndarray) -> np.ndarray:
-    """The probabilities of some classes after their corrections, (N, c) float16.
+    """Return the probabilities of some classes after their corrections, (N, c) float16.
 
     Args:
-        codes: Of all images.
-        images: (N,) int64, which of them is that of each row of base.
+        codes: Codes of all images.
+        images: (N,) int64, the image of each row of `base`.
         base: (N, c) probabilities that the training gave them; nan stays nan.
         corrections: (c, K + 1) from fit_correction.
     """

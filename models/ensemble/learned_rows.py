@@ -1,8 +1,8 @@
-"""Which labeled images `auto` learns from where there are more of them than it needs.
+"""The choice of the labeled images that `auto` learns from, if there are more than it needs.
 
-Its head goes through images one by one, twelve times, and its time grows with them; its ridge model needs their sums
-only, which are kept (squares.py), so it learns from more. What is rare is kept in both: first the images that the
-caller puts first, then images of every class up to a quota of its own, then any.
+The head goes through images one by one, twelve times, so its time grows with their number; the ridge model needs only
+their sums, which are kept (squares.py), so it learns from more images. Rare classes are kept in both: first the images
+that the caller prefers, then images of every class up to a quota for each, then any.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,12 +30,12 @@ QUOTA = 0.5  # share of them that is shared out among the classes before the res
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What is learned from labeled images.
+    """The labeled images that the models of one training learn from.
 
     Attributes:
-        places: (m,) int64, which of them a model goes through one by one.
-        roots: (m, D) float32 of their pooled features.
-        moments: Of those that the ridge model learns from; None: it learns from these, too.
+        places: (m,) int64, places among the labeled images of those that the head goes through one by one.
+        roots: (m, D) float32, roots of their pooled features.
+        moments: Sums over the images that the ridge model learns from; None: it learns from `roots`, too.
     """
 
     places: np.ndarray
@@ -44,17 +44,16 @@ class Learned:
 
 
 def learned_rows(labels: np.ndarray, most: int, first: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """(m,) int64, ascending: rows that are learned from, all classes among them that have a label "present".
+    """Return the rows to learn from, (m,) int64, ascending; every class with a label "present" is among them.
+
+    All rows are returned if there are at most `most`.
 
     Args:
         labels: (n, C) int8.
-        most: Rows; more only where there are as many classes.
-        first: (n,) bool, rows that come before others.
-        order: (n,) float in [0, 1), different numbers: of equal rows the lower one comes first. An image that keeps its
-            number from one training to the next is learned from in both, mostly.
-
-    Returns:
-        All rows where there are no more.
+        most: Maximum number of rows; exceeded only where there are as many classes.
+        first: (n,) bool, rows that are preferred.
+        order: (n,) float in [0, 1), all different: among equal rows the lower number is preferred. An image that keeps
+            its number from one training to the next is mostly learned from in both.
     """
     images, classes = labels.shape
     if images <= most:
@@ -77,12 +76,15 @@ def _lowest(rows: np.ndarray, order: np.ndarray, most: int) -> np.ndarray:
 def gathered(
     features: Features, rows: np.ndarray, places: Sequence[np.ndarray], tell: Callable[[], None]
 ) -> tuple[Learned, list[Learned]]:
-    """All images that are learned from one by one, and those of each part; the parts share the roots of the whole.
+    """Return the images that are learned from one by one: those of all parts together, and of each part.
+
+    The parts share the roots of the whole.
 
     Args:
         features: (N, D) of all images.
-        rows: (n,) which of them are labeled.
-        places: Of each part, ascending: which of the labeled images are learned from.
+        rows: (n,), the labeled images.
+        places: For each part, places among the labeled images, ascending.
+        tell: Called now and then.
     """
     wanted = rows[np.concatenate(places)]
     roots = torch.empty(len(wanted), features.shape[1])
@@ -107,13 +109,17 @@ def summed(
     threads: int,
     tell: Callable[[], None],
 ) -> list[Moments]:
-    """The moments of each part.
+    """Return the moments of each part.
 
     Args:
-        centre: (D,) of units.
-        rows: Of each part, ascending: images.
-        answers: Of each part, as KeptSquares.moments takes them.
-        kept: Of each part: what was summed in the training before.
+        features: (N, D) of all images.
+        centre: (D,), centre of the units.
+        rows: For each part, its images, ascending.
+        classes: C.
+        answers: For each part, as KeptSquares.moments takes them.
+        kept: For each part, the sums of the previous training.
+        threads: Number of parts that are summed at the same time.
+        tell: Called while waiting.
     """
     with one_thread(), ThreadPoolExecutor(threads, "squares", torch.set_num_threads, (1,)) as pool:
         work = [

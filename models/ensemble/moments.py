@@ -1,4 +1,4 @@
-"""What a ridge regression needs of its rows: sums, which add up over images, halves and trainings."""
+"""The sums over rows that a ridge regression needs; they add up over images, halves and trainings."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ BLOCK = 2048  # rows whose products are made at once
 
 @dataclass(frozen=True, eq=False)
 class Blanks:
-    """Cells that may not be used: count (C,), how many of each class; right (D, C), the sums of their rows."""
+    """Sums over cells that may not be used: count (C,), cells of each class, and right (D, C), sums of their rows."""
 
     count: Tensor
     right: Tensor
@@ -26,12 +26,12 @@ class Moments:
     """Sums over rows; those of two lists of rows add up to those of both.
 
     Attributes:
-        count: Of rows.
-        sum: (D,).
-        products: (D, D) of rows with rows.
-        answers: (C,) sum of answers.
-        right: (D, C) products of rows with answers.
-        blanks: Of cells without an answer, 0 in both; None: there are none.
+        count: Number of rows.
+        sum: (D,), sum of rows.
+        products: (D, D), products of rows with rows.
+        answers: (C,), sum of answers.
+        right: (D, C), products of rows with answers.
+        blanks: Sums of cells without an answer, which are 0 in `answers` and `right`; None: no such cells.
     """
 
     count: float
@@ -43,13 +43,13 @@ class Moments:
 
     @classmethod
     def of(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
-        """Of rows (n, D) and answers (n, C), each counted `weight` times."""
+        """Return the moments of rows (n, D) and answers (n, C), each counted `weight` times."""
         right, total = weight * (rows.T @ answers), weight * answers.sum(0)
         return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
 
     @classmethod
     def of_roots(cls, roots: Tensor, centre: Tensor, answers: Tensor) -> "Moments":
-        """Of the units of roots (n, D), block by block, and answers (n, C)."""
+        """Return the moments of the units of roots (n, D), computed block by block, and answers (n, C)."""
         dimensions, classes = roots.shape[1], answers.shape[1]
         products, right = torch.zeros(dimensions, dimensions), torch.zeros(dimensions, classes)
         total = torch.zeros(dimensions)
@@ -61,11 +61,11 @@ class Moments:
         return cls(len(roots), total, products, answers.sum(0), right)
 
     def towards(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
-        """The same rows with other answers."""
+        """Return moments of the same rows for different answers (n, C)."""
         return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
 
     def filled(self) -> "Moments":
-        """With the average answer of its class in every blank cell, where it has no influence."""
+        """Return moments with the average answer of its class in every blank cell, where it has no influence."""
         if self.blanks is None:
             return self
         average = self.answers / self.count
@@ -77,7 +77,7 @@ class Moments:
         )
 
     def less(self, level: Tensor) -> "Moments":
-        """With all answers lower by a level of their class (C,)."""
+        """Return moments with all answers lowered by a level (C,) of their class."""
         return replace(self, answers=self.answers - self.count * level, right=self.right - torch.outer(self.sum, level))
 
     def __add__(self, other: "Moments") -> "Moments":
@@ -96,11 +96,11 @@ class Moments:
         return self.sum / self.count
 
     def solve(self, ridge: float) -> Tensor:
-        """(D, C): the weights on centred rows of least squared error plus `ridge` times their own squares."""
+        """Return the weights (D, C) on centred rows of least squared error plus `ridge` times their own squares."""
         return torch.linalg.solve(self._normal(ridge), self.right - torch.outer(self.mean, self.answers))
 
     def leverages(self, centred: Tensor, ridge: float) -> Tensor:
-        """(m,) how much the prediction for each of some of the rows, centred (m, D), follows its own answer."""
+        """Return how much the prediction for each of the rows, centred (m, D), follows its own answer: (m,)."""
         return (centred * torch.linalg.solve(self._normal(ridge), centred.T).T).sum(1) + 1 / self.count
 
     def _normal(self, ridge: float) -> Tensor:

@@ -1,14 +1,14 @@
-"""How rarely each class is marked where it is there, by the marks alone.
+"""How rarely people mark each class where it is present, estimated from the marks alone.
 
-Whoever names one class of an image names some classes more than others: the salient, the large, the frequent. A model
-of what is marked then ranks the others too low, and it is just these that are left to find. With a naming rate
-e = P(marked | there), a class is there with P(marked | image) / e (Elkan and Noto, "Learning classifiers from only
+People who name one class of an image name some classes more often than others: the salient, the large, the frequent. A
+model of the marks then ranks the other classes too low, and these are the ones left to find. With a naming rate e =
+P(marked | there), a class is present with P(marked | image) / e (Elkan and Noto, "Learning classifiers from only
 positive and unlabeled data", KDD 2008, lemma 1); here e is a class's own (Bekker, Robberechts and Davis, "Beyond the
 selected completely at random assumption for learning from positive and unlabeled data", ECML PKDD 2019).
 
 e is estimated as Elkan and Noto do: the mean prediction for marked cells of a model that has not seen them. That is too
-low for a class that the model cannot see: its prediction is the same everywhere, and raising it would put cells at
-random before those of other classes. So a class is raised only as far as its marked cells stand out from the others.
+low for a class that the model cannot recognise: its prediction is the same everywhere, and raising it would rank random
+cells above those of other classes. So a class is raised only as far as its marked cells stand out from the others.
 """
 
 from torch import Tensor
@@ -24,19 +24,19 @@ LEAST = 1e-3  # of a prediction, and of what an image leaves to the others
 def log_naming_rates(
     moments: Moments, weight: Tensor, level: Tensor, ridge: float, units: Tensor, marked: Tensor
 ) -> Tensor:
-    """(C,) the logarithm of how much more often than usual each class is marked where it is there; 0 without a mark,
-    and for a class whose marked cells the model cannot tell from others.
+    """Return the log of each class's naming rate relative to the usual rate: (C,).
+
+    A naming rate is the probability that a class is marked where it is present. The result is 0 for a class without a
+    mark, and for a class whose marked cells the model cannot tell from others. Predictions without the image itself are
+    exact (Allen, "The relationship between variable selection and data augmentation", Technometrics 1974).
 
     Args:
-        moments: Of the images that the ridge model was fitted to, with answers less `level`.
+        moments: Moments of the images that the ridge model was fitted to, with answers less `level`.
         weight: (D, C) of the ridge model.
         level: (C,) share of the images on which each class is marked.
         ridge: As in Moments.solve.
         units: (m, D) of some of these images.
-        marked: (m, C) bool, of the same.
-
-    Predictions without the image itself are exact (Allen, "The relationship between variable selection and data
-    augmentation", Technometrics 1974).
+        marked: (m, C) bool, marks of the same m images.
     """
     rows = units - moments.mean
     missed = 1 - (rows @ weight + level)

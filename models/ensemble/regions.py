@@ -29,7 +29,7 @@ class Regions(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
-        """Those of some images, in memory."""
+        """Return the region codes of some images, in memory."""
         ...
 
 
@@ -50,30 +50,30 @@ class RegionCodes:
         return len(self.codes)
 
     def __getitem__(self, rows: slice | np.ndarray) -> "RegionCodes":
-        """Some of the images."""
+        """Return the codes of some of the images."""
         chosen = torch.from_numpy(rows) if isinstance(rows, np.ndarray) else rows
         return RegionCodes(self.basis, self.codes[chosen], self.lengths[chosen])
 
     def joined(self, others: "RegionCodes") -> "RegionCodes":
-        """These images, then the others; both on the same basis."""
+        """Return the codes of these images, then of the others, on the same basis."""
         return RegionCodes(self.basis, torch.cat([self.codes, others.codes]), torch.cat([self.lengths, others.lengths]))
 
     def products(self, weight: Tensor) -> Tensor:
-        """(N, R, C): (region - centre) @ weight, weight (D, C)."""
+        """Return (region - centre) @ weight, nearly, for weight (D, C): (N, R, C)."""
         return self.along_axes(self.basis.along(weight))
 
     def along_axes(self, weight: Tensor) -> Tensor:
-        """The same for a weight (K, C) along the axes, from basis.along; a new tensor."""
+        """Return the products (N, R, C), as a new tensor, for a weight (K, C) that `basis.along` returned."""
         return self.codes.float() @ weight
 
 
 @one_thread()
 def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
-    """The axes along which the roots of regions differ most from the mean root of whole images.
+    """Return the axes along which the roots of regions differ most from the mean root of whole images.
 
     Args:
         features: (N, D), pooled.
-        regions: (N, R, D) of the same images, taken by an array of rows: a memory map will do.
+        regions: (N, R, D) of the same images, indexed by an array of rows; a memory map is enough.
 
     Raises:
         ValueError: Some features or regions of the sample are not finite.
@@ -98,7 +98,7 @@ def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
 
 @one_thread()
 def encode(basis: Basis, regions, tell: Callable[[], None] = lambda: None, first: int = 0) -> RegionCodes:
-    """Codes of regions (N, R, D), read by slices, from row `first` on; tell is called every few dozen images."""
+    """Return codes of regions (N, R, D), read by slices, from row `first` on; tell is called every few dozen images."""
     codes, lengths = [], []
     for start in range(first, len(regions), ROWS):
         tell()

@@ -1,6 +1,6 @@
-"""What the models of one training say of images: the ensemble and the answered-cell head in one pass.
+"""Scores of images by the models of one training: the ensemble and the answered-cell head in one pass.
 
-Regions are read once for all models, and nothing of a block is kept but its scores.
+Regions are read once for all models, and only the scores of a block are kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class Scorer:
     """An ensemble and an answered-cell head with the images that they score.
 
     Args:
-        features, region_codes: Of all N images.
+        features, region_codes: Inputs of all N images.
     """
 
     def __init__(self, ensemble: Ensemble, head: AnsweredHead, features: Features, region_codes: Regions | None):
@@ -37,18 +37,18 @@ class Scorer:
         self._columns = ensemble.columns(head.weight)
 
     def without_images(self) -> "Scorer":
-        """The same, for `of_images` only: small enough to be sent elsewhere."""
+        """Return a copy that holds no images, for `of_images` only: small enough to be sent elsewhere."""
         alone = copy(self)
         alone._features = alone._region_codes = None
         return alone
 
     def of(self, rows: slice | np.ndarray) -> Scores:
-        """Scores (m, C) float32 of a few hundred images."""
+        """Return scores (m, C) float32 of a few hundred images."""
         assert self._features is not None  # it has its images
         return self.of_images(self._features[rows], None if self._region_codes is None else self._region_codes[rows])
 
     def of_images(self, features: Array, region_codes: RegionCodes | None) -> Scores:
-        """The same of images whose features (m, D) and codes are given."""
+        """Return scores (m, C) float32 of images whose features (m, D) and region codes are given."""
         wholes, best = self._columns.of(root(as_tensor(features)), region_codes)
         auto = self._ensemble.logits(wholes, best).clamp_(-SUREST_LOGIT, SUREST_LOGIT)
         others = 2 * auto.shape[1]
@@ -58,7 +58,7 @@ class Scorer:
         return Scores(auto.numpy(), (known + self._head.bias).numpy())
 
     def of_many(self, rows: np.ndarray, tell: Callable[[], None] = lambda: None) -> Scores:
-        """The same of any number of images; tell is called every few hundred."""
+        """Return scores (m, C) float32 of any number of images; tell is called every few hundred."""
         auto = np.empty((len(rows), self._head.weight.shape[1]), np.float32)
         known = np.empty_like(auto)
 
@@ -72,7 +72,7 @@ class Scorer:
 
 @dataclass(frozen=True, eq=False)
 class EnsembleModel:
-    """The two models of `auto`, before there are answers to stack them by."""
+    """The two models of `auto` as an ImageModel, used until there are answers to stack them by."""
 
     ensemble: Ensemble
 
@@ -86,8 +86,8 @@ class StackedScorer:
 
     Attributes:
         whole: The models of all images.
-        halves: Those that have not seen one half; None where there was nothing to learn or to score.
-        stackers: Of each round.
+        halves: For each half, the models trained on the other one; None where there was nothing to learn or to score.
+        stackers: One for each round.
     """
 
     whole: Scorer
@@ -106,7 +106,11 @@ class StackedScorer:
         region_codes: Callable[[np.ndarray], RegionCodes | None],
         known: Known,
     ) -> np.ndarray:
-        """The same with the scores of the first models at hand; features and region_codes give those of some images."""
+        """Return the probabilities, given the scores of the models of all images.
+
+        Args:
+            features, region_codes: Functions from rows of these images to their features and region codes.
+        """
         labels = np.full(scores.known.shape, UNSEEN, np.int8)
         labels[known.rows] = known.labels
         others = likely_others(self.stackers[:-1], scores, labels)
@@ -124,7 +128,7 @@ class StackedScorer:
         return probabilities
 
     def _held_out(self, rows, halves, scores, features, region_codes) -> Scores:
-        """Scores of these images, each by the models that have not seen its half; nan and 0 without any."""
+        """Return scores of these images by the models that have not seen their half; nan and 0 without such models."""
         auto = np.full((len(rows), scores.auto.shape[1]), np.nan, np.float32)
         known = np.zeros_like(auto)
         for half, scorer in enumerate(self.halves):

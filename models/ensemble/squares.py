@@ -1,12 +1,12 @@
-"""Sums over images that no label changes: kept from one training to the next, so that only new images are added.
+"""Sums over images that do not depend on labels: kept between trainings, so that only new images are added.
 
-The ridge model needs, of the images that it learns from, the sum of their units (D,) and the products of the units with
-each other (D, D), and the products of the units with the answers (D, C). All of them add up: those of all images are
-those of two halves together. The first two are, in each training, those of the training before, plus the images that
-have come, less the images that have gone; they are kept in double precision, so that adding and taking off leaves no
-more than the rounding of one sum. The last, a tenth of the work, are made again, because answers change.
+The ridge model needs three sums over its images: of their units (D,), of the products of the units with each other (D,
+D), and of the products of the units with the answers (D, C). All of them add up: those of all images are those of two
+halves together. In each training the first two are those of the training before, plus the added images, minus the
+removed ones; they are kept in double precision, so that adding and subtracting leaves no more than the rounding of one
+sum. The third, a tenth of the work, is computed again, because answers change.
 
-Images are read block by block, so this learns from many more than fit into memory.
+Images are read block by block, so the model learns from many more than fit into memory.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ Answers = Callable[[slice], tuple[Tensor, Tensor | None]]
 
 
 class KeptSquares:
-    """The squares of a changing list of images; empty at first.
+    """The sums of units and of their products over a changing list of images; empty at first.
 
-    An image is known by its row and a checksum of its roots: where a row holds other features than before, all sums are
-    made again.
+    An image is identified by its row and a checksum of its roots: where a row holds other features than before, all
+    sums are made again.
     """
 
     def __init__(self) -> None:
@@ -46,14 +46,16 @@ class KeptSquares:
         answers: Answers,
         tell: Callable[[], None] = lambda: None,
     ) -> Moments:
-        """The moments of some images.
+        """Return the moments of some images.
 
         Args:
             features: (N, D) of all images.
-            centre: (D,) of the units.
+            centre: (D,), centre of the units.
             rows: (n,) int64, ascending: images.
             classes: C.
-            answers: Of some of the n: (m, C) float32, and (m, C) bool, which of them are blank; None where none are.
+            answers: Function from a slice of the n images to their answers (m, C) float32 and blanks (m, C) bool, True
+                where a cell may not be used; None for no blanks.
+            tell: Called before each block.
         """
         gone = self._gone(features, centre, rows)
         if gone is None:
@@ -87,7 +89,7 @@ class KeptSquares:
         return Moments(len(rows), self._sum.float(), self._products.float(), total, right, blanks)
 
     def _gone(self, features: Features, centre: Tensor, rows: np.ndarray) -> Tensor | None:
-        """The roots of the images that have gone since the last call; None where all sums have to be made again."""
+        """Return the roots of images removed since the last call; None where all sums have to be made again."""
         if self._centre is None or not torch.equal(self._centre, centre):
             return None
         new, gone = ~np.isin(rows, self._rows), ~np.isin(self._rows, rows)
@@ -105,7 +107,7 @@ class KeptSquares:
 
 
 def _checksums(roots: Tensor) -> np.ndarray:
-    """(n,) uint64: sums of the bits of each row, each word with a factor of its own."""
+    """Return (n,) uint64: sums of the bits of each row, each word with a factor of its own."""
     bits = roots.numpy().view(np.uint32)
     factors = np.random.default_rng(5).integers(1, 2**63, bits.shape[1], np.uint64) | np.uint64(1)
     sums = np.zeros(len(bits), np.uint64)

@@ -1,18 +1,18 @@
-"""What `auto` adds once people answer whole questions: a model of answered cells, and the stacker over all three.
+"""The learning of `auto` from answers to whole questions: a model of answered cells, and the stacker over all models.
 
-A click says that one class is there and nothing else. An answered grid, an image answered in every class or an audit
-says of each of its cells whether it is there or not. These answers are unbiased: which cells were asked does not depend
-on what was answered. From those, and only from those, this learns
+A click says that one class is present and nothing else. An answered grid, an image answered in every class or an audit
+says of each of its cells if the class is present or absent. These answers are unbiased: which cells were asked does not
+depend on the answers. From those, and only from those, two models learn:
 
-* `AnsweredHead` (answered_head.py), which takes over where most is answered and the remaining positives look unlike
+* `AnsweredHead` (answered_head.py), which dominates where most is answered and the remaining positives look unlike
   those that were easy to find;
-* `Stacker` (models/statistics/stacker.py): how much to believe each model, how much the other classes on an image say
+* `Stacker` (models/statistics/stacker.py): how far to trust each model, how much the other classes on an image say
   of a class, and what a score is worth far down the list, where the last positives are. It is fitted to the scores of
   models that had not seen the image: two halves, each scored by models trained on the other.
 
-In experiments on 1,830 photographs of animals, answered in grids of the likeliest, the number of positives that it
-still expected was mostly 0.6 to 1.6 times the truth, up to 90 % of all labels; with a slope and a shift alone it fell
-to a tenth.
+In experiments on 1,830 photographs of animals, answered in grids of the likeliest, the expected number of remaining
+positives was mostly 0.6 to 1.6 times the truth, up to 90 % of all labels; with a slope and a shift alone it fell to a
+tenth.
 """
 
 import threading
@@ -78,14 +78,14 @@ def fit_stacked(
     outside: Sequence[OutsideScores] = (),
     scoring: Scoring = score_here,
 ) -> "StackedModel":
-    """`auto` with what unbiased answers add to it. Nothing is learned before its `epochs` have been gone through.
+    """Return a training of `auto` that also learns from unbiased answers; iterating its `epochs` trains it.
 
     Args:
         features, region_codes, rows, labels, mask, epochs, lr, batch, seed, tell: As in `models.ensemble.fit_ensemble`.
-        unbiased: (n, C) bool, which labels are unbiased answers, of the rows.
+        unbiased: (n, C) bool, True where a label of `rows` is an unbiased answer.
         warm_start: Weights of the training before.
         outside: Scores of models from elsewhere, of all N images.
-        scoring: Scores all N images by what was learned.
+        scoring: Scores all N images by the trained models.
     """
     settings = {"epochs": epochs, "lr": lr, "batch": batch, "seed": seed, "tell": tell}
     return StackedModel(
@@ -95,14 +95,14 @@ def fit_stacked(
 
 
 class StackedModel:
-    """One training.
+    """One training of `auto`, stacked where there are enough unbiased answers.
 
     Attributes:
         ensemble: The two models of `auto`, trained on all labels.
         probabilities: (N, C) float32, when `epochs` has ended.
         calibrated: Whether the stacker was fitted to unbiased answers.
-        outside_weights: (C, K) what it believes of each model from elsewhere (models/statistics/stacker.py), None
-            before.
+        outside_weights: (C, K), the stacker's weight of each model from elsewhere (models/statistics/stacker.py); None
+            before a stacker is fitted.
     """
 
     def __init__(
@@ -134,34 +134,34 @@ class StackedModel:
 
     @cached_property
     def _place(self) -> np.ndarray:
-        """(N,) of an image in `rows`; -1 where it is not."""
+        """Return the place of each image in `rows`, (N,); -1 for an image that is not in `rows`."""
         place = np.full(len(self.features), -1)
         place[self.rows] = np.arange(len(self.rows))
         return place
 
     @cached_property
     def _half_of(self) -> np.ndarray:
-        """(N,) which half an image belongs to, the same in every training."""
+        """Return the half of each image, (N,), the same in every training."""
         return np.random.default_rng(0).integers(0, HALVES, len(self.features))
 
     @cached_property
     def _order(self) -> np.ndarray:
-        """(n,) in which order labeled images are learned from, where not all are; an image keeps its number."""
+        """Return the order (n,) in which labeled images are preferred if not all are used; it never changes."""
         return np.random.default_rng(3).random(len(self.features))[self.rows]
 
     @property
     def _is_shared(self) -> bool:
-        """Whether models are trained in several threads."""
+        """Return whether the halves are trained in a thread of their own."""
         return len(self.rows) >= BESIDE and torch.get_num_threads() >= 2
 
     @property
     def has_enough_answers(self) -> bool:
-        """Whether there are enough unbiased answers of both kinds."""
+        """Return whether there are FEWEST unbiased answers of each kind, present and absent."""
         present = int((self.labels[self.unbiased] == PRESENT).sum())
         return min(present, int(self.unbiased.sum()) - present) >= FEWEST
 
     def epochs(self) -> Iterator[Epoch]:
-        """Train; steps once an epoch of the head of `auto`, on all images.
+        """Train, yielding each epoch of the head of `auto` on all images.
 
         Without a label "present" there are no epochs, and probabilities only where other models give some.
         """
@@ -200,7 +200,7 @@ class StackedModel:
         self._stack(scorer, halves)
 
     def _models(self) -> Generator[Epoch, None, tuple[Scorer, list[Scorer | None]]]:
-        """The scorers of the whole and of each half."""
+        """Train, yielding epochs; return the scorers of the whole and of each half."""
         learned = self._learned()
         with self._halves(learned) as halves:
             yield from self._fit(self.ensemble, ALL, learned[ALL], self.tell)
@@ -212,7 +212,7 @@ class StackedModel:
 
     @contextmanager
     def _halves(self, learned: dict[int, Learned]) -> Iterator[Future[list[Scorer | None]]]:
-        """The scorers of all halves: trained in another thread meanwhile where that is worth it, else at once."""
+        """Yield a future of the scorers of all halves, trained in another thread if `_is_shared`, else at once."""
         if not self._is_shared:
             done: Future[list[Scorer | None]] = Future()
             done.set_result([self._half(half, learned, self.tell) for half in range(HALVES)])
@@ -235,7 +235,7 @@ class StackedModel:
                 ended.set()
 
     def _half(self, half: int, learned: dict[int, Learned], tell: Callable[[], None]) -> Scorer | None:
-        """Models trained on the images outside of this half; None where there is nothing to learn or to score."""
+        """Return models trained on images outside of this half; None where there is nothing to learn or to score."""
         some = self._learned_from(half)
         is_answered = (self._half_of[self.rows] == half) & self.unbiased.any(1)
         if not is_answered.any() or not (self.labels[some][self.sure[some]] == PRESENT).any():
@@ -246,7 +246,7 @@ class StackedModel:
         return self._scorer(model, half, tell)
 
     def _learned_from(self, half: int) -> np.ndarray:
-        """Places in `rows`."""
+        """Return the places in `rows` of images outside of this half."""
         return np.flatnonzero(self._half_of[self.rows] != half)
 
     def _fit(self, model: Ensemble, half: int, learned: Learned | None, tell: Callable[[], None]) -> Iterator[Epoch]:
@@ -258,7 +258,7 @@ class StackedModel:
         )  # fmt: skip
 
     def _learned(self) -> dict[int, Learned]:
-        """What the model of all images and that of each half learn from."""
+        """Return the images that the model of all images (ALL) and that of each half learn from."""
         places, to_sum = [], []
         for half in range(HALVES):
             of_half = np.flatnonzero(self._half_of[self.rows] == half)
@@ -282,7 +282,7 @@ class StackedModel:
         return of_models
 
     def _answers_of(self, places: np.ndarray) -> Answers:
-        """What the ridge model is fitted to, of some of these labeled images."""
+        """Return a function that gives the targets of the ridge model for slices of these labeled images."""
 
         def answers(some: slice) -> tuple[Tensor, Tensor | None]:
             known = torch.from_numpy(np.where(self.sure[places[some]], self.labels[places[some]], UNSEEN))
@@ -292,7 +292,7 @@ class StackedModel:
         return answers
 
     def _scorer(self, model: Ensemble, half: int, tell: Callable[[], None]) -> Scorer:
-        """The model, and an AnsweredHead trained on the same images."""
+        """Return the scorer of the model and of an AnsweredHead trained on the same images."""
         some, rng = self._learned_from(half), np.random.default_rng(self.seed)
         most = ANSWERED if half == ALL else ANSWERED // HALVES
         if len(some) > most:  # first those with unbiased answers, which say most
@@ -317,7 +317,7 @@ class StackedModel:
         return Scorer(model, head, self.features, self.region_codes)
 
     def _stack(self, scorer: Scorer, halves: list[Scorer | None]) -> None:
-        """Fit the stacker, and set `probabilities`, those of all models together."""
+        """Fit the stacker, and set `probabilities` to those of all models together."""
         labels = self.labels if self.mask is None else np.where(self.sure, self.labels, UNSEEN).astype(np.int8)
         inputs = [source.inputs() for source in self.outside]
         usual = self._sampled(np.arange(len(self.features)), labels.shape[1])
@@ -350,7 +350,7 @@ class StackedModel:
         return self.scoring(model, self.features, self.region_codes, known_of, self.labels.shape[1], self.tell)
 
     def _of_kept(self, model: StackedScorer, kept: Scores, known_of: Callable[[slice], Known]) -> np.ndarray:
-        """The same where the scores of the models of all images are at hand."""
+        """Return the probabilities of all images, given their scores by the models of all images."""
         result = np.empty((len(self.features), self.labels.shape[1]), np.float32)
 
         def score(rows: slice) -> None:
@@ -366,7 +366,7 @@ class StackedModel:
         return result
 
     def _known_of(self, rows: slice, labels: np.ndarray, inputs: Sequence[np.ndarray]) -> Known:
-        """Labels (n, C) of the labeled images, and inputs (N, C) of models from elsewhere, of some images."""
+        """Return the Known of a slice of images, from labels (n, C) of labeled images and outside inputs (N, C)."""
         some = slice(*np.searchsorted(self.rows, [rows.start, rows.stop]).tolist())
         images = self.rows[some]
         outside = [values[rows] for values in inputs]
@@ -379,11 +379,11 @@ class StackedModel:
         scores_of: Callable[[np.ndarray], Scores],
         held_out_of: Callable[[np.ndarray], Scores],
     ) -> list[Stacker]:
-        """The stacker of each round, fitted to the unbiased answers of STACKED cells.
+        """Return the stacker of each round, fitted to the unbiased answers of STACKED cells.
 
         Args:
             labels: (n, C) int8 of the labeled images.
-            unanswered: (m,) usual scores of cells that nobody has answered.
+            unanswered: (m,) scores of cells that nobody has answered.
             scores_of: Images -> their scores by the models of all images; held_out_of: by those of the other half.
         """
         answered = np.flatnonzero(self.unbiased.any(1))
@@ -404,19 +404,19 @@ class StackedModel:
         return stackers
 
     def _of_images(self, values: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """(m, C) of any images, from values (n, C) of the labeled ones; 0 for the others."""
+        """Return (m, C) for any images, from values (n, C) of the labeled ones; 0 for the others."""
         places = self._place[rows]
         result = np.zeros((len(places), values.shape[1]), values.dtype)
         result[places >= 0] = values[places[places >= 0]]
         return result
 
     def _sampled(self, rows: np.ndarray, cells: int) -> np.ndarray:
-        """At most so many of the rows, ascending, that they have STACKED cells, at `cells` each."""
+        """Return rows whose cells, `cells` each, are at most STACKED in number: all or a random sample, ascending."""
         most = max(1, STACKED // cells)
         return rows if len(rows) <= most else np.sort(np.random.default_rng(0).permutation(rows)[:most])
 
     def _held_out(self, halves: list[Scorer | None], images: np.ndarray) -> Scores:
-        """Scores (m, C) of these images, each by models trained on the other half; nan and 0 without any."""
+        """Return scores (m, C) of images by models trained on the other half; nan and 0 where there are none."""
         auto = np.full((len(images), self.labels.shape[1]), np.nan, np.float32)
         known = np.zeros_like(auto)
         for half, scorer in enumerate(halves):

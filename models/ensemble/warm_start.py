@@ -1,4 +1,4 @@
-"""What a training of the stacked model leaves in memory for the next one."""
+"""The state that a training of the stacked model leaves in memory for the next one."""
 
 from dataclasses import dataclass, field
 
@@ -11,11 +11,11 @@ HALVES = 2  # of the images: those of each are scored by models of the other
 
 @dataclass
 class WarmStart:
-    """What the next training goes on from; each worker has one instance.
+    """The state from which the next training continues; each worker has one instance.
 
     Attributes:
-        weights: Of the answered-cell heads, of whole images.
-        squares: Of the images of each half.
+        weights: Weights of the answered-cell heads, fitted to whole images.
+        squares: Sums of the images of each half.
     """
 
     weights: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # half, or -1 for all -> (D, C), (C,)

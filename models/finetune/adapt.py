@@ -1,9 +1,9 @@
-"""Adapting a pretrained network to a collection: its last stages are trained on the answers that there are.
+"""Adaptation of a pretrained network to a collection: its last stages are trained on the collection's answers.
 
     inputs, last_stages, _ = split(backbone, source)            models/finetune/last_stages.py
-    training = adapt(last_stages, examples, labels, ...)        examples: what `inputs` gave of each image, twice
-    for epoch in training: ...                                  stops and goes on, as fit_network
-    whole = put_back(source, last_stages)                       and models/backbones/local_dir.py keeps it
+    training = adapt(last_stages, examples, labels, ...)        examples: outputs of `inputs` for each image, two views
+    for epoch in training: ...                                  stops and continues, as fit_network
+    whole = put_back(source, last_stages)                       and models/backbones/local_dir.py saves it
 
 The classifier begins as the linear head on the frozen features (Kumar et al., "Fine-Tuning can Distort Pretrained
 Features and Underperform Out-of-Distribution", ICLR 2022), so that the first steps do not spoil the features. Then all
@@ -34,7 +34,7 @@ BATCH_OF_FEATURES = 64
 
 
 def settings_of(epochs: int = EPOCHS) -> EndToEnd:
-    """How the last stages are trained. Raises ValueError for fewer than one epoch."""
+    """Return the settings for training the last stages. Raise ValueError for fewer than one epoch."""
     if epochs < 1:
         raise ValueError(f"There must be at least one epoch, not {epochs}.")
     return EndToEnd(LR, BATCH, epochs, optimiser="adamw_onecycle", weight_decay=WEIGHT_DECAY)
@@ -54,19 +54,19 @@ def adapt(
     should_stop: Callable[[], bool] | None = None,
     together: Together | None = None,
 ) -> NetworkTraining:
-    """Train the last stages, one epoch at each step of what is returned; they are changed.
+    """Return a training of the last stages, which are changed; iterating it trains one epoch at a time.
+
+    A training continued from a checkpoint ends, on a CPU, with the same weights as an uninterrupted one. Other
+    arguments, and errors, are as in fit_network.
 
     Args:
         examples: The inputs of the first trained stage, of N images in WEAK_VIEWS views.
-        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered; mask (N, C) bool, False where somebody was unsure;
-            unbiased (N, C) bool, answers that were not chosen by their state.
-        method: Of the project: single positives go through its loss (answers.py).
-
-    Args:
-        together: With other processes, each of which holds some of the images and calls this alike.
-
-    All else, and what is raised, as in fit_network; a training that goes on from a checkpoint ends with the same
-    weights on a CPU as one that was not interrupted.
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
+        mask: (N, C) bool, False where somebody was unsure.
+        unbiased: (N, C) bool, True for answers to cells that were not selected by their likely state.
+        method: The project's method; single positives go through its loss (answers.py).
+        together: Training with other processes, each of which holds some of the images and calls this with equal
+            arguments.
     """
     answers = Answers(loss_for(method), torch.from_numpy(np.ascontiguousarray(unbiased, bool)))
     network = with_classifier(last_stages, examples, labels.shape[1], seed, together)
@@ -89,7 +89,7 @@ def adapt(
 
 
 def _pooled_together(last_stages: LastStages, examples: Examples, together: Together) -> Tensor:
-    """The features of all images, of which each process computes its own."""
+    """Return the features of all images, of which each process computes its own."""
     own = torch.from_numpy(features_of(last_stages, examples, lambda: False, together.own)).float()
     return together.gathered(own).to(examples.device)
 
@@ -97,7 +97,7 @@ def _pooled_together(last_stages: LastStages, examples: Examples, together: Toge
 def with_classifier(
     last_stages: LastStages, examples: Examples, classes: int, seed: int, together: Together | None = None
 ) -> WholeNetwork:
-    """The last stages with a classifier of random weights behind them, on the device of the examples."""
+    """Return the last stages followed by a classifier with random weights, on the device of the examples."""
     last_stages.to(examples.device).eval()
     with torch.no_grad():
         first = torch.zeros(1, dtype=torch.int64) if together is None else together.own[:1]
@@ -116,12 +116,12 @@ def features_of(
     *,
     as_backbone: bool = False,
 ) -> np.ndarray:
-    """The features of images by the last stages as they are now, (n, D) float16: those that the classifier reads.
+    """Return the features that the classifier reads, by the last stages as they are now: (n, D) float16.
 
     Args:
-        as_backbone: Those that a backbone of this network would give instead.
-        rows: (n,) int64, which images; None: all.
-        should_stop: Called before every batch; may raise to end it.
+        rows: (n,) int64, the images; None: all.
+        should_stop: Called before every batch; may raise to end the computation.
+        as_backbone: Return the features that a backbone of this network would give instead.
     """
     last_stages.to(examples.device).eval()
     features: list[np.ndarray] = []

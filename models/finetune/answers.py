@@ -1,9 +1,9 @@
-"""The loss of adapting: answers in full where they are unbiased, single positives through the loss of a method.
+"""The loss of adaptation: cross-entropy on unbiased answers, the loss of a method on single positives.
 
-An image with an unbiased answer teaches by its answered cells alone, by binary cross-entropy: what nobody has looked at
-in it is left out, because answers of both kinds are there. An image that was only clicked on has positives and nothing
-else; its cells go through the loss of the project's method, which says what to think of the unanswered ones. Cells
-outside of the mask (somebody was unsure) teach nothing.
+An image with an unbiased answer is learned from by its answered cells alone, by binary cross-entropy; its unanswered
+cells are left out, because answers of both kinds exist. An image with clicks only has positives and nothing else; its
+cells go through the loss of the project's method, which makes an assumption about the unanswered ones. Cells outside of
+the mask (somebody was unsure) are not learned from.
 """
 
 import hashlib
@@ -22,7 +22,10 @@ from models.methods.published.gr import GR
 
 
 class Answers(Method):
-    """Both losses, weighted by the cells they are of. No method to choose: adapting makes one around the chosen."""
+    """A method that combines both losses, weighted by their numbers of cells.
+
+    Nobody chooses it by name: adapting wraps the project's method in it.
+    """
 
     name = "answers"
     title = "Answers in full, single positives by a method"
@@ -34,22 +37,22 @@ class Answers(Method):
     inside = ("inner",)  # kept with its own state (checkpoints.py)
 
     def __init__(self, method: Method, unbiased: Tensor):
-        """method: of single positives; unbiased: (N, C) bool, answers that were not chosen by their state."""
+        """Store the method for single positives and unbiased, (N, C) bool, True for answers to unselected cells."""
         self.inner, self.unbiased = method, unbiased
         self.answered = self.single = torch.zeros(0, 0, dtype=torch.bool)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those of the method inside, and a digest of which answers are unbiased."""
+        """Return the parameters and the name of the method inside, and a digest of `unbiased`."""
         digest = hashlib.sha256(self.unbiased.cpu().numpy().tobytes()).hexdigest()[:16]
         return self.inner.parameters | {"method": self.inner.name, "unbiased": digest}
 
     def criterion(self) -> Loss:
-        """The loss of the method inside."""
+        """Return the loss of the method inside."""
         return self.inner.criterion()
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method."""
+        """Start as Method does; the method inside starts with a mask of images without an unbiased answer."""
         usable = torch.ones_like(labels, dtype=torch.bool) if mask is None else mask
         unbiased = self.unbiased.to(labels.device) & usable
         looked_at = unbiased.any(1, keepdim=True)
@@ -59,11 +62,11 @@ class Answers(Method):
         self.inner.begin(labels, self.single, epochs, generator)
 
     def begin_epoch(self, epoch: int) -> None:
-        """As in Method."""
+        """Prepare an epoch of the method inside."""
         self.inner.begin_epoch(epoch)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """As in Method."""
+        """Return the mean over cells of both losses, as a scalar."""
         answered, single = self.answered[rows], self.single[rows]
         wanted = (self.targets[rows] == PRESENT).to(logits.dtype)
         told = F.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
@@ -73,12 +76,15 @@ class Answers(Method):
         return (told + guessed) / (answered.sum() + cells).clamp(min=1)
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """As in Method."""
+        """Do nothing: methods that act after an epoch are not used inside (`loss_for`)."""
 
 
 def loss_for(method: Method) -> Method:
-    """The method whose loss single positives go through: the project's, where it is a mean over the cells of a batch
-    and keeps nothing of each image; else the generalized robust loss, as in `auto`."""
+    """Return the method whose loss single positives go through.
+
+    This is the project's method if its loss is a mean over the cells of a batch and it stores nothing for each image;
+    else the generalized robust loss, as in `auto`.
+    """
     kind = type(method)
     is_plain = (
         kind.learned is Method.learned

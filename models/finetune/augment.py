@@ -39,7 +39,7 @@ NAMES = ("Identity", *GROWING, "AutoContrast", "Equalize")
 
 
 def strong_view(picture: Image.Image, random: Random) -> Image.Image:
-    """A strongly augmented copy of a picture (RGB); all randomness comes from `random`."""
+    """Return a strongly augmented copy of a picture (RGB); all randomness comes from `random`."""
     picture = rand_augment(cutout(picture, random), random)
     if random.random() < JITTER_OFTEN:
         picture = colour_jitter(picture, random)
@@ -47,7 +47,7 @@ def strong_view(picture: Image.Image, random: Random) -> Image.Image:
 
 
 def cutout(picture: Image.Image, random: Random) -> Image.Image:
-    """A copy with one rectangle of a random colour, half as wide and high as the picture, around a random point."""
+    """Return a copy with a rectangle of a random colour, half as wide and high, around a random point."""
     width, height = picture.size
     across, down = int(CUTOUT * width + 0.5), int(CUTOUT * height + 0.5)
     x, y = random.randrange(width), random.randrange(height)
@@ -101,7 +101,7 @@ def apply(picture: Image.Image, name: str, value: float) -> Image.Image:
 
 
 def colour_jitter(picture: Image.Image, random: Random) -> Image.Image:
-    """Brightness, contrast and saturation times 0.6 to 1.4 and the hue turned by up to a tenth, in random order."""
+    """Return a copy with brightness, contrast and saturation times 0.6 to 1.4, hue shifted by up to 0.1."""
     steps = [
         (tv.adjust_brightness, random.uniform(1 - JITTER, 1 + JITTER)),
         (tv.adjust_contrast, random.uniform(1 - JITTER, 1 + JITTER)),

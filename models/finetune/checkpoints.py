@@ -1,8 +1,8 @@
 """The state of a long training in one file, written after every epoch and read to continue the training.
 
-The file is of safetensors: tensors, and in its metadata, as JSON, where they belong and what else there is (numbers,
-strings, lists and dictionaries). Nothing in it can run code. It is replaced atomically: after a kill it is the old or
-the new one.
+The file is of safetensors: tensors, and in its metadata, as JSON, their places in the state and its other values
+(numbers, strings, lists and dictionaries). Nothing in it can run code. It is replaced atomically: after a kill it is
+the old or the new one.
 """
 
 import json
@@ -25,16 +25,15 @@ PLAIN = (int, float, bool, str, type(None))
 
 
 def state_of(method: Method | Loss) -> dict[str, Any]:
-    """The state of a method since `begin`, from which `give_back` continues its training.
+    """Return the state of a method since `begin`, from which `give_back` continues its training.
 
-    It holds every attribute that is a tensor, an array, a number, a string, or a list or dictionary of these; the state
-    of a random generator; the attributes of a loss; and the state_dict of another torch module. A method that keeps its
-    state in such attributes needs no code of its own.
-
-    A method around another one names its attribute in a class attribute `inside`.
+    The state has every attribute that is a tensor, an array, a number, a string, or a list or dictionary of these; the
+    state of a random generator; the attributes of a loss; and the state_dict of another torch module. A method that
+    keeps its state in such attributes needs no code of its own. A method around another one names that attribute in a
+    class attribute `inside`.
 
     Raises:
-        TypeError: Naming an attribute of another kind.
+        TypeError: An attribute is of another kind; the message names it.
     """
     inside: tuple[str, ...] = getattr(method, "inside", ())
     return {
@@ -51,7 +50,7 @@ def give_back(method: Method | Loss, state: Mapping[str, Any]) -> None:
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Replace the file atomically. Raises OSError when it cannot be written, TypeError for what it cannot keep."""
+    """Replace the file atomically. Raise OSError when it cannot be written, TypeError for values it cannot hold."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     tensors: dict[str, Tensor] = {}
@@ -67,7 +66,7 @@ def save(path: Path, state: dict[str, Any]) -> None:
 
 
 def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
-    """What `save` wrote, or None if there is no file yet.
+    """Return the state that `save` wrote, or None if there is no file yet.
 
     Args:
         identity: Describes the training; must equal the file's entry "identity".
@@ -106,7 +105,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _flattened(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """A nested value as JSON, each tensor in it replaced by its name in `tensors`."""
+    """Return a nested value as JSON, with each tensor replaced by its name in `tensors`."""
     if isinstance(value, PLAIN):
         return value
     if isinstance(value, Tensor):
@@ -121,7 +120,7 @@ def _flattened(value: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def _nested(flat: Any, file: Any) -> Any:
-    """What `_flattened` was given."""
+    """Return the nested value from which `_flattened` made `flat`; tensors are read from the file."""
     if not isinstance(flat, dict):
         return flat
     [(kind, held)] = flat.items()

@@ -52,7 +52,7 @@ def fit_network(
     should_stop: Callable[[], bool] | None = None,
     together: Together | None = None,
 ) -> "NetworkTraining":
-    """Train `network` from its current weights, one epoch at each step of the iterator.
+    """Return a training of `network` from its current weights; iterating it trains one epoch at a time.
 
     Args:
         network: Is moved to the device of the examples and changed; it gives logits (V x B, C), or a tuple that begins
@@ -64,23 +64,22 @@ def fit_network(
         mask: (N, C) bool, True where a cell may be used; None: all.
         seed: Decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives the
             same weights.
-        drop_last: Leaves out the last batch of an epoch where it is not full (Cole et al. and LAGC do, in training).
+        drop_last: Leave out the last batch of an epoch if it is not full (Cole et al. and LAGC do, in training).
         precision: "auto": bfloat16, or scaled float16, where CUDA offers it, else float32; or one of "fp32", "bf16",
             "fp16". Losses are always computed in float32.
-        learned: What the method learned beside the network in a linear_start, as its start.
-        best: Called when a new stage begins (Method.starts_afresh): the weights to continue with, as
-            `NetworkTraining.weights` gave them; None, or without this: the averaged ones if there are any, else the
-            last.
+        learned: Initial values of the method's own parameters, from a linear_start.
+        best: Called when a new stage begins (Method.starts_afresh); returns the weights to continue with, as from
+            `NetworkTraining.weights`. If None, or if it returns None, the averaged weights are used if there are any,
+            else the last.
         checkpoint: A file: if it exists, the training continues from it; it is replaced after every epoch.
         should_stop: Called before every batch; once it returns True, the iterator ends without finishing the epoch.
-
-    Args:
-        together: With other processes, each of which calls this alike; should_stop must not differ between them.
+        together: Training with other processes, each of which calls this alike; should_stop must not differ between
+            them.
 
     Raises:
-        ValueError: At once for shapes that do not fit, no image, a learning rate that is none, an unknown optimiser or
-            precision, or a checkpoint of another training; at a step when an image cannot be read (named) or the loss
-            is not finite.
+        ValueError: At once: shapes do not fit, there is no image, the learning rate is not a positive number, the
+            optimiser or the precision is unknown, or the checkpoint is of another training. At a step: an image cannot
+            be read (named) or the loss is not finite.
     """
     labels, mask = check_labels(labels, mask, len(examples), _columns(labels))
     if settings.epochs < 1 or settings.batch < 1:
@@ -101,7 +100,7 @@ class NetworkTraining(Iterator[Epoch]):
     """One training in progress.
 
     Attributes:
-        network: As of the last epoch.
+        network: The network after the last epoch.
         average: A network with the running average of the weights (Method.average_decay), which usually predicts
             better; None for methods without one.
         history: The finished epochs, including those before a kill.
@@ -150,14 +149,14 @@ class NetworkTraining(Iterator[Epoch]):
         self._epochs.close()
 
     def networks(self) -> dict[str, nn.Module]:
-        """The networks that can be evaluated, by name: "network", and "average" if there is one."""
+        """Return the networks that can be evaluated, by name: "network", and "average" if there is one."""
         return {"network": self.network} | ({} if self.average is None else {"average": self.average})
 
     def predict(self, examples: Examples | None = None, which: str | None = None) -> np.ndarray:
-        """Probabilities of images, (N, C) float32.
+        """Return the probabilities of images, (N, C) float32.
 
         Args:
-            examples: None: the training images.
+            examples: The images; None: the training images.
             which: A name of `networks`; None: the average if there is one.
         """
         networks = self.networks()
@@ -165,7 +164,7 @@ class NetworkTraining(Iterator[Epoch]):
         return predict(network, examples or self.examples, self.method, amp=self.amp)
 
     def weights(self, which: str = "network") -> dict[str, Tensor]:
-        """A copy of all weights of one of `networks`, on the CPU; a state_dict."""
+        """Return a copy of all weights of one of `networks`, on the CPU; a state_dict."""
         return {name: tensor.detach().cpu().clone() for name, tensor in self.networks()[which].state_dict().items()}
 
     # -- the epochs
@@ -203,7 +202,7 @@ class NetworkTraining(Iterator[Epoch]):
             self.average.load_state_dict(self.network.state_dict())
 
     def _turns(self, epoch: int) -> bool:
-        """Whether a new optimiser is needed in this epoch."""
+        """Return whether a new optimiser is needed in this epoch."""
         freezes = self.method.freezes_backbone
         return self.method.starts_afresh(epoch) or freezes(epoch) != freezes(epoch - 1)
 
@@ -240,7 +239,7 @@ class NetworkTraining(Iterator[Epoch]):
         return parts[:-1] if self.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
 
     def _batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
-        """The inputs of the network or, in a frozen epoch, of its classifier."""
+        """Return the inputs of the network or, in a frozen epoch, of its classifier."""
         if not self.frozen and self.together is not None:
             mine = [self.together.mine(part) for part in parts]
             return self.examples.batches(mine, self.method.views, True, self.together.generator(self.generator))
@@ -251,7 +250,7 @@ class NetworkTraining(Iterator[Epoch]):
         return (self.pooled[rows.to(self.device)] for rows in parts)
 
     def _step(self, batch: Tensor, rows: Tensor) -> Tensor:
-        """Train on one batch; returns its loss, on the device."""
+        """Train on one batch; return its loss, on the device."""
         weight = 1.0
         if self.together is not None:
             rows, weight = self.together.mine(rows), self.together.weight(rows)
@@ -278,7 +277,7 @@ class NetworkTraining(Iterator[Epoch]):
 
     @torch.no_grad()
     def take_over(self, learned: Sequence[Tensor]) -> None:
-        """Copy into the method's learned tensors those that it learned in another training."""
+        """Copy tensors learned in another training into the method's learned tensors."""
         ours = [tensor for group in self.learned for tensor in group["params"]]
         if [tensor.shape for tensor in ours] != [tensor.shape for tensor in learned]:
             raise ValueError(
@@ -290,7 +289,7 @@ class NetworkTraining(Iterator[Epoch]):
             mine.copy_(other)
 
     def resume(self, path: Path) -> None:
-        """Store checkpoints in `path`, and continue from the one that is there. Raises ValueError as fit_network."""
+        """Store checkpoints in `path`, and continue from an existing one. Raise ValueError as fit_network does."""
         self._checkpoint = path
         state = checkpoints.load(path, self.identity)
         if state is None:
@@ -333,15 +332,16 @@ def predict(
     amp: torch.dtype | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> np.ndarray:
-    """Probabilities of all images, without augmentation: (N, C) float32.
+    """Return the probabilities of all images, without augmentation: (N, C) float32.
 
-    method      its `probabilities(outputs)` turns outputs of the network into probabilities, if it has that method;
-                otherwise they are the sigmoid of the logits
-    amp         a half-precision type to compute in; None: float32
-    should_stop called before every batch; may raise to end the prediction
+    Args:
+        method: If it has `probabilities(outputs)`, that turns outputs of the network into probabilities; otherwise they
+            are the sigmoid of the logits.
+        amp: A half-precision type to compute in; None: float32.
+        should_stop: Called before every batch; may raise to end the prediction.
 
     Raises:
-        ValueError: Naming images that cannot be read.
+        ValueError: Some images cannot be read; the message names them.
     """
     device = examples.device
     turn = getattr(method, "probabilities", None) or (lambda outputs: torch.sigmoid(_logits(outputs)))
@@ -360,7 +360,7 @@ def predict(
 
 
 def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
-    """The type to compute in where float32 is not needed; None: float32 everywhere."""
+    """Return the type to compute in where float32 is not needed; None: float32 everywhere."""
     if precision not in PRECISIONS:
         raise no_such("precision", precision, PRECISIONS)
     if precision == "auto":
@@ -371,7 +371,6 @@ def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
 
 
 def _widened(outputs: Any) -> Any:
-    """Outputs as float32."""
     if isinstance(outputs, tuple):
         return tuple(_widened(output) for output in outputs)
     return outputs.float()
@@ -390,7 +389,7 @@ def _columns(labels: Array) -> int:
 
 
 def _digest(*tensors: Tensor | None) -> str:
-    """A short hash of the contents of these tensors."""
+    """Return a short hash of the contents of these tensors."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(b"none" if tensor is None else tensor.detach().cpu().contiguous().numpy().tobytes())

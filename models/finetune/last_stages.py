@@ -1,14 +1,14 @@
-"""The last stages of a pretrained network, which are adapted, apart from those before, which stay as they are.
+"""The last stages of a pretrained network, which are adapted, split from the earlier stages, which stay frozen.
 
-The frozen part runs once for each image, in its fastest form (StageInputs); what it gives is kept on the disk, and is
-all that the trained part (LastStages) needs, in every epoch. Which stages are trained:
+The frozen part runs once for each image, in its fastest form (StageInputs); its outputs are kept on the disk, and are
+all that the trained part (LastStages) needs, in every epoch. The trained stages are:
 
     EfficientNet, MobileNet, ...    the last three of their seven stages, and the convolution after them
     ViT, DeiT, EVA, ...             the last third of their blocks
     others with four stages         the last one
 
-Of what is trained, batch norm keeps its statistics: those of small batches are worse. Position embeddings and class
-tokens belong to what is frozen, because they act before it.
+In the trained part, batch norm keeps its statistics: those of small batches are worse. Position embeddings and class
+tokens belong to the frozen part, because they act before the trained one.
 """
 
 import copy
@@ -30,7 +30,7 @@ TOLERANCE = 1e-3
 
 
 class LastStages(nn.Module):
-    """What is trained: inputs of the first trained stage to pooled features (B, D)."""
+    """The trained part of a network, from inputs of the first trained stage to pooled features (B, K)."""
 
     network: Any  # a timm network without what is frozen
 
@@ -42,7 +42,7 @@ class LastStages(nn.Module):
             parameter.requires_grad_("." in name)
 
     def train(self, mode: bool = True) -> "LastStages":
-        """As in torch, except that batch norm keeps its statistics."""
+        """Set the mode as in torch, except that batch norm keeps its statistics."""
         super().train(mode)
         for module in self.modules():
             if isinstance(module, BATCH_NORM):
@@ -50,20 +50,20 @@ class LastStages(nn.Module):
         return self
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(B, ...) inputs of the first trained stage -> (B, K), which timm's classifier reads."""
+        """Return the features (B, K) that timm's classifier reads, from inputs (B, ...) of the first trained stage."""
         return self.network.forward_head(self.network.forward_features(inputs), pre_logits=True)
 
     def as_backbone(self, inputs: Tensor) -> Tensor:
-        """(B, ...) -> (B, D): features as a Backbone of this network gives them (models/backbones/anatomy.py)."""
+        """Return features (B, D) as a Backbone of this network gives them (models/backbones/anatomy.py)."""
         return pooled_features(self.network, self.network.forward_features(inputs))
 
 
 class StageInputs:
-    """Images to inputs of the first trained stage, in the fastest form this machine offers.
+    """A function from images to inputs of the first trained stage, in the fastest form this machine offers.
 
     Attributes:
         backbone: Prepares the images.
-        shape: Of what it gives of one image.
+        shape: Shape of the inputs of one image.
     """
 
     def __init__(self, backbone: Backbone, front: nn.Module):
@@ -74,20 +74,23 @@ class StageInputs:
 
     @torch.inference_mode()
     def __call__(self, images: Tensor) -> Tensor:
-        """(N, 3, S, S), uint8 in 0..255 -> (N, ...) float16 on the CPU; from several threads at once, too."""
+        """Return inputs (N, ...) float16 on the CPU for images (N, 3, S, S), uint8 in 0..255.
+
+        May be called from several threads at once.
+        """
         parts = [self._forward(self.backbone.normalised(part)).float() for part in images.split(self._chunk)]
         # Half precision ends at 65504; what is beyond would become infinite.
         return torch.cat(parts).clamp_(-65504, 65504).half().contiguous().cpu()
 
 
 def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStages, str]:
-    """The frozen part, the trained part, and in words what is trained.
+    """Return the frozen part, the trained part, and a description of the trained part.
 
     Args:
-        source: As `backbone` was made of it; left as it is.
+        source: The network from which `backbone` was made; left as it is.
 
     Raises:
-        ValueError: For a network whose stages are not known, or that does more than pass one on to the next.
+        ValueError: The stages of the network are not known, or they are not a simple sequence.
     """
     network: Any = source.network
     if source.library != "timm":
@@ -115,7 +118,7 @@ def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStag
 
 
 def put_back(source: Pretrained, trained: LastStages) -> nn.Module:
-    """A copy of the whole network with its trained part; on the CPU, in eval mode."""
+    """Return a copy of the whole network with its trained part, on the CPU and in eval mode."""
     whole = copy.deepcopy(source.network).cpu()
     missing = whole.load_state_dict(
         {name: tensor.cpu() for name, tensor in trained.network.state_dict().items()}, False
@@ -125,7 +128,7 @@ def put_back(source: Pretrained, trained: LastStages) -> nn.Module:
 
 
 class _Caught(Exception):
-    """Carries the input of the first trained stage out of the network."""
+    """An exception that carries the input of the first trained stage out of the network."""
 
     def __init__(self, inputs: Tensor):
         super().__init__()
@@ -133,14 +136,14 @@ class _Caught(Exception):
 
 
 class _Catch(nn.Module):
-    """Stands where the first trained stage was."""
+    """A module in place of the first trained stage, which raises _Caught."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         raise _Caught(inputs)
 
 
 class _Front(nn.Module):
-    """The frozen part: images to the input of the first trained stage."""
+    """The frozen part, from images to the input of the first trained stage."""
 
     network: Any
 
@@ -157,7 +160,7 @@ class _Front(nn.Module):
 
 
 def _first_trained(network: Any, name: str) -> str:
-    """The path of the first trained stage in the network."""
+    """Return the path of the first trained stage in the network."""
     for container in ("blocks", "stages", "layers"):
         stages = getattr(network, container, None)
         if isinstance(stages, nn.Sequential | nn.ModuleList) and len(stages) > 1:
@@ -177,7 +180,7 @@ def _first_trained(network: Any, name: str) -> str:
 
 @torch.no_grad()
 def _called_before(network: Any, first: str, example: Tensor) -> set[str]:
-    """Paths of modules that are called before the first trained stage, and are not around it."""
+    """Return paths of modules that are called before the first trained stage and do not contain it."""
     called: list[str] = []
     hooks = []
     reached = False
@@ -203,7 +206,7 @@ def _called_before(network: Any, first: str, example: Tensor) -> set[str]:
 
 
 def _front(network: nn.Module, first: str) -> _Front:
-    """A copy that ends before the first trained stage; what comes later is dropped."""
+    """Return a copy that ends before the first trained stage; later stages are dropped."""
     ours = copy.deepcopy(network).requires_grad_(False)
     container, _, number = first.rpartition(".")
     if container:
@@ -217,7 +220,7 @@ def _front(network: nn.Module, first: str) -> _Front:
 
 
 def _rest(network: nn.Module, first: str, called: set[str]) -> LastStages:
-    """A copy in which all that is called before the first trained stage passes on what it gets."""
+    """Return a copy in which every module called before the first trained stage is an identity."""
     ours: Any = copy.deepcopy(network).requires_grad_(True)
     for path in called:
         parent, _, child = path.rpartition(".")

@@ -30,18 +30,20 @@ def linear_start(
 ) -> list[Tensor]:
     """Initialise the network's classifier: train it with `method` on the pooled features of the frozen backbone.
 
+    Other arguments are as in models.linear.training.fit.
+
     Args:
         network: With `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten,
             except for classes without a positive.
-        score: The quality of a head (validation mAP); the best epoch is used. None: the last one.
-        pooled: Gives the pooled features of all images, where not this process computes them all; None: it does.
+        score: Returns the quality of a head (validation mAP); the best epoch is used. None: the last epoch is used.
+        pooled: Returns the pooled features of all images, where several processes compute them; None: this process
+            computes them.
 
     Returns:
-        What the method learned beside the classifier (ROLE: the logits of its label estimates), for
-        fit_network(learned=...).
+        The tensors that the method learned beside the classifier (ROLE: the logits of its label estimates), for
+            fit_network(learned=...).
 
-    Everything else as in models.linear.training.fit. Source: LinearInit of Cole et al. 2021, section 4.3: 25 epochs,
-    features without augmentation.
+    Source: LinearInit of Cole et al. 2021, section 4.3: 25 epochs, features without augmentation.
     """
     network.to(examples.device)
     features = pooled() if pooled is not None else pooled_features(network, examples, should_stop, None)
@@ -70,10 +72,11 @@ def linear_start(
 def pooled_features(
     network: nn.Module, examples: Examples, should_stop: Callable[[], bool], amp: torch.dtype | None
 ) -> Tensor:
-    """`network.features` of each image without augmentation: (N, D) float32, on the device of the examples.
+    """Return `network.features` of each image without augmentation: (N, D) float32, on the device of the examples.
 
     Args:
         should_stop: Called before every batch; may raise to end the computation.
+        amp: A half-precision type to compute in; None: float32.
     """
     network.eval()
     pooled = cast("Callable[[Tensor], Tensor]", network.features)

@@ -17,16 +17,16 @@ OPTIMISERS = ("adam", "sgd", "adamw_onecycle")
 def new_optimiser(
     network: nn.Module, learned: list[dict[str, Any]], settings: EndToEnd, steps: int, frozen: bool
 ) -> tuple[Optimizer, OneCycleLR | None]:
-    """A new optimiser, and its schedule if it has one.
+    """Return a new optimiser, and its schedule or None.
 
     Args:
         network: Parameters that require no gradient are left out; a part called `classifier` gets its own rate.
-        learned: What the method learns besides (Method.learned); it has no weight decay.
+        learned: Parameters that the method learns besides (Method.learned); they have no weight decay.
         steps: The largest number of steps, for the schedule.
-        frozen: Only the classifier is trained, at settings.linear_lr.
+        frozen: True: only the classifier is trained, at settings.linear_lr.
 
     Raises:
-        ValueError: For an unknown optimiser, or a network with nothing to train.
+        ValueError: The optimiser is unknown, or the network has nothing to train.
     """
     classifier = getattr(network, "classifier", None)
     top = list(classifier.parameters()) if isinstance(classifier, nn.Module) else []
@@ -67,7 +67,7 @@ class Steps:
             self.schedule.step()
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
+        """Return the state of optimiser, schedule and scaler, for a checkpoint."""
         return {
             "optimiser": self.optimiser.state_dict(),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
@@ -75,7 +75,7 @@ class Steps:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """From a checkpoint."""
+        """Restore a state that `state` returned."""
         self.optimiser.load_state_dict(state["optimiser"])
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
@@ -86,13 +86,13 @@ class Steps:
 def average_into(average: nn.Module, network: nn.Module, decay: float, step: int) -> None:
     """Move every entry of the average's state_dict towards the network's.
 
+    At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
+    many. So the decay is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps
+    the average covers about 20, and the published value is reached after 30,000.
+
     Args:
         decay: Weight of the old average (published: 0.9997).
         step: The number of updates, including this one.
-
-    At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
-    many. So it is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps it
-    looks back over about 20, and the published value is reached after 30,000.
     """
     decay = min(decay, (1 + step) / (10 + step))
     averages, weights = average.state_dict(), network.state_dict()

@@ -1,8 +1,8 @@
-"""How good features are for a collection's classes: a linear head on them, fitted to answers, scores other images.
+"""Test of features on a collection's classes: a linear head on them, fitted to answers, scores other images.
 
-The head is that of `auto` which counts every answered cell (models/ensemble/answered_head.py): logistic regression on
-roots of features, of length 1. What nobody has answered counts a little, as absent, in images without an unbiased
-answer; in the others not at all.
+The head is the one of `auto` for answered cells (models/ensemble/answered_head.py): logistic regression on roots of
+features, of length 1. An unanswered cell has a small weight as absent in images without an unbiased answer, and none in
+the others.
 """
 
 from collections.abc import Callable
@@ -19,17 +19,20 @@ UNANSWERED = 0.05  # weight of a cell that nobody has answered, in an image with
 def head_scores(
     features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
-    """Probabilities (m, C) float32 of other images, features (m, D), by the head of `head_of`."""
+    """Return probabilities (m, C) float32 of other images, features (m, D), by the head of `head_of`."""
     return head_of(features, labels, mask, unbiased)(others)
 
 
 def head_of(
     features: np.ndarray, labels: np.ndarray, mask: np.ndarray, unbiased: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """What gives probabilities (m, C) float32 of features (m, D): a head that is fitted to some images.
+    """Fit a head to labeled images; return a function from features (m, D) to probabilities (m, C) float32.
 
     Args:
-        features: (n, D) of the images with labels (n, C) in 1, -1, 0, mask and unbiased (n, C) bool.
+        features: (n, D) of the labeled images.
+        labels: (n, C), 1, -1 or 0.
+        mask: (n, C) bool, True where a cell may be used.
+        unbiased: (n, C) bool, True where a label is an unbiased answer.
     """
     roots = root(as_tensor(features))
     centre = roots.mean(0)

@@ -33,42 +33,42 @@ class Examples(ABC):
     """The images of one data set in the form a network takes them.
 
     Attributes:
-        device: Where batches are made ready, and where the network belongs.
+        device: Device on which batches are made ready, and on which the network must be.
     """
 
     device: torch.device
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many images there are."""
+        """Return the number of images."""
 
     @abstractmethod
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
-        """Some images, ready for the network.
+        """Return some images, ready for the network.
 
         Args:
-            rows: (B,) int64, which images.
-            views: How many views of each; 1 when not training.
-            train: Whether views are random; False: the images as they are.
-            generator: Decides what is random (on the CPU).
+            rows: (B,) int64, the images.
+            views: Number of views of each; 1 when not training.
+            train: True: views are random; False: the images as they are.
+            generator: Source of randomness (on the CPU).
 
         Returns:
             (views x B, ...) float32 on `device`: all images in view 0, then all in view 1, ...
 
         Raises:
-            ValueError: Naming the images that cannot be read, and why.
+            ValueError: Some images cannot be read; the message names them and says why.
         """
 
     def batches(
         self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
     ) -> Generator[Tensor, None, None]:
-        """`batch` of each of `parts`, in order; a subclass that prepares batches ahead overrides this."""
+        """Yield `batch` of each of `parts`, in order; a subclass that prepares batches ahead overrides this."""
         for rows in parts:
             yield self.batch(rows, views, train, generator)
 
 
 class ImageExamples(Examples):
-    """Image files, decoded by threads ahead of the network, squashed to a square."""
+    """Image files, resized to a square and decoded by threads ahead of the network."""
 
     def __init__(
         self,
@@ -83,15 +83,16 @@ class ImageExamples(Examples):
         workers: int | None = None,
         keep_bytes: int = 2 << 30,
     ):
-        """Nothing is opened yet.
+        """Store the settings; no file is opened yet.
 
         Args:
-            open_image: A path -> its picture (Pillow, mode RGB); whatever it raises is reported with the path.
-            size: Pixels, both sides of what the network sees; aspect ratios are not kept.
-            mean, std: Of pixel values in [0, 1], taken off and divided by; None: left as they are, in [0, 1].
+            open_image: Function from a path to its picture (Pillow, mode RGB); an exception from it is reported with
+                the path.
+            size: Pixels, both sides of the square that the network sees; aspect ratios are not kept.
+            mean, std: Subtracted from pixel values in [0, 1], and their divisor; None: pixels stay in [0, 1].
             interpolation: "bilinear" or "bicubic".
             workers: Threads that decode; None: one a core, at most 16.
-            keep_bytes: Decoded pictures (600 kB each at 448 pixels) are kept in memory up to this, not decoded again.
+            keep_bytes: Memory for decoded pictures (600 kB each at 448 pixels), which are then not decoded again.
         """
         self.paths, self.open_image, self.size = list(paths), open_image, size
         self.interpolation = InterpolationMode(interpolation)
@@ -108,13 +109,13 @@ class ImageExamples(Examples):
         return len(self.paths)
 
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
-        """As in Examples: (views x B, 3, size, size)."""
+        """Return some images as in Examples: (views x B, 3, size, size)."""
         return next(self.batches([rows], views, train, generator))
 
     def batches(
         self, parts: Iterable[Tensor], views: int, train: bool, generator: torch.Generator
     ) -> Generator[Tensor, None, None]:
-        """As in Examples; the threads are two batches, and at least four images a thread, ahead of the network."""
+        """Yield batches as in Examples; threads decode at least two batches and four images a thread ahead."""
         # One draw from `generator`, so that the next epoch does not depend on how far the threads were ahead.
         own = torch.Generator().manual_seed(int(torch.randint(2**62, (), generator=generator)))
         parts = iter(parts)
@@ -142,7 +143,7 @@ class ImageExamples(Examples):
                         job.cancel()
 
     def _ready(self, rows: list[int], jobs: list[Future]) -> Tensor:
-        """The pictures of one batch on the device, as the network wants them. Raises ValueError naming the bad ones."""
+        """Return the pictures of one batch, normalised, on the device. Raise ValueError naming unreadable ones."""
         bad = [(row, error) for row, job in zip(rows, jobs, strict=True) if (error := job.exception())]
         if bad:
             named = "\n".join(f"    image {row}, {self.paths[row]}: {_reason(error)}" for row, error in bad[:5])
@@ -159,7 +160,7 @@ class ImageExamples(Examples):
         return pixels.permute(0, 3, 1, 2).to(self.device, torch.float32).sub_(self._mean).div_(self._std)
 
     def _views(self, row: int, views: int, train: bool, seed: int) -> list[np.ndarray]:
-        """Each view of one image, (size, size, 3) uint8."""
+        """Return each view of one image, (size, size, 3) uint8."""
         picture = self._squashed(row)
         if not train:
             return [picture] * views
@@ -188,12 +189,12 @@ class MapExamples(Examples):
     """Feature maps of each image in several views, computed once by a frozen network."""
 
     def __init__(self, maps: Sequence[np.ndarray], *, weak: int = 1, device: str | torch.device = "cpu"):
-        """The maps are read when they are needed, so they may lie on the disk.
+        """Store the maps, which are read when they are needed, so they may lie on the disk.
 
         Args:
-            maps: Of each image (V, K, h, w) of floats: its views. The first is the image as it is; with it, the first
-                `weak` are weak views, all others strong ones. V may differ from image to image.
-            weak: How many views are weak; the plain image and its mirror image make 2.
+            maps: For each image (V, K, h, w) of floats: its views. The first is the image as it is; the first `weak`
+                views are weak ones, all others strong ones. V may differ from image to image.
+            weak: Number of weak views, the plain image included; the plain image and its mirror image make 2.
         """
         self.maps, self.weak = maps, weak
         self.device = torch.device(device)
@@ -202,7 +203,7 @@ class MapExamples(Examples):
         return len(self.maps)
 
     def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
-        """As in Examples: (views x B, K, h, w). An image without strong views gives another weak one instead."""
+        """Return maps of some images as in Examples: (views x B, K, h, w); weak views replace missing strong ones."""
         chance = torch.rand(views, len(rows), generator=generator).tolist()
         picked: list[list[np.ndarray]] = [[] for _ in range(views)]
         for place, row in enumerate(rows.tolist()):
@@ -221,7 +222,7 @@ class MapExamples(Examples):
 
 
 def in_order(examples: Examples, batch: int) -> Iterator[Tensor]:
-    """All images without augmentation, in order, in batches of this size."""
+    """Yield all images without augmentation, in order, in batches of this size."""
     parts = torch.arange(len(examples)).split(batch)
     with closing(examples.batches(parts, 1, False, torch.Generator())) as ready:
         yield from ready

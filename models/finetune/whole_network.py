@@ -17,23 +17,23 @@ BATCH_NORM = nn.modules.batchnorm._BatchNorm
 
 
 class WholeNetwork(nn.Module):
-    """Images (B, 3, S, S), normalised, to logits (B, C); `features` are what the linear `classifier` reads."""
+    """A network from normalised images (B, 3, S, S) to logits (B, C); the linear `classifier` reads `features`."""
 
     def __init__(self, body: nn.Module, classifier: nn.Linear):
         super().__init__()
         self.body, self.classifier = body, classifier
 
     def features(self, images: Tensor) -> Tensor:
-        """The pooled features of images: (B, 3, S, S) -> (B, D)."""
+        """Return the pooled features of images: (B, 3, S, S) -> (B, D)."""
         return self.body(images)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, 3, S, S) -> (B, C)."""
+        """Return the logits of images: (B, 3, S, S) -> (B, C)."""
         return self.classifier(self.body(images))
 
 
 class MapNetwork(nn.Module):
-    """Images to the outputs of `head` on the last map of `body`; batch norm is frozen."""
+    """A network from images to the outputs of `head` on the last map of `body`; batch norm is frozen."""
 
     def __init__(self, body: nn.Module, head: nn.Module):
         super().__init__()
@@ -43,7 +43,7 @@ class MapNetwork(nn.Module):
                 module.requires_grad_(False)
 
     def train(self, mode: bool = True) -> "MapNetwork":
-        """As in torch, except that batch norm stays in eval mode and keeps its pretrained statistics."""
+        """Set the mode as in torch, except that batch norm stays in eval mode and keeps its pretrained statistics."""
         super().train(mode)
         for module in self.body.modules():
             if isinstance(module, BATCH_NORM):
@@ -51,19 +51,19 @@ class MapNetwork(nn.Module):
         return self
 
     def forward(self, images: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """(V x B, 3, S, S) -> the outputs of the head."""
+        """Return the outputs of the head for images (V x B, 3, S, S)."""
         return self.head(self.body(images))
 
 
 def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 0) -> nn.Module:
-    """The network that `method` trains end to end, in float32 on the CPU; `seed` decides the weights of new layers.
+    """Return the network that `method` trains end to end, in float32 on the CPU; `seed` decides weights of new layers.
 
     Args:
-        source: From models.backbones.pretrained.pretrained; its network is taken over and changed.
+        source: From models.backbones.pretrained.pretrained; its network is used and changed.
 
     Returns:
-        (V x B, 3, S, S) -> logits (V x B, C). A WholeNetwork, or for a method that reads maps a MapNetwork, in which a
-        ResNet's stem and first stage are frozen, as in the published code of LAGC.
+        A module from images (V x B, 3, S, S) to logits (V x B, C). A WholeNetwork, or for a method that reads maps a
+            MapNetwork, in which a ResNet's stem and first stage are frozen, as in the published code of LAGC.
 
     Raises:
         ValueError: The method needs maps and the last map of this network is not known.
@@ -104,7 +104,7 @@ def _take_off_classifier(source: Pretrained) -> None:
 
 
 def _map_body(source: Pretrained) -> nn.Module:
-    """The part of a network that ends in its last map. Raises ValueError if it is not known."""
+    """Return the part of a network that ends in its last map. Raise ValueError if that part is not known."""
     network = source.network
     if source.library == "timm":
         _take_off_classifier(source)
@@ -122,7 +122,7 @@ def _map_body(source: Pretrained) -> nn.Module:
 
 
 class _Features(nn.Module):
-    """A timm network without its pooling; its forward_features as forward."""
+    """A timm network without its pooling: forward is its forward_features."""
 
     network: Any  # torch's hint for a module's attributes knows no methods
 

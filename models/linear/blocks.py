@@ -18,13 +18,13 @@ MOST = 8  # threads
 
 
 def in_blocks(rows: int, size: int, work: Callable[[slice], None], tell: Callable[[], None] = lambda: None) -> None:
-    """Calls work(rows) for slices of at most `size` rows that cover all of them; in any order, in several threads.
+    """Call work(rows) for slices of at most `size` rows that cover all rows; in any order, in several threads.
+
+    A caller that has limited torch to one thread gets one thread.
 
     Args:
-        work: Runs with one thread of torch's own.
-        tell: Called between blocks, in this thread; what it or `work` raises ends the pass.
-
-    A caller that has limited torch to one thread gets one.
+        work: Runs with one torch thread of its own.
+        tell: Called between blocks, in the calling thread; an exception from it or from `work` ends the pass.
     """
     threads = min(torch.get_num_threads(), MOST, -(-rows // size) // BLOCKS)
     starts = iter(range(0, rows, size))  # each next() is one step of the interpreter: threads share it

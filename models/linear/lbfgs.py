@@ -23,7 +23,7 @@ Objective = Callable[[Tensor], tuple[float, Tensor]]
 
 @torch.no_grad()
 def minimised(objective: Objective, start: Tensor, steps: int) -> Tensor:
-    """The point (n,) after at most so many steps from `start` (n,), and a quarter more evaluations."""
+    """Return the point (n,) after at most `steps` steps from `start` (n,), with up to a quarter more evaluations."""
     point, most = start.clone(), steps * 5 // 4
     value, slope = objective(point)
     evaluations, length = 1, 1.0
@@ -63,7 +63,7 @@ def minimised(objective: Objective, start: Tensor, steps: int) -> Tensor:
 
 
 def _newton_like(slope: Tensor, changes: list[tuple[Tensor, Tensor, Tensor]], scale: Tensor) -> Tensor:
-    """The two loops: minus the approximate inverse of the second derivatives, times the slope."""
+    """Return minus the approximate inverse of the second derivatives, times the slope, by the two loops of L-BFGS."""
     direction, shares = slope.neg(), []
     for of_slope, of_point, factor in reversed(changes):
         shares.append(of_point.dot(direction) * factor)

@@ -1,9 +1,9 @@
-"""How alike images are to the marked images of each class, as a share of these: evidence for methods with prototypes.
+"""Similarity of images to the marked images of each class, as a p-value: evidence for methods with prototypes.
 
-A prototype is the mean of the features of the images that were marked with a class, after the mean of all is taken off
-and each is brought to length 1. Similarities of different classes are not comparable; what is comparable is how many
-marked images are less alike to the prototype of the others of their class: the p-value of a conformal predictor
-(Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005), with cosine similarity as its measure.
+A prototype is the mean of the features of the images that were marked with a class, after the mean of all is subtracted
+and each is scaled to length 1. Similarities of different classes are not comparable; the share of marked images that
+are less similar to the prototype of the others of their class is: the p-value of a conformal predictor (Vovk, Gammerman
+and Shafer, Algorithmic Learning in a Random World, 2005), with cosine similarity as its measure.
 """
 
 import numpy as np
@@ -18,15 +18,16 @@ LEAST = 5  # marked images of a class, with fewer of which nothing is said
 
 
 def alikeness(features: Features, labels: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-    """(N, C) float32 in (0, 1]; nan in a class with fewer than two marked images.
+    """Return how similar each image is to the marked images of each class, as a p-value: (N, C) float32 in (0, 1].
+
+    nan in a class with fewer than LEAST marked images. If r of the m marked images of the class have at most the
+    similarity of this image, the value is (1 + r) / (1 + m). An image that shows the class as the marked ones do has
+    any of these values equally often; others have small values.
 
     Args:
         features: (N, D) float.
-        labels: (N, C) int8; only what is present counts.
+        labels: (N, C) int8; only "present" counts.
         mask: (N, C) bool, True where a label may be used; None: everywhere.
-
-    Of m marked images of the class, r have at most the similarity of this one: (1 + r) / (1 + m). An image that shows
-    the class as the marked ones do has any of these values equally often; others have small ones.
     """
     given = as_features(features, features.shape[1])
     marked = torch.from_numpy((labels == PRESENT) if mask is None else (labels == PRESENT) & mask)
@@ -46,6 +47,9 @@ def alikeness(features: Features, labels: np.ndarray, mask: np.ndarray | None = 
 
 
 def _without_itself(inner: Tensor, length: Tensor) -> Tensor:
-    """(m,) cosines of marked images with the prototype of the others, from inner products with the sum of all."""
+    """Return the cosines (m,) of marked images with the prototype of the other ones.
+
+    `inner` (m,) are their products with the sum of all marked images, `length` is the length of that sum.
+    """
     others = (length**2 - 2 * inner + 1).clamp(min=1e-12).sqrt()
     return (inner - 1) / others

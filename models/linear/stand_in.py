@@ -1,7 +1,8 @@
-"""A linear head that gives nearly the probabilities of a larger model.
+"""A linear head with nearly the probabilities of a larger model.
 
-Heat maps are drawn from a linear head on pooled features (cam.py), and a model that reads maps has none. This one is
-fitted to its published probabilities: so a heat map shows where the best linear account of the model's answers looks.
+Heat maps are drawn from a linear head on pooled features (cam.py), and a model that reads maps has none. So a head is
+fitted to the model's published probabilities: a heat map then shows where the best linear approximation of the model
+looks.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ SUREST = 1e-3  # probabilities are first moved this far inside (0, 1): a logit m
 
 
 def linear_stand_in(features: Rows, probabilities: np.ndarray, tell: Callable[[], None] = lambda: None) -> Head:
-    """The head whose logits are nearest to those of `probabilities`, in squares, with a little ridge.
+    """Return the head whose logits are nearest, in squares, to those of `probabilities`, with a small ridge penalty.
 
     Args:
         features: (N, D) float16 or float32.

@@ -55,13 +55,13 @@ class Epoch:
 class Head:
     """One linear classifier a class, on features as the backbone gives them: p = sigmoid(features @ weight.T + bias).
 
-    weight (C, D) float32 and bias (C,) float32 fit the classifier of the network that made the features, so a heat
-    map needs no conversion. A class that nobody has marked present has no model: its weights are 0, its bias and its
+    weight (C, D) float32 and bias (C,) float32 fit the classifier of the network that made the features, so a heat map
+    needs no conversion. A class that nobody has marked present has no model: its weights are 0, its bias and its
     probabilities nan.
     """
 
     def __init__(self, dimensions: int, classes: int):
-        """An untrained head: every probability is nan. Raises ValueError for a size below 1."""
+        """Make an untrained head: every probability is nan. Raise ValueError for a size below 1."""
         if dimensions < 1 or classes < 1:
             raise ValueError(f"A head needs at least one dimension and one class, not {dimensions} and {classes}.")
         self.weight = torch.zeros(classes, dimensions)
@@ -69,24 +69,24 @@ class Head:
 
     @property
     def dimensions(self) -> int:
-        """Length of a feature vector."""
+        """Return the length of a feature vector."""
         return self.weight.shape[1]
 
     @property
     def classes(self) -> int:
-        """Number of classes, with or without a model."""
+        """Return the number of classes, with or without a model."""
         return self.weight.shape[0]
 
     @property
     def modelled(self) -> np.ndarray:
-        """(C,) bool: which classes have a model."""
+        """Return which classes have a model, (C,) bool."""
         return torch.isfinite(self.bias).numpy()
 
     def probabilities(self, features: Features) -> np.ndarray:
-        """The probability of every class in every image.
+        """Return the probability of every class in every image.
 
         Args:
-            features: (N, D) float16, float32 or float64; what is on the disk is read a few thousand rows at a time.
+            features: (N, D) float16, float32 or float64; features on the disk are read a few thousand rows at a time.
 
         Returns:
             (N, C) float32 in [0, 1], nan in the columns of classes without a model.
@@ -100,17 +100,19 @@ class Head:
         return out
 
     def save(self, path: str | Path) -> None:
-        """Writes weight and bias as safetensors, replacing what is there."""
+        """Write weight and bias as safetensors, replacing an existing file."""
         save_file({"weight": self.weight, "bias": self.bias}, path, metadata={"format": FORMAT})
 
     @classmethod
     def load(cls, path: str | Path, dimensions: int | None = None, classes: int | None = None) -> "Head":
-        """Reads what `save` wrote.
+        """Return the head that `save` wrote.
 
         Args:
-            dimensions, classes: What the caller needs; None takes what comes.
+            dimensions, classes: Required sizes; None accepts any.
 
-        Raises FileNotFoundError, or ValueError saying everything that is wrong with the file.
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: The file is not a head of that size; the message names every fault.
         """
         if not Path(path).is_file():
             raise FileNotFoundError(f"There is no head at {path}.")
@@ -128,7 +130,7 @@ class Head:
 
 
 def faults(tensors: dict[str, Tensor], dimensions: int | None, classes: int | None) -> list[str]:
-    """Why these tensors are not a head of that size, one phrase for each fault."""
+    """Return why these tensors are not a head of that size, one phrase for each fault."""
     wrong = [f"it has no {name!r}" for name in ("weight", "bias") if name not in tensors]
     if wrong:
         return wrong
@@ -166,23 +168,23 @@ def fit(
 ) -> Iterator[Epoch]:
     """Train the head from scratch, one epoch at each step of the iterator; the head is up to date after every step.
 
-    head        is overwritten; what it has learned before is not used
-    features    (N, D) float16 or float32, the images that have a label. Images nobody has looked at do not belong
-                here: they say nothing, and the losses would take their empty rows for knowledge
-    labels      (N, C) int8, 1 present, -1 absent, 0 not looked at (models/labels.py)
-    method      from make_method
-    mask        (N, C) bool, True where a cell may be used; None: all
-    evidence    (N, C) float32 in [0, 1] or nan: what speaks for each cell beside the labels (Method.evidence); None:
-                nothing does
-    epochs, lr  None: the method's own
-    batch       images a step; None: a twentieth of the images, between 4 and 1024
-    seed        decides the start and the order; the same seed gives the same head on the same machine
-    should_stop asked before every batch; once it says True the iterator ends without finishing the epoch
+    Args:
+        head: Is overwritten; its earlier weights are not used.
+        features: (N, D) float16 or float32, the images that have a label. Leave out images nobody has looked at: the
+            losses would take their empty rows for knowledge.
+        labels: (N, C) int8, 1 present, -1 absent, 0 not looked at (models/labels.py).
+        method: From make_method.
+        mask: (N, C) bool, True where a cell may be used; None: all.
+        evidence: (N, C) float32 in [0, 1] or nan: Method.evidence; None: no evidence.
+        epochs, lr: None: the method's own.
+        batch: Images a step; None: a twentieth of the images, between 4 and 1024.
+        seed: Decides the start and the order; the same seed gives the same head on the same machine.
+        should_stop: Called before every batch; once it returns True the iterator ends without finishing the epoch.
 
     Raises:
-        ValueError: At once, not at the first step, for a method that reads more than pooled features, shapes that do
-            not fit, no image at all, a label other than 1, 0, -1, a learning rate that is none, or features that are
-            not finite (naming the rows); at a step when the loss is not finite.
+        ValueError: At once, not at the first step: the method reads more than pooled features, shapes do not fit, there
+            is no image, a label is not 1, 0 or -1, the learning rate is not a positive number, or features are not
+            finite (the rows are named). At a step: the loss is not finite.
     """
     if method.reads != "features":
         raise ValueError(
@@ -234,7 +236,7 @@ class Training:
         return optimiser
 
     def epochs_of(self, batch: int, should_stop: Callable[[], bool]) -> Iterator[Epoch]:
-        """The generator behind `fit`."""
+        """Run `fit` as a generator."""
         for number in range(1, self.epochs + 1):
             started = time.perf_counter()
             with one_thread():
@@ -244,7 +246,7 @@ class Training:
             yield Epoch(number, self.epochs, loss, time.perf_counter() - started)
 
     def epoch(self, number: int, batch: int, should_stop: Callable[[], bool]) -> float | None:
-        """Make one pass over the images; returns its average loss, or None if should_stop() returned True."""
+        """Make one pass over the images; return its average loss, or None if should_stop() returned True."""
         if self.method.starts_afresh(number):
             self.optimiser = self.new_optimiser()
         self.method.begin_epoch(number)
@@ -263,16 +265,16 @@ class Training:
         return total / len(self.features)
 
     def step(self, rows: Tensor) -> float:
-        """Train on one batch; returns its loss."""
+        """Train on one batch; return its loss."""
         loss = self.method.loss(F.linear(self.features.index_select(0, rows).float(), *self.on_plain_features()), rows)
         loss.backward()
         self.optimiser.step()
         return loss.item()
 
     def on_plain_features(self) -> tuple[Tensor, Tensor]:
-        """Weight and bias with the standardisation worked in: w (x - m) s + b = (w s) x + (b - w s m).
+        """Return weight and bias for plain features: w (x - m) s + b = (w s) x + (b - w s m).
 
-        Done to the weights at every step, as there are fewer of them than features in a batch.
+        Computed at every step, as there are fewer weights than features in a batch.
         """
         weight = self.weight * self.scale
         return weight, self.bias - weight @ self.mean
@@ -286,7 +288,7 @@ class Training:
 
     @torch.no_grad()
     def predict(self) -> Tensor:
-        """(N, C) float32 probabilities of all training images, of classes without a model too."""
+        """Return (N, C) float32 probabilities of all training images, also for classes without a model."""
         weight, bias = self.on_plain_features()
         return torch.cat([torch.sigmoid(F.linear(chunk, weight, bias)) for _, chunk in chunks(self.features)])
 
@@ -304,7 +306,7 @@ class Adam:
         self.steps = 0
 
     def add(self, params: list[Tensor], lr: float, weight_decay: float) -> None:
-        """Add leaf tensors to those that are trained."""
+        """Add leaf tensors to be trained."""
         self.moved += [(p, torch.zeros_like(p), torch.zeros_like(p), lr, weight_decay) for p in params]
 
     @torch.no_grad()
@@ -340,13 +342,13 @@ def one_thread() -> Iterator[None]:
 
 
 def standardisation(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
-    """The offset and the scale of every dimension, each (D,) float32.
+    """Return the offset and the scale of every dimension, each (D,) float32.
 
     The scale is the same for all dimensions, except 0 for constant ones, which are ignored in other images too. With a
     single image, or only equal ones, nothing but the bias is learned.
 
     Raises:
-        ValueError: Naming the rows that are not finite.
+        ValueError: Some rows are not finite; the message names them.
     """
     images, dimensions = features.shape
     device = features.device if isinstance(features, Tensor) else None
@@ -366,7 +368,7 @@ def standardisation(features: Tensor | Rows) -> tuple[Tensor, Tensor]:
 
 
 def refuse_not_finite(features: Tensor | Rows) -> None:
-    """Raises ValueError naming the rows of features (N, D) that are not finite, or beyond all measure."""
+    """Raise ValueError naming the rows of features (N, D) that are not finite, or extremely large."""
     for start in range(0, len(features), CHUNK):
         rows = features[start : start + CHUNK]
         chunk = rows if isinstance(rows, Tensor) else torch.from_numpy(rows)
@@ -390,13 +392,13 @@ def _not_finite(features: Tensor | Rows) -> ValueError:
 
 
 def as_features(features: Features, dimensions: int) -> Tensor:
-    """The same memory as a tensor; what is on the disk is read. Raises ValueError as `checked_features` does."""
+    """Return features as a tensor that shares their memory; those on the disk are read. Raise as `checked_features`."""
     features = checked_features(features, dimensions)
     return features if isinstance(features, Tensor) else torch.from_numpy(features[:])
 
 
 def checked_features(features: Features, dimensions: int) -> Tensor | Rows:
-    """The same, an array as a tensor. Raises ValueError unless it is (N, dimensions) of floats."""
+    """Return features, an array as a tensor. Raise ValueError unless they are (N, dimensions) of floats."""
     features = torch.from_numpy(features) if isinstance(features, np.ndarray) else features
     floats = features.is_floating_point() if isinstance(features, Tensor) else features.dtype.kind == "f"
     if features.ndim != 2 or features.shape[1] != dimensions or not floats:
@@ -408,7 +410,7 @@ def checked_features(features: Features, dimensions: int) -> Tensor | Rows:
 
 
 def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -> tuple[Tensor, Tensor | None]:
-    """Labels and mask as tensors. Raises ValueError for whatever does not fit."""
+    """Return labels and mask as tensors. Raise ValueError for wrong shapes, types or values, or no image."""
     labels = torch.from_numpy(labels) if isinstance(labels, np.ndarray) else labels
     mask = torch.from_numpy(mask) if isinstance(mask, np.ndarray) else mask
     if images == 0:
@@ -428,7 +430,7 @@ def check_labels(labels: Array, mask: Array | None, images: int, classes: int) -
 
 
 def chunks(features: Tensor | Rows) -> Iterator[tuple[int, Tensor]]:
-    """(first row, those rows as float32), a few thousand at a time."""
+    """Yield (first row, rows as float32), a few thousand rows at a time."""
     for start in range(0, len(features), CHUNK):
         rows = features[start : start + CHUNK]
         yield start, (rows if isinstance(rows, Tensor) else torch.from_numpy(rows)).float()

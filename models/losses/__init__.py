@@ -51,13 +51,15 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def make_loss(name: str, reduction: str | None = None, **constants: Any) -> Loss:
-    """A loss by its name, with its own constants.
+    """Return the loss of that name, built with the given constants.
 
     Args:
+        name: A key of LOSSES.
         reduction: One of REDUCTIONS (losses/base.py); None leaves the loss its own.
+        constants: Keyword arguments of the loss.
 
     Raises:
-        ValueError: For an unknown name, constant or reduction, listing those there are.
+        ValueError: The name, a constant or the reduction is unknown; the message lists the known ones.
     """
     if name not in LOSSES:
         raise no_such("loss", name, LOSSES)

@@ -15,22 +15,23 @@ from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of,
 
 
 class AssumeNegativeSmoothed(Loss):
-    """(1 - a) x the log loss of the label + a x that of its opposite; whatever is not present is a negative.
+    """(1 - a) x the log loss of the label + a x that of its opposite; every cell not present is a negative.
 
-    A person's -1 is smoothed like the present cells, which are certain too: smoothing is no matter of doubt here, and
-    the two weights still sum to 1.
+    A person's -1 is smoothed by `negative`, like an unseen cell: smoothing does not express doubt here, and the two
+    weights still sum to 1.
+
     """
 
     name = "assume_negative_smoothed"
 
     def __init__(self, positive: float = 0.1, negative: float = 0.1, form: str = "code", eps: float = 1e-5):
-        """How much of the opposite.
+        """Store how much of the opposite label is mixed into each label.
 
         Args:
             positive: Smoothing of present cells; 0.1 in the paper.
             negative: Smoothing of all others; 0.1 in the paper.
-            form: "code": the opposite weighs as much as the smoothing says; "paper": half of it. "code", since the
-                published tables were made with it.
+            form: "code": the weight of the opposite is the smoothing; "paper": half of it. The default is "code", since
+                the published tables were made with it.
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
@@ -41,7 +42,7 @@ class AssumeNegativeSmoothed(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         scale = 1.0 if self.form == "code" else 0.5
         # A tensor of the logits' type: where() of two numbers would round them to float32.
         certain = labels.new_tensor(1 - scale * self.positive)

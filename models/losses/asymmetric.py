@@ -1,4 +1,4 @@
-"""Asymmetric loss: negatives are focused more sharply than positives, and the easiest ones are dropped altogether.
+"""Asymmetric loss: negatives have a larger focal exponent than positives, and the easiest ones cost nothing.
 
 Ridnik et al., "Asymmetric Loss For Multi-Label Classification", ICCV 2021, https://arxiv.org/abs/2009.14119
 """
@@ -13,8 +13,8 @@ from models.losses.base import Loss, at_least_zero, focused, negative_log_above
 class Asymmetric(Loss):
     """(1 - p)^gamma_pos x -log(p) where present, and with m = max(p - clip, 0) m^gamma_neg x -log(1 - m) where unseen.
 
-    A person's -1 costs -log(1 - p): the focus and the shift answer to negatives that are many, easy and sometimes
-    wrong, and it is none of these. For the plain loss of fully labelled data write 0 for absent.
+    A person's -1 costs -log(1 - p): the focus and the shift are for negatives that are many, easy and sometimes wrong,
+    and a confirmed absence is none of these. For the plain loss of fully labelled data write 0 for absent.
     """
 
     name = "asymmetric"
@@ -27,15 +27,15 @@ class Asymmetric(Loss):
         detached: bool = True,
         eps: float = 1e-8,
     ):
-        """Focus and shift.
+        """Store the focal exponents, the shift and the handling of the logarithm.
 
         Args:
             gamma_pos, gamma_neg: Exponents of the weights: 0 and 4 in the published training scripts (the class itself
                 has 1 and 4).
-            clip: How much is taken off the probability of an unseen cell: 0.05 in the paper.
+            clip: Amount subtracted from the probability of an unseen cell: 0.05 in the paper.
             detached: Take the weights as constants of the gradient: the default of the published AsymmetricLoss; its
                 "optimized" twin has False, as the paper writes it.
-            eps: Probabilities are kept above it inside logarithms: 1e-8 in the code, 0 for exact.
+            eps: Lower bound of probabilities inside logarithms: 1e-8 in the code, 0 for the exact loss.
         """
         super().__init__()
         at_least_zero(gamma_pos=gamma_pos, gamma_neg=gamma_neg, clip=clip, eps=eps)
@@ -47,13 +47,13 @@ class Asymmetric(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         present = focused(logits, self.gamma_pos, self.eps, self.detached)
         absent = negative_log_above(-logits, self.eps)
         return torch.where(labels > UNSEEN, present, torch.where(labels == UNSEEN, self.unseen(logits), absent))
 
     def unseen(self, logits: Tensor) -> Tensor:
-        """The loss of unseen cells: (B, C) -> (B, C)."""
+        """Return the loss that each cell would have as an unseen cell: (B, C) -> (B, C)."""
         if self.clip == 0:
             return focused(-logits, self.gamma_neg, self.eps, self.detached)
         over = torch.sigmoid(logits) - self.clip

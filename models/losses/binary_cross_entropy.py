@@ -1,7 +1,7 @@
-"""Binary cross-entropy on what is known: the loss of fully labelled data, and the ceiling of all the others.
+"""Binary cross-entropy on known cells: the loss of fully labelled data, and the upper limit of all others.
 
 Where every cell is 1 or -1 this is the oracle of the papers ("BCE"). A cell that nobody has looked at costs nothing:
-our labels say who is truly absent, so there is no need to read anything into a 0.
+labels here mark true absences, so a 0 needs no interpretation.
 
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 3, https://arxiv.org/abs/2106.09708
 """
@@ -22,13 +22,13 @@ class BinaryCrossEntropy(Loss):
     name = "binary_cross_entropy"
 
     def __init__(self, eps: float = 1e-5):
-        """eps is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
+        """Store eps, which is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
         super().__init__()
         at_least_zero(eps=eps)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         q = share_of_present(labels)
         cost = q * negative_log(logits, self.eps) + (1 - q) * negative_log(-logits, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)

@@ -14,19 +14,18 @@ from models.losses.base import FORMS, Loss, at_least_zero, negative_log, one_of,
 class BinaryCrossEntropySmoothed(Loss):
     """(1 - a) x the log loss of the right answer + a x that of the wrong one; 0 where unseen.
 
-    A person's -1 is smoothed as well: smoothing does not doubt a cell more than a present one, and the two weights
-    still sum to 1. A soft label -q is smoothed around q.
+    A person's -1 is smoothed like a present cell: the two weights still sum to 1. A soft label -q is smoothed around q.
     """
 
     name = "binary_cross_entropy_smoothed"
 
     def __init__(self, smoothing: float = 0.1, form: str = "code", eps: float = 1e-5):
-        """How much of the wrong answer.
+        """Store how much of the wrong answer is mixed into each label.
 
         Args:
             smoothing: The coefficient as papers and code give it: 0.1.
-            form: "code": the wrong answer weighs `smoothing`; "paper": half of it. "code", since the published tables
-                were made with it.
+            form: "code": the weight of the wrong answer is `smoothing`; "paper": half of it. The default is "code",
+                since the published tables were made with it.
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
@@ -37,7 +36,7 @@ class BinaryCrossEntropySmoothed(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         wrong = self.smoothing if self.form == "code" else self.smoothing / 2
         q = share_of_present(labels)
         q = (1 - wrong) * q + wrong * (1 - q)

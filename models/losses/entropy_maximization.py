@@ -25,7 +25,7 @@ class EntropyMaximization(Loss):
     name = "entropy_maximization"
 
     def __init__(self, alpha: float = 0.2, beta: float = 0.02, eps: float = 1e-5):
-        """The defaults are the published ones for PASCAL VOC.
+        """Store the weights; the defaults are the published ones for PASCAL VOC.
 
         Args:
             alpha: Weight of an unseen cell against a seen one.
@@ -39,7 +39,7 @@ class EntropyMaximization(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         if_present = negative_log(logits, self.eps)
         if_absent = negative_log(-logits, self.eps)
         p = torch.sigmoid(logits)

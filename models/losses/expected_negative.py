@@ -19,12 +19,15 @@ class ExpectedNegative(Loss):
     name = "expected_negative"
 
     def __init__(self, eps: float = 0.0):
-        """eps is added inside the logarithm; 0, the exact loss, since the paper has none and no code is published."""
+        """Store eps, which is added inside the logarithm.
+
+        The default 0 is the exact loss: the paper has no eps, and no code is published.
+        """
         super().__init__()
         at_least_zero(eps=eps)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)

@@ -17,20 +17,20 @@ from models.losses.base import FORMS, Loss, at_least_zero, log_loss, one_of
 class ExpectedPositiveRegularization(Loss):
     """-log(p) where present, -log(1 - p) where a person said absent, 0 where unseen; plus strength x R_k of the batch.
 
-    R_k is added after the average, whatever the reduction: it is one number a batch.
+    R_k is one number per batch, so it is added after the average, whatever the reduction.
     """
 
     name = "expected_positive_regularization"
 
     def __init__(self, k: float = 1.5, strength: float = 1.0, form: str = "code", eps: float = 1e-5):
-        """What is expected.
+        """Store the expected number of classes and the weight of the penalty.
 
         Args:
             k: Present classes an image, on average. Published: VOC 1.5 (the default), COCO 2.9, NUS 1.9, CUB 31.4.
             strength: Weight of R_k; 1 in the published code, not given in the paper.
-            form: "code": the cells are averaged over B x C; "paper": summed over classes and averaged over images (it
-                sets `reduction` to "images"), so that R_k counts C times less beside them. "code", since the published
-                tables were made with it.
+            form: "code": the cells are averaged over B x C; "paper": they are summed over classes and averaged over
+                images (`reduction` is set to "images"), so that R_k counts C times less beside them. The default is
+                "code", since the published tables were made with it.
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
@@ -42,25 +42,25 @@ class ExpectedPositiveRegularization(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C), without R_k."""
+        """Return the loss of each cell, without R_k: (B, C), (B, C) -> (B, C)."""
         cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)
 
     def total(self, logits: Tensor, labels: Tensor, usable: Tensor | None) -> Tensor:
-        """As in Loss, with R_k."""
+        """Return the scalar loss of a batch, as in Loss, plus strength x R_k."""
         return super().total(logits, labels, usable) + self.strength * count_penalty(
             torch.sigmoid(logits), self.k, usable
         )
 
 
 def count_penalty(probabilities: Tensor, k: float, usable: Tensor | None = None) -> Tensor:
-    """R_k: ((average number of predicted classes - k) / C)^2, as a scalar.
+    """Return R_k, ((average number of predicted classes - k) / C)^2, as a scalar.
 
     Args:
         probabilities: (B, C) float.
         k: How many classes an image shows on average.
-        usable: (B, C) bool; the average is then taken over these cells alone and scaled up to C classes, so that a cell
-            held out is neither counted nor missing. No cell in use: 0.
+        usable: (B, C) bool; the average is then taken over these cells alone and scaled up to C classes, so that a
+            held-out cell neither counts nor is missed. With no cell in use the result is 0.
 
     Source: Cole et al. 2021, eq. 10.
     """

@@ -13,21 +13,21 @@ from models.losses.base import Loss, at_least_zero, focused, negative_log_above
 class Focal(Loss):
     """(1 - p)^gamma_pos x -log(p) where present, p^gamma_neg x -log(1 - p) where unseen, -log(1 - p) where absent.
 
-    The weight of a negative is there because negatives are many and easy. A person's -1 is neither (people are asked
-    about doubtful cells), so it keeps full weight; for the plain focal loss of fully labelled data write 0 for absent.
+    The weight of a negative is for negatives that are many and easy. A person's -1 is neither (people are asked about
+    doubtful cells), so it keeps full weight; for the plain focal loss of fully labelled data write 0 for absent.
     """
 
     name = "focal"
 
     def __init__(self, gamma_pos: float = 2.0, gamma_neg: float = 2.0, detached: bool = True, eps: float = 1e-8):
-        """How sharply it focuses.
+        """Store the focal exponents and the handling of the logarithm.
 
         Args:
             gamma_pos, gamma_neg: Exponents of the weights; 2 and 2 are the paper's choice.
             detached: Take the weights as constants of the gradient, as in the multi-label code that Hill and ASL were
-                compared with (the default, since their tables are what one compares with); False is the loss as the
-                paper differentiates it.
-            eps: Probabilities are kept above it inside logarithms: 1e-8 in that code, 0 for exact.
+                compared with (the default, since comparisons use their tables); False is the loss as the paper
+                differentiates it.
+            eps: Lower bound of probabilities inside logarithms: 1e-8 in that code, 0 for the exact loss.
         """
         super().__init__()
         at_least_zero(gamma_pos=gamma_pos, gamma_neg=gamma_neg, eps=eps)
@@ -36,7 +36,7 @@ class Focal(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         present = focused(logits, self.gamma_pos, self.eps, self.detached)
         unseen = focused(-logits, self.gamma_neg, self.eps, self.detached)
         absent = negative_log_above(-logits, self.eps)

@@ -35,11 +35,11 @@ class GeneralizedRobust(Loss):
         q3: float = 1.0,
         eps: float = 1e-7,
     ):
-        """The defaults are the values at which the published schedule for PASCAL VOC ends.
+        """Store the constants of both curves; the defaults are where the published schedule for PASCAL VOC ends.
 
         Args:
-            w, b: Slope and offset of k: which share of an unseen cell is treated as a positive.
-            mu, sigma: Centre and width of v: which probabilities count, and how sharply the others fade.
+            w, b: Slope and offset of k, the share of an unseen cell that is treated as a positive.
+            mu, sigma: Centre and width of v, the weight of an unseen cell by its probability.
             q1: 0 for -log(p + eps) on positives, as the code has it; the paper has (1 - p^q1) / q1, with 0.01.
             q2, q3: Exponents of the positive and the negative share; near 0 is a log loss, 1 is the mean absolute
                 error.
@@ -54,7 +54,7 @@ class GeneralizedRobust(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         p = torch.sigmoid(logits.detach())
         k = torch.sigmoid(self.w * p + self.b)
         v = torch.exp(-((p - self.mu) ** 2) / (2 * self.sigma**2))

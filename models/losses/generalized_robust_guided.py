@@ -1,4 +1,4 @@
-"""Generalized robust loss with guesses from elsewhere: what another model says of an unseen cell counts, too.
+"""Generalized robust loss with guesses from another model, which take part in the share of an unseen cell.
 
 In the generalized robust loss (generalized_robust.py) an unseen cell is a mixture of positive and negative, whose share
 k(p) is what the network believes. Here a guess of another model takes part in that share; the curves are the same.
@@ -35,7 +35,7 @@ class GeneralizedRobustGuided(Loss):
         trust: float = 0.5,
         eps: float = 1e-7,
     ):
-        """trust is how much a guess counts beside what the network believes; all others as in GeneralizedRobust."""
+        """Store the constants: trust is the weight of a guess against k(p); the others are as in GeneralizedRobust."""
         super().__init__()
         at_least_zero(q2=q2, q3=q3, eps=eps)
         shares(trust=trust)
@@ -47,7 +47,7 @@ class GeneralizedRobustGuided(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         p = torch.sigmoid(logits.detach())
         k = torch.sigmoid(self.w * p + self.b)
         k = torch.where(labels < UNSEEN, (1 - self.trust) * k - self.trust * labels, k)

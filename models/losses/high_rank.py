@@ -16,18 +16,20 @@ FORMS_OF_RANK = ("logdet", "singular")
 
 
 def high_rank(probabilities: Tensor, delta: float = 1.0, form: str = "logdet") -> Tensor:
-    """How far the predictions of a batch are from full rank, as a scalar; lower is a higher rank, and negative is fine.
+    """Return how far the predictions of a batch are from full rank, as a scalar.
+
+    A lower value means a higher rank; it may be negative. An empty batch costs 0.
 
     Args:
-        probabilities: (B, C) float in [0, 1]; half precision is widened to float32.
-        delta: What is added to the diagonal; 1 (the default) is mild and needs no care, 1e-3 nearly the bare
-            determinant; "singular" has no use for it.
-        form: "logdet": -log det(P P^T + delta I), P^T P where there are fewer classes than images. The default, since
-            it is finite however alike the images are. "singular": -sum of log singular values. A singular value that is
-            0 but for rounding is held at that rounding and has no gradient.
+        probabilities: (B, C) float in [0, 1]; half precision is converted to float32.
+        delta: Added to the diagonal; 1 (the default) is mild and numerically safe, 1e-3 is nearly the bare determinant;
+            "singular" ignores it.
+        form: "logdet": -log det(P P^T + delta I), with P^T P where there are fewer classes than images. It is the
+            default, since it is finite however alike the images are. "singular": minus the sum of the log singular
+            values. A singular value that is 0 but for rounding is replaced by that rounding and has no gradient.
 
     Raises:
-        ValueError: Delta is not positive or the form is unknown. An empty batch costs 0.
+        ValueError: Delta is not positive or the form is unknown.
     """
     one_of("form", form, FORMS_OF_RANK)
     if probabilities.dtype in (torch.float16, torch.bfloat16):

@@ -18,7 +18,7 @@ FORMS_OF_HILL = ("code", "gr")
 class Hill(Loss):
     """(1 - p_m)^gamma x -log(p_m) where present, p_m = sigmoid(z - margin); (lamb - p) p^2 where unseen.
 
-    A person's -1 costs -log(1 - p): there is nothing to let go.
+    A person's -1 costs -log(1 - p), since a confirmed absence is not a hidden positive.
     """
 
     name = "hill"
@@ -26,15 +26,15 @@ class Hill(Loss):
     def __init__(
         self, lamb: float = 1.5, margin: float = 1.0, gamma: float = 2.0, form: str = "code", eps: float = 1e-7
     ):
-        """The defaults are the published ones.
+        """Store the constants; the defaults are the published ones.
 
         Args:
-            lamb: Where the hill turns: at 1.5 the slope p^2 (1 - p) (2 lamb - 3 p) never becomes negative.
-            margin, gamma: Of present cells.
+            lamb: Position of the top of the hill: at 1.5 the slope p^2 (1 - p) (2 lamb - 3 p) never becomes negative.
+            margin, gamma: Margin and focal exponent of present cells.
             form: "code": as above, the authors' own; "gr": -log(p + eps) where present, as the code and table 1 of the
                 GR paper have it, to compare with its figures.
             eps: Added inside the logarithm of form "gr": 1e-7 in its code. The authors have none, and logits below
-                about -100 break their float32; here it is exact.
+                about -100 break their float32; here form "code" is exact.
         """
         super().__init__()
         at_least_zero(lamb=lamb, gamma=gamma, eps=eps)
@@ -44,7 +44,7 @@ class Hill(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         p = torch.sigmoid(logits)
         own = self.form == "code"
         present = focused(logits - self.margin, self.gamma) if own else negative_log(logits, self.eps)

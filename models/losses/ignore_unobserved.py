@@ -20,12 +20,12 @@ class IgnoreUnobserved(Loss):
     name = "ignore_unobserved"
 
     def __init__(self, eps: float = 1e-5):
-        """eps is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
+        """Store eps, which is added inside the logarithm: 1e-5 in the published code, 0 for the exact loss."""
         super().__init__()
         at_least_zero(eps=eps)
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, 0, cost)

@@ -19,11 +19,12 @@ class IgnoreUnobservedNegatives(Loss):
     name = "ignore_unobserved_negatives"
 
     def __init__(self, form: str = "paper", eps: float = 1e-5):
-        """Whether the negatives count.
+        """Store which form decides whether the negatives count.
 
         Args:
-            form: "paper": they do; "code": they cost nothing, as in the release, which looks for -1 in labels that are
-                0 and 1. "paper", since that is an oversight: the code of EM/APL has it corrected.
+            form: "paper": they count; "code": they cost nothing, as in the release, which looks for -1 in labels that
+                are 0 and 1. The default is "paper", since the release has an oversight that the code of EM/APL
+                corrects.
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
@@ -32,7 +33,7 @@ class IgnoreUnobservedNegatives(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         cost = log_loss(logits, labels, self.eps)
         counts = labels > UNSEEN if self.form == "code" else labels != UNSEEN
         return torch.where(counts, cost, 0)

@@ -15,24 +15,24 @@ from models.losses.base import PerImageLoss, finite, log_sum, share_of_present
 
 
 class OPML(PerImageLoss):
-    """log(e^a + sum over present of e^-z) + log(e^b + sum over the others of e^z), an image.
+    """log(e^a + sum over present of e^-z) + log(e^b + sum over the others of e^z), for each image.
 
-    A soft label -q stands in both sums, with weights q and 1 - q (eq. 11). A person's -1 is one of the others, with
-    weight 1, as an unseen cell is. Its lower bound is a + b, so it may be negative.
+    A soft label -q is in both sums, with weights q and 1 - q (eq. 11). A person's -1 is one of the others, with weight
+    1, like an unseen cell. The lower bound is a + b, so the loss may be negative.
     """
 
     name = "opml"
 
     def __init__(self, a: float = 0.0, b: float = 0.0):
-        """The exponents of the two constants: e^a beside the present classes, e^b beside the others.
+        """Store the exponents of the two constants: e^a beside the present classes, e^b beside the others.
 
-        0 and 0 is ZLPR, the only values that are known from elsewhere to work.
+        a = b = 0 is ZLPR, the only pair that is known from another paper to work.
         """
         super().__init__()
         finite(a=a, b=b)
         self.a, self.b = a, b
 
     def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
-        """(B, C), (B, C), (B, C) -> (B,)."""
+        """Return the loss of each image: (B, C), (B, C), (B, C) -> (B,)."""
         present = share_of_present(labels)
         return log_sum(-logits, present * usable, self.a) + log_sum(logits, (1 - present) * usable, self.b)

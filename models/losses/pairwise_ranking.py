@@ -1,4 +1,4 @@
-"""Pairwise ranking: what is present should be more probable than what is not, by a margin of 1.
+"""Pairwise ranking: present classes should be more probable than all others, by a margin of 1.
 
 Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, appendix A, https://arxiv.org/abs/2106.09708
 """
@@ -13,16 +13,17 @@ from models.losses.base import FORMS, Loss, one_of
 class PairwiseRanking(Loss):
     """The sum over pairs of a present class i and another class j of max(0, 1 - p_i + p_j).
 
-    Each pair is charged to the cell j. A person's -1 takes part as unseen cells do: a pair has one weight, and an image
-    without a present class has no pair, so it costs nothing.
+    The loss of each pair is that of the cell j. A person's -1 is treated like an unseen cell: a pair has one weight. An
+    image without a present class has no pair, so it costs nothing.
     """
 
     name = "pairwise_ranking"
 
     def __init__(self, form: str = "code"):
-        """form is "code": divided by B x C; or "paper": averaged over images only (it sets `reduction` to "images").
+        """Store the form, which decides what the sum is divided by.
 
-        "code", so that the size of the loss does not grow with the number of classes.
+        "code": by B x C, so that the loss does not grow with the number of classes (the default); "paper": by the
+        number of images only (`reduction` is set to "images").
         """
         super().__init__()
         self.form = one_of("form", form, FORMS)
@@ -30,7 +31,7 @@ class PairwiseRanking(Loss):
             self.reduction = "images"
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         p = torch.sigmoid(logits)
         present = labels > UNSEEN
         # Probabilities are at most 1 apart, so the hinge never cuts anything off, and the pairs need not be formed:

@@ -23,14 +23,14 @@ class SelfPacedCorrection(Loss):
     name = "self_paced_correction"
 
     def __init__(self, tau: float = 0.6, margin: float = 1.0, gamma: float = 2.0, correcting: bool = True):
-        """The defaults are the published ones.
+        """Store the constants; the defaults are the published ones.
 
         Args:
-            tau: From which probability on an unseen cell is taken as present (0.65 where COCO has three quarters of its
+            tau: Probability above which an unseen cell is taken as present (0.65 where COCO has three quarters of its
                 labels).
-            margin: Taken off the logits of present cells.
-            gamma: Exponent of the focal weight; the paper as GR retells it has Hill's negatives instead, the authors'
-                code has these.
+            margin: Subtracted from the logits of present cells.
+            gamma: Exponent of the focal weight. The GR paper describes this loss with Hill's negatives; the authors'
+                code has focal ones.
             correcting: False in the first epoch of the published code: plain focal loss with a margin.
         """
         super().__init__()
@@ -41,7 +41,7 @@ class SelfPacedCorrection(Loss):
         self.correcting = correcting
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         marked = focused(logits - self.margin, self.gamma)
         unseen = focused(-logits, self.gamma)
         if self.correcting:

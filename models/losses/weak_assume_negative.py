@@ -17,11 +17,10 @@ class WeakAssumeNegative(Loss):
     name = "weak_assume_negative"
 
     def __init__(self, gamma: float | None = None, eps: float = 1e-5):
-        """How much an assumption weighs.
+        """Store the weight of an assumed negative.
 
         Args:
-            gamma: Weight of an unseen cell; None is the paper's 1 / (C - 1) of C classes (and 1 where there is one
-                class).
+            gamma: Weight of an unseen cell; None is the paper's 1 / (C - 1) of C classes (and 1 for a single class).
             eps: Added inside the logarithm: 1e-5 in the published code, 0 for the exact loss.
         """
         super().__init__()
@@ -30,7 +29,7 @@ class WeakAssumeNegative(Loss):
         self.eps = eps
 
     def per_cell(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """(B, C), (B, C) -> (B, C)."""
+        """Return the loss of each cell: (B, C), (B, C) -> (B, C)."""
         gamma = 1 / max(labels.shape[1] - 1, 1) if self.gamma is None else self.gamma
         cost = log_loss(logits, labels, self.eps)
         return torch.where(labels == UNSEEN, gamma * cost, cost)

@@ -1,4 +1,4 @@
-"""ZLPR: every present class should score above 0 and every other below it, with 0 as the bar all compete against.
+"""ZLPR: every present class should score above 0 and every other class below 0.
 
 Su et al., "ZLPR: A Novel Loss for Multi-label Classification", 2022, https://arxiv.org/abs/2208.02955
 """
@@ -9,19 +9,19 @@ from models.losses.base import PerImageLoss, log_sum, share_of_present
 
 
 class ZLPR(PerImageLoss):
-    """log(1 + sum over present of e^-z) + log(1 + sum over the others of e^z), an image.
+    """log(1 + sum over present of e^-z) + log(1 + sum over the others of e^z), for each image.
 
-    A soft label -q stands in both sums, with weights q and 1 - q. A person's -1 is one of the others, with weight 1, as
-    an unseen cell is: the sum knows no more certain kind.
+    A soft label -q is in both sums, with weights q and 1 - q. A person's -1 is one of the others, with weight 1, like
+    an unseen cell: the sum has no weight for certainty.
     """
 
     name = "zlpr"
 
     def __init__(self):
-        """There is nothing to choose."""
+        """Take no arguments: this loss has no constants."""
         super().__init__()
 
     def per_image(self, logits: Tensor, labels: Tensor, usable: Tensor) -> Tensor:
-        """(B, C), (B, C), (B, C) -> (B,)."""
+        """Return the loss of each image: (B, C), (B, C), (B, C) -> (B,)."""
         present = share_of_present(labels)
         return log_sum(-logits, present * usable) + log_sum(logits, (1 - present) * usable)

@@ -1,7 +1,7 @@
 """The methods by name. The table is the registry: a new method is one file and one entry here.
 
-`python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
-do not load torch (models/catalogue.py).
+`python -m models.methods` then writes the descriptions in the classes into table.json, for pages and commands that do
+not load torch (models/catalogue.py).
 """
 
 import inspect
@@ -76,10 +76,10 @@ DEFAULT_METHOD = "auto"
 
 
 def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
-    """A method by its name, with some of its parameters changed.
+    """Return the method of that name, with some of its parameters changed.
 
     Raises:
-        ValueError: For a method or a parameter there is not, listing those there are.
+        ValueError: The method or a parameter is unknown; the message lists the known ones.
     """
     if name not in METHODS:
         raise no_such("method", name, METHODS)
@@ -91,7 +91,7 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
 
 
 def defaults_of(name: str) -> dict[str, Any]:
-    """The parameters of a method and their defaults. Raises ValueError for an unknown name."""
+    """Return the parameters of a method and their defaults. Raise ValueError for an unknown name."""
     if name not in METHODS:
         raise no_such("method", name, METHODS)
     return {argument.name: argument.default for argument in inspect.signature(METHODS[name]).parameters.values()}

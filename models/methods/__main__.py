@@ -18,11 +18,11 @@ KINDS = (float, int, bool, str, NoneType)
 
 
 def table() -> str:
-    """The text of table.json.
+    """Return the text of table.json.
 
     Raises:
-        ValueError: For a parameter without a default, or of a kind that no setting has; for a need that the catalogue
-            has no words for, and for `reproduced` that begins with no verdict.
+        ValueError: A parameter has no default or an unsupported type, a need is not in NEEDS, or `reproduced` begins
+            with no verdict.
     """
     for method in METHODS.values():
         _check(method)

@@ -17,9 +17,9 @@ class Auto(GR):
 
     The constants were chosen on eleven collections (photographs, cut-out objects, drawings, letters, digits; 160 to 600
     images, 5 to 42 classes), with one click on 2 to 100 % of the images, random or salient: one set for all of them.
-    Once people have answered whole questions, those of BESIDE_ANSWERS take their place.
+    Once people have answered whole questions, those of BESIDE_ANSWERS replace them.
 
-    It alone uses predictions of other models (`annotator predictions`): how far it believes each is learned from
+    Only this method uses predictions of other models (`annotator predictions`): how far each is trusted is learned from
     answers. Published methods are trained as published.
     """
 
@@ -36,8 +36,8 @@ class Auto(GR):
     tunable: ClassVar[dict[str, tuple]] = {}
     published: ClassVar[dict[str, EndToEnd]] = {}
 
-    # What ranks hidden labels best after single clicks is not what learns best from answers to whole questions, which
-    # are of likely cells and say what is absent as well. These finished data sets sooner (docs/benchmarks.md).
+    # The constants that rank hidden labels best after single clicks are not the best for answers to whole questions,
+    # which are about likely cells and state absences as well. These finished data sets sooner (docs/benchmarks.md).
     BESIDE_ANSWERS: ClassVar[dict[str, float]] = {
         "head": 0.4,
         "head_of_all": 0.65,
@@ -61,23 +61,24 @@ class Auto(GR):
         sharpness: float = 3.0,
         overlooked: float = 0.75,
     ):
-        """Weights of the models, and constants of the ridge model; defaults are those of a training on clicks alone.
+        """Store weights of the models and constants of the ridge model; defaults are for a training on clicks alone.
 
         Args:
             head: Weight of the gradient-trained head against the ridge model while few images have a label.
-            head_of_all: The same once all have one: then there is nothing left to learn from but labels.
-            parts_of_head: How much of a score of the gradient-trained head comes from the best region of the image.
-            parts_of_ridge: The same of the ridge model.
-            evened_of_head: How much of the average advantage of the best region is taken off the head's scores.
+            head_of_all: Weight of the head once all images have a label, when no unlabeled images are left to learn
+                from.
+            parts_of_head: Share of the head's score that comes from the best region of the image.
+            parts_of_ridge: Share of the ridge model's score that comes from the best region of the image.
+            evened_of_head: Share of the average advantage of the best region that is subtracted from the head's scores.
             ridge: Weight of the squared weights in the ridge model.
-            absent: How far below an unseen cell the ridge model places one that a person ruled out.
-            unlabelled: Weight of an image without a label against one with, in the ridge model; 0: not used.
+            absent: How far below an unseen cell the ridge model places a cell that a person ruled out.
+            unlabelled: Weight of an image without a label against an image with one, in the ridge model; 0: not used.
             rounds: How often the ridge model is fitted to its own answers.
             sharpness: The power these answers are raised to.
-            overlooked: How much of how rarely a class is marked where it is there is made up for, in logits.
+            overlooked: Share of the correction, in logits, for classes that people mark rarely where they are present.
 
         Raises:
-            ValueError: For a negative value, or a share above 1.
+            ValueError: A value is negative, or a share is above 1.
         """
         super().__init__()
         at_least_zero(
@@ -114,11 +115,11 @@ class Auto(GR):
         self.overlooked = overlooked
 
     def beside_answers(self) -> "Auto":
-        """The same for a training on answers to whole questions; constants that somebody has chosen stay."""
+        """Return the method with the constants of BESIDE_ANSWERS, except those changed from their defaults."""
         usual, constants = Auto().parameters, self.parameters
         constants.update({name: value for name, value in self.BESIDE_ANSWERS.items() if constants[name] == usual[name]})
         return Auto(**constants)
 
     def of_the_head(self) -> GR:
-        """The method of the gradient-trained half, which reads features alone."""
+        """Return the method of the gradient-trained half, which reads features alone."""
         return GR()

@@ -1,4 +1,4 @@
-"""The base class of methods. A method is a training procedure: what a paper does *around* its loss.
+"""The base class of methods. A method is a training procedure: everything in a paper *around* its loss.
 
 A loss is a function of one batch and has no state. A method holds the rest of a paper: constants that change from epoch
 to epoch, pseudo-labels, estimates per image, parameters learned beside the network.
@@ -32,8 +32,7 @@ from models.methods.end_to_end import EndToEnd
 
 
 class Method(ABC):
-    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks its
-    paper needs.
+    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks it needs.
 
     Every argument of `__init__` must have a default and be kept as an attribute of the same name (`parameters` reads
     them).
@@ -44,56 +43,56 @@ class Method(ABC):
     paper: ClassVar[str]
     year: ClassVar[int]
     url: ClassVar[str]
-    assumes: ClassVar[str]  # one line: what it assumes of an unanswered cell
+    assumes: ClassVar[str]  # one line: what the method assumes of an unanswered cell
 
-    # From which probability on a cell is worth showing to a person. Probabilities of different methods are not
-    # comparable: each loss presses unseen cells towards its own level. Each value is where, on two photograph
-    # collections with one click on 5, 20 and 100 % of the images, roughly three of five shown cells were true (0.34 to
-    # 0.88) and two of three hidden positives were shown (0.45 to 0.77).
+    # The lowest probability at which a cell is worth showing to a person. Probabilities of different methods are not
+    # comparable: each loss presses unseen cells towards its own level. At each value, on two photograph collections
+    # with one click on 5, 20 and 100 % of the images, roughly three of five shown cells were true (0.34 to 0.88) and
+    # two of three hidden positives were shown (0.45 to 0.77).
     threshold: ClassVar[float]
 
-    # How a linear head on cached features is trained; models/linear/training.py says how this was chosen. Twenty epochs
-    # at 3e-3 rank about as well and take longer; much more than either memorises single clicks.
+    # Epochs and learning rate of a linear head on cached features; models/linear/training.py says how they were chosen.
+    # Twenty epochs at 3e-3 rank about as well and take longer; much more than either memorises single clicks.
     epochs: ClassVar[int] = 12
     lr: ClassVar[float] = 5e-3
 
-    # What the network reads, and so which trainer it has (models/trainers): "features", one pooled vector an image;
-    # "regions", those and the codes of nine regions an image; or "maps", the last feature map before pooling (or the
+    # The input of the network, which determines the trainer (models/trainers): "features", one pooled vector an image;
+    # "regions", features and the codes of nine regions an image; or "maps", the last feature map before pooling (or the
     # images themselves), on which the method builds a network of its own.
     reads: ClassVar[str] = "features"
     views: ClassVar[int] = 1  # how many augmented views of every image a batch holds
 
-    # True: it is trained on the whole truth, where somebody has it (the ceiling of the others).
+    # True: the method is trained on the whole truth where it is known (the upper limit of the other methods).
     full_labels: ClassVar[bool] = False
 
     # Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
     tunable: ClassVar[dict[str, tuple]] = {}
 
-    # What it needs beside images and labels of some of them; each is a word of models/catalogue.NEEDS.
+    # Inputs that the method needs beside images and labels of some of them; each is a key of models/catalogue.NEEDS.
     needs: ClassVar[tuple[str, ...]] = ()
 
-    # Whether this code gave the figures of the paper again: "no", "in part" or "yes", a colon, and why or how.
+    # Whether this code reproduced the figures of the paper: one of models/catalogue.VERDICTS, a colon, and why or how.
     reproduced: ClassVar[str] = (
         "no: the figures of the paper are of whole networks trained on its data sets, which was not done here "
         "(docs/benchmarks.md, End to end)"
     )
 
-    # What the paper, or as much of it as was at hand, leaves open, and what is done here: a sentence each.
+    # Points that the paper, or the part of it at hand, leaves open, and the choice made here: a sentence each.
     open_points: ClassVar[tuple[str, ...]] = ()
 
-    # True: comparisons neither search its constants nor choose its best epoch. It must do without validation images.
+    # True: comparisons neither search constants nor choose the best epoch; the method works without validation images.
     as_it_is: ClassVar[bool] = False
 
-    # How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
+    # The paper's settings for training the whole network on each data set: "voc", "coco", "nus", "cub".
     published: ClassVar[dict[str, EndToEnd]] = {}
 
-    # (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py): how much
-    # speaks for each cell beside the labels; nan where nothing is known. None: nothing is known of any cell.
+    # (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py): evidence
+    # for each cell beside the labels; nan where there is none. None: no evidence for any cell.
     evidence: Tensor | None = None
 
-    # True: `features` holds what the frozen network says of the images, before `begin`.
+    # True: `features` is set before `begin`.
     wants_features: ClassVar[bool] = False
-    # (N, D) float16 or float32, pooled; None where it is not wanted, and where the network that makes them is trained.
+    # (N, D) float16 or float32, pooled, of the frozen network; None if not wanted, or if that network is trained.
     features: Tensor | None = None
 
     targets: Tensor  # (N, C) float32: the labels, and the method's own guesses in unseen cells
@@ -102,11 +101,11 @@ class Method(ABC):
 
     @abstractmethod
     def criterion(self) -> Loss:
-        """The loss with its constants at the start. Called once by `begin`; stored as `self.loss_function`."""
+        """Return the loss, with its constants at the start; `begin` stores it as `self.loss_function`."""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The constants of this method by name, as they are now: enough to build the same method again."""
+        """Return the constants of this method by name, as they are now: enough to build the same method again."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
@@ -115,8 +114,8 @@ class Method(ABC):
         Args:
             labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
             mask: (N, C) bool, True where a cell may be used; None: all.
-            epochs: How many epochs there will be; schedules are fractions of it.
-            generator: For random starts (on the CPU), so that a seed decides them.
+            epochs: Number of epochs of this training; schedules are fractions of it.
+            generator: Source of random initial values (on the CPU), so that a seed decides them.
         """
         self.targets = labels.to(torch.float32, copy=True)  # methods write into it
         self.mask = mask
@@ -124,15 +123,15 @@ class Method(ABC):
         self.loss_function = self.criterion()
 
     def network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
-        """What is trained on maps (B, channels, h, w), with random weights from `generator`.
+        """Return the network to train on maps (B, channels, h, w), with random weights from `generator`.
 
         Raises:
-            NotImplementedError: For a method that does not read maps.
+            NotImplementedError: The method does not read maps.
         """
         raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
     def learned(self) -> list[dict[str, Any]]:
-        """What the optimiser trains besides the network.
+        """Return the parameters that the optimiser trains besides the network.
 
         Returns:
             Groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}.
@@ -140,38 +139,42 @@ class Method(ABC):
         return []
 
     def starts_afresh(self, epoch: int) -> bool:
-        """Whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
+        """Return whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
         return False
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """Whether only the head is trained in this epoch; a linear head on cached features is always trained alone."""
+        """Return whether only the head is trained in this epoch; on cached features it is always trained alone."""
         return False
 
     def gives_up(self, scores: list[float]) -> bool:
-        """Whether the paper would end a training here: `scores` are the validation mAP in [0, 1] of each epoch so far.
+        """Return whether the paper would end a training here, by the validation mAP in [0, 1] of each epoch so far.
 
-        Only comparisons with fully labelled validation images ask this; a project has none.
+        Only comparisons with fully labelled validation images call this; a project has no such images.
         """
         return False
 
     def begin_epoch(self, epoch: int) -> None:  # noqa: B027 - most methods have nothing to do here
-        """Called before the first batch of every epoch; epochs count from 1, as in the papers."""
+        """Prepare an epoch, before its first batch; epochs count from 1, as in the papers."""
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """The loss of a batch: logits (B, C) of the images `rows` (B,) int64 -> scalar."""
+        """Return the loss of a batch: logits (B, C) of the images `rows` (B,) int64 -> scalar."""
         return self.loss_function(logits, self.targets[rows], None if self.mask is None else self.mask[rows])
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:  # noqa: B027 - as above
-        """Called after the last batch of every epoch; predict() -> (N, C) float32 probabilities, rows as in begin."""
+        """Finish an epoch, after its last batch; predict() -> (N, C) float32 probabilities, rows as in begin."""
 
 
 def worth_trying(**values: tuple) -> dict[str, tuple]:
-    """What `Method.tunable` is: constants by name, each with the values a search should try."""
+    """Return the keyword arguments as a dict, for `Method.tunable`: constants and the values a search should try."""
     return values
 
 
 def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
-    """`Method.evidence` for these labels, where they are. Raises ValueError for another shape, or what is no floats."""
+    """Return `Method.evidence` for these labels as float32 on their device.
+
+    Raises:
+        ValueError: The shapes differ, or the evidence does not consist of floats.
+    """
     given = torch.as_tensor(evidence)
     if given.shape != labels.shape or not given.is_floating_point():
         raise ValueError(
@@ -182,12 +185,12 @@ def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
 
 
 def positive(**values: float) -> None:
-    """Raises ValueError naming every value that is not a finite number above 0."""
+    """Raise ValueError naming every value that is not a finite number above 0."""
     wrong = [f"{name} = {value}" for name, value in values.items() if not 0 < value < math.inf]
     if wrong:
         raise ValueError(f"Must be a number above 0: {', '.join(wrong)}.")
 
 
 def fallen_behind(scores: list[float], points: float) -> bool:
-    """Whether the last validation mAP (all are in [0, 1]) is more than so many points of a hundred below the best."""
+    """Return whether the last validation mAP is more than `points` hundredths below the best; scores are in [0, 1]."""
     return bool(scores) and 100 * (max(scores) - scores[-1]) > points

@@ -8,19 +8,19 @@ SETS = ("voc", "coco", "nus", "cub")
 
 @dataclass(frozen=True)
 class EndToEnd:
-    """One paper's settings for one data set, for ResNet-50 at 448 pixels unless it says otherwise.
+    """One paper's settings for one data set, for ResNet-50 at 448 pixels unless noted otherwise.
 
     Attributes:
         parameters: The method's constants that differ from its defaults.
         lr: Learning rate of the backbone.
-        head_lr_scale: How many times that the classifier gets.
+        head_lr_scale: Factor by which the classifier's learning rate is larger.
         batch: Images a step.
         epochs: Passes over the training images.
         optimiser: "adam", "sgd" or "adamw_onecycle".
-        momentum: Of sgd.
+        momentum: Momentum of "sgd".
         weight_decay: As the optimiser defines it.
-        linear_lr, linear_batch: Lr and batch of the epochs in which the backbone stands still
-            (Method.freezes_backbone); None where there are none.
+        linear_lr, linear_batch: Learning rate and batch of the epochs in which the backbone is frozen
+            (Method.freezes_backbone); None if there are no such epochs.
     """
 
     lr: float
@@ -36,23 +36,23 @@ class EndToEnd:
 
 
 def per_set(voc: EndToEnd, coco: EndToEnd, nus: EndToEnd, cub: EndToEnd) -> dict[str, EndToEnd]:
-    """What one paper used for each of the four sets of this literature, by name."""
+    """Return one paper's settings for each of the four data sets in SETS, by name."""
     return dict(zip(SETS, (voc, coco, nus, cub), strict=True))
 
 
 def shared_protocol(**parameters: tuple) -> dict[str, EndToEnd]:
-    """The settings under which the baselines of this literature are compared, for each of `SETS`.
-
-    Args:
-        parameters: Constants of the method, each with its four values in the order of `SETS`.
+    """Return the settings under which the baselines of this literature are compared, for each of `SETS`.
 
     Cole et al. (2021) searched learning rates 1e-2 to 1e-5 and batches of 8 and 16, and did not publish what they
     found. These are the settings with which Zhou et al. (ECCV 2022) ran the same protocol again: Adam, one learning
     rate for all weights, ten epochs. ASL, Hill, SPLC and ZLPR come from papers with a protocol of their own; the tables
     of single-positive learning list them under this one.
 
+    Args:
+        parameters: Constants of the method, each with its four values in the order of `SETS`.
+
     Raises:
-        ValueError: A constant has not one value for each set.
+        ValueError: A constant does not have one value for each set.
     """
     for name, values in parameters.items():
         if len(values) != len(SETS):

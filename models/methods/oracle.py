@@ -11,10 +11,10 @@ from models.methods.end_to_end import shared_protocol
 
 
 class Oracle(Method):
-    """Binary cross-entropy on every label there is. A comparison hands it the whole truth (`full_labels`).
+    """Binary cross-entropy on every known label. A comparison passes in the whole truth (`full_labels`).
 
-    In a project it is a method that believes nothing of unseen cells: they are left out. Without confirmed absences it
-    then has nothing to tell classes apart by.
+    In a project, unseen cells are left out. Without confirmed absences the method then cannot learn to separate
+    classes.
     """
 
     name = "oracle"
@@ -28,7 +28,7 @@ class Oracle(Method):
     published = shared_protocol()
 
     def __init__(self, eps: float = 1e-5):
-        """eps is added inside the logarithm (published code: 1e-5; 0 for the exact loss).
+        """Store eps, which is added inside the logarithm (published code: 1e-5; 0 for the exact loss).
 
         Raises:
             ValueError: It is negative.
@@ -37,11 +37,11 @@ class Oracle(Method):
         self.eps = eps
 
     def criterion(self) -> BinaryCrossEntropy:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return BinaryCrossEntropy(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; and sets unseen cells aside, so that the average is over known ones."""
+        """Start as Method does, and mask out unseen cells, so that the average is over known ones."""
         super().begin(labels, mask, epochs, generator)
         known = labels != UNSEEN
         if not known.all():

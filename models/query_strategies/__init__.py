@@ -34,7 +34,12 @@ STRATEGIES: dict[str, Strategy] = {
 
 @dataclass(frozen=True)
 class Ordered:
-    """rows: (n,) int64, the candidates in order. instead: what was missing and what was done, "" when nothing was."""
+    """An order of candidates.
+
+    Attributes:
+        rows: (n,) int64, the candidates in order.
+        instead: What input was missing and what was done instead; "" if nothing was missing.
+    """
 
     rows: np.ndarray
     instead: str = ""
@@ -48,12 +53,13 @@ def order(
     candidates: np.ndarray,
     rng: np.random.Generator,
 ) -> Ordered:
-    """The candidates in the order of a strategy; the arrays are those of base.py.
+    """Return the candidates in the order of a strategy; the arrays are those of base.py.
 
-    Without the model or the features that a strategy needs the order is random, and `instead` says so.
+    If the model or the features that a strategy needs are missing, the order is random and `instead` says so.
 
     Raises:
-        ValueError: For an unknown strategy, or arrays that do not belong together.
+        ValueError: The strategy is unknown, the shapes of the arrays differ, or a candidate is out of range or
+            repeated.
     """
     if name not in STRATEGIES:
         raise ValueError(f"No strategy is called {name!r}. There is: {', '.join(STRATEGIES)}.")

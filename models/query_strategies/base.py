@@ -1,4 +1,4 @@
-"""What every query strategy is made of: the shape of its function, its entry in the table, and shared steps.
+"""The common parts of query strategies: the signature of the function, the entry in the table, and shared steps.
 
 A strategy is a function of numpy arrays:
 
@@ -36,9 +36,9 @@ class Strategy:
     """One way to order images.
 
     Attributes:
-        about: One sentence for the person who chooses it.
-        paper: Its source; "None: ..." for a baseline; for one of our own, what it is built on.
-        needs: "model", "features" or "": without it the order is random.
+        about: One sentence for the person who chooses a strategy.
+        paper: The source; "None: ..." for a baseline; for a strategy of this project, the paper it is built on.
+        needs: The input without which the order is random: "model", "features", or "" for none.
     """
 
     name: str
@@ -51,24 +51,24 @@ class Strategy:
 
 
 def blocks(rows: np.ndarray, size: int = BLOCK) -> list[slice]:
-    """Slices of at most `size` rows that cover all of them."""
+    """Return slices of at most `size` rows that together cover `rows`."""
     return slices(len(rows), size)
 
 
 def slices(count: int, size: int = BLOCK) -> list[slice]:
-    """The same of so many rows."""
+    """Return slices of at most `size` rows that together cover `count` rows."""
     return [slice(start, start + size) for start in range(0, count, size)]
 
 
 def open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> np.ndarray:
-    """(n, C) float32 probabilities of these rows, nan in answered cells and where there is no model."""
+    """Return (n, C) float32 probabilities of these rows, nan in answered cells and where a class has no model."""
     chances = probabilities[rows].astype(np.float32)
     chances[labels[rows] != UNSEEN] = np.nan
     return chances
 
 
 def answered_rows(labels: Rows, candidates: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows of images that have an answer and are no candidates; of more than `most`, as many of them at random."""
+    """Return the rows of images that have an answer and are not candidates; at most `most`, drawn at random."""
     has_answer = [(labels[places] != UNSEEN).any(1) for places in slices(len(labels))]
     answered = np.flatnonzero(np.concatenate([np.zeros(0, bool), *has_answer]))
     answered = answered[~np.isin(answered, candidates)]
@@ -76,5 +76,5 @@ def answered_rows(labels: Rows, candidates: np.ndarray, most: int, rng: np.rando
 
 
 def by_falling(values: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The candidates by falling value, equal ones at random; values (n,)."""
+    """Return the candidates by descending value (n,), equal ones in random order."""
     return candidates[np.lexsort((rng.random(len(candidates)), -values))]

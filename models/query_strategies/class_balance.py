@@ -1,4 +1,4 @@
-"""Images that probably show classes with few examples."""
+"""Order that prefers images that probably show classes with few examples."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ GROWTH = 8  # a chosen block counts again after every eighth part of it
 def class_balance(features, probabilities, labels, candidates, rng) -> np.ndarray:
     """Rank by the sum over classes of p / (1 + positives of the class), so that rare classes come first.
 
-    Probabilities of images chosen before are added to the positives, so one rare class does not fill the list: this
-    greedily maximises the sum over classes of log(1 + positives), which rewards the first examples of a class most. It
-    replaces the quota of Bengar et al. 2022, which is for one class an image.
+    Probabilities of images chosen earlier are added to the positives, so that one rare class does not fill the list:
+    this greedily maximises the sum over classes of log(1 + positives), which rewards the first examples of a class
+    most. It replaces the quota of Bengar et al. 2022, which assumes one class per image.
     """
     chances = np.concatenate(
         [open_probabilities(probabilities, labels, candidates[places]) for places in blocks(candidates)]

@@ -1,4 +1,4 @@
-"""Images as unlike those before them as possible (k-center)."""
+"""Order in which each image is as different as possible from those before it (k-center)."""
 
 import numpy as np
 
@@ -11,12 +11,13 @@ ANSWERED_CENTRES = 2000  # answered images that count as chosen before
 
 
 def diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """k-center greedy: the next image is the one farthest from its nearest centre.
+    """Rank by k-center greedy: the next image is the one farthest from its nearest centre.
 
     Centres are the answered images and all images chosen so far. If nothing is answered, the image nearest to the mean
-    comes first. Distances are those of unit vectors
-    around the mean, projected at random to DIMENSIONS where there are more (Johnson and Lindenstrauss 1984). After
-    CENTRES images the others follow at random: by then every region has been visited, and the next run begins anew.
+    comes first. Distances are between unit vectors around the mean, projected at random to DIMENSIONS where there are
+    more (Johnson and Lindenstrauss 1984). After CENTRES images the others follow at random: by then every region has
+    been visited, and the next run begins anew.
+
     Source: Sener and Savarese 2018, algorithm 1; within twice the best radius, Gonzalez 1985.
     """
     answered = answered_rows(labels, candidates, ANSWERED_CENTRES, rng)
@@ -40,7 +41,7 @@ def diversity(features, probabilities, labels, candidates, rng) -> np.ndarray:
 def _points(
     features: Rows, rows: np.ndarray, others: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both kinds of rows as (n, d) float32 unit vectors around the mean of `rows`, projected where d would be large."""
+    """Return both kinds of rows as (n, d) float32 unit vectors around the mean of `rows`; d is at most DIMENSIONS."""
     wide = features.shape[1]
     mean = np.zeros(wide)
     for places in blocks(rows):

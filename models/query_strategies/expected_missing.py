@@ -1,4 +1,4 @@
-"""Images that probably hide most missing positives."""
+"""Order that prefers images that probably have most missing positives."""
 
 import numpy as np
 
@@ -6,18 +6,22 @@ from models.query_strategies.base import Strategy, blocks, by_falling, open_prob
 
 
 def expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The expected number of unlabeled positives of each image.
+    """Return the expected number of missing positives of each image.
+
+    Only unanswered cells count.
 
     Args:
         probabilities: (N, C) float in [0, 1], calibrated; nan where the class has no model yet (counted as 0).
-        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered (only these cells count).
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
 
     Returns:
-        (N,) float64, in labels an image.
+        (N,) float64, in labels per image.
 
     Raises:
-        ValueError: The shapes differ. Source: Cole et al. 2021, the expected number of positives of an image (their
-            k-hat, of one image instead of a batch), with what is known taken out.
+        ValueError: The shapes differ.
+
+    Source: Cole et al. 2021, the expected number of positives of an image (their k-hat, of one image instead of a
+    batch), with known cells taken out.
     """
     if probabilities.shape != labels.shape:
         raise ValueError(
@@ -32,7 +36,7 @@ def expected_missing(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarra
 
 
 def most_missing(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Images with most expected missing positives first."""
+    """Rank images by their expected number of missing positives, most first."""
     return by_falling(expected_missing(probabilities[candidates], labels[candidates]), candidates, rng)
 
 

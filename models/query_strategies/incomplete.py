@@ -1,4 +1,4 @@
-"""Images that have answers, those with the fewest first."""
+"""Order of images that already have answers, those with the fewest first."""
 
 import numpy as np
 

@@ -15,11 +15,12 @@ MIXED = (RANDOM, UNCERTAINTY, CLASS_BALANCE, EXPECTED_MISSING, DIVERSITY)  # a f
 
 
 def mix(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """The strategies of MIXED take turns, each with its best remaining image; a strategy without its inputs is skipped.
+    """Rank by the strategies of MIXED in turn; each turn gives the next image of its strategy's own order.
 
-    Every fifth image is random, which limits the harm of a bad strategy. The random images are a random sample of those
-    that the other strategies had not chosen before, so estimates of the whole set may use them. Baram et al. 2004 found
-    no strategy best everywhere and chose with a bandit; turns need no reward, which is mostly noise early on.
+    An image given before is skipped, and so is a strategy without its inputs. Every fifth image is random, which limits
+    the harm of a bad strategy. The random images are a random sample of those that the other strategies had not chosen
+    before, so estimates of the whole set may use them. Baram et al. 2004 found no strategy best everywhere and chose
+    with a bandit; turns need no reward, which is mostly noise early on.
     """
     available = {"model": probabilities is not None, "features": features is not None, "": True}
     arrays = (features, probabilities, labels, candidates, rng)

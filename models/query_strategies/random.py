@@ -6,7 +6,7 @@ from models.query_strategies.base import Strategy
 
 
 def random(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """A uniformly random order: every prefix is a random sample of the candidates."""
+    """Return a uniformly random order: every prefix is a random sample of the candidates."""
     return rng.permutation(candidates)
 
 

@@ -1,4 +1,4 @@
-"""Images first that resemble many others, so that a few labels tell something about all."""
+"""Order that prefers images that resemble many others, so that a few labels inform about all."""
 
 import heapq
 
@@ -14,15 +14,16 @@ ANSWERED = 2000  # answered images whose likeness counts, at most
 
 
 def representative(features, probabilities, labels, candidates, rng) -> np.ndarray:
-    """Greedy facility location: the next image adds most to how well all images are represented by those before it.
+    """Rank by greedy facility location: the next image improves most how well the chosen ones represent all images.
 
-    An image is represented as well as by the likest of them, answered images included: by the square of the cosine
-    between both, 0 below a right angle. Vectors are the signed square roots of features around their mean, as `auto`
-    sees them. The first images are typical of many; outliers, which k-center begins with, come late.
+    An image is represented by the chosen or answered image most similar to it; similarity is the square of the cosine,
+    0 for a negative cosine. Vectors are the signed square roots of features around their mean, as in `auto`. The first
+    images are typical of many; outliers, which k-center begins with, come late.
+
     Source: Wei, Iyer and Bilmes, "Submodularity in Data Subset Selection and Active Learning", ICML 2015. That typical
-    images are the ones to label while labels are few: Hacohen, Dekel and Weinshall, "Active Learning on a Budget",
-    ICML 2022. Within 1 - 1/e of the best choice of as many (Nemhauser, Wolsey and Fisher 1978), found by lazy
-    evaluation (Minoux 1978).
+    images are the ones to label while labels are few: Hacohen, Dekel and Weinshall, "Active Learning on a Budget", ICML
+    2022. Within 1 - 1/e of the best choice of as many (Nemhauser, Wolsey and Fisher 1978), found by lazy evaluation
+    (Minoux 1978).
     """
     sample = rng.permutation(candidates)
     rest, sample = sample[SAMPLED:], sample[:SAMPLED]
@@ -39,10 +40,11 @@ def representative(features, probabilities, labels, candidates, rng) -> np.ndarr
 
 
 def _greedy(likeness: np.ndarray, represented: np.ndarray) -> list[int]:
-    """CHOSEN places of (n, n) likeness, each with the largest gain when it is chosen; represented (n,) is updated.
+    """Return up to CHOSEN places of (n, n) likeness, each with the largest gain when chosen; updates represented (n,).
 
-    A gain only falls, so an upper bound that is still the largest once it is brought up to date is the largest gain.
-    Two images that represent nothing but each other gain the same: the one that resembles more images comes first then.
+    A gain only falls, so an upper bound that is still the largest after being recomputed is the largest gain. Two
+    images that represent nothing but each other have the same gain; then the one that resembles more images comes
+    first.
     """
     totals = likeness.sum(1)
 
@@ -64,7 +66,7 @@ def _greedy(likeness: np.ndarray, represented: np.ndarray) -> list[int]:
 
 
 def _points(features: Rows, rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both kinds of rows as (n, D) float32 unit vectors around the mean of `rows`."""
+    """Return both kinds of rows as (n, D) float32 unit vectors around the mean of `rows`."""
 
     def roots(some: np.ndarray) -> np.ndarray:
         vectors = np.asarray(features[some], np.float32)

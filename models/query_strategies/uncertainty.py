@@ -1,4 +1,4 @@
-"""Images with the largest summed entropy."""
+"""Order that prefers images with the largest summed entropy."""
 
 import numpy as np
 

@@ -1,10 +1,10 @@
 """How well people agree on one class: raw agreement, Cohen's kappa and Krippendorff's alpha, with intervals.
 
-What people said of a cell is counted, not kept: a pattern (present, absent) says how many people gave either answer,
+Only counts of answers are used: a pattern (present, absent) is the number of people who gave either answer to a cell,
 and all figures follow from how often each pattern occurs. An interval holds the middle 95 % of the figure over draws of
 these frequencies from their posterior with Jeffreys' prior (half a cell for each possible pattern; for a proportion it
-is the interval that Brown, Cai and DasGupta recommend, Statistical Science 2001). So three cells without a
-disagreement are not taken as proof that there is none.
+is the interval that Brown, Cai and DasGupta recommend, Statistical Science 2001). So three cells without a disagreement
+are not taken as proof that there is none.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -19,7 +19,7 @@ PRIOR = 0.5  # cells of each possible pattern
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its interval of 95 %; nan where the answers cannot say."""
+    """A figure with its 95 % interval; nan where the answers do not determine it."""
 
     value: float
     low: float
@@ -27,31 +27,35 @@ class Estimate:
 
 
 def raw_agreement(patterns: Mapping[tuple[int, int], int]) -> Estimate:
-    """The probability that two people who answered the same cell gave the same answer.
+    """Return the probability that two people who answered the same cell gave the same answer.
 
     Args:
-        patterns: (present, absent) -> cells with so many answers; those with fewer than two answers say nothing.
+        patterns: (present, absent) -> number of cells with this many answers; cells with fewer than two answers are
+            ignored.
     """
     return _estimate(patterns, _raw)
 
 
 def krippendorff_alpha(patterns: Mapping[tuple[int, int], int]) -> Estimate:
-    """Krippendorff's alpha for nominal data, with any number of people a cell: 1 where all agree, 0 where they agree as
-    chance would.
+    """Return Krippendorff's alpha for nominal data: 1 where all agree, 0 where they agree as chance would.
 
-    Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011, section C. It is undefined (nan) where all answers
-    are the same. With many cells of the same number of people it is Fleiss' kappa.
+    Cells may have different numbers of people. Alpha is undefined (nan) where all answers are the same. With many cells
+    of the same number of people it is Fleiss' kappa. `patterns` is as in `raw_agreement`.
+
+    Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011, section C.
     """
     return _estimate(patterns, _alpha)
 
 
 def alpha_within(groups: Collection[Mapping[tuple[int, int], int]]) -> Estimate:
-    """Krippendorff's alpha of several classes together: one minus the sum of what is observed over the sum of what
-    chance would give within each of them. So classes that are rare or common alike for everybody raise nothing.
+    """Return Krippendorff's alpha of several classes together.
+
+    Alpha is one minus the sum of observed disagreement over the sum of disagreement by chance within each class. So
+    classes that are rare or common for everybody do not raise it.
 
     Args:
-        groups: Patterns of each class, as in `krippendorff_alpha`, which this is for one class. Jeffreys' prior is
-            shared among them, so that many classes with few cells each are not mostly prior.
+        groups: Patterns of each class, as in `krippendorff_alpha`, which this equals for one class. Jeffreys' prior is
+            shared among the classes, so that many classes with few cells each are not mostly prior.
     """
     rng, value, drawn = np.random.default_rng(0), np.zeros((1, 2)), np.zeros((DRAWS, 2))
     for group in groups:
@@ -68,13 +72,15 @@ def alpha_within(groups: Collection[Mapping[tuple[int, int], int]]) -> Estimate:
 
 
 def cohen_kappa(table: np.ndarray) -> Estimate:
-    """Cohen's kappa of two people (Cohen, Educational and Psychological Measurement, 1960).
+    """Return Cohen's kappa of two people (Cohen, Educational and Psychological Measurement, 1960).
+
+    nan where both only ever gave the same answer.
 
     Args:
-        table: (2, 2) cells, by the answer of the one and of the other; nan where both only ever gave the same answer.
+        table: (2, 2) numbers of cells, by the answers of the first and of the second person.
 
     Raises:
-        ValueError: For another shape.
+        ValueError: The table has another shape.
     """
     counts = np.asarray(table, float)
     if counts.shape != (2, 2):
@@ -88,7 +94,7 @@ def _estimate(patterns: Mapping[tuple[int, int], int], figure: Callable[..., np.
 
 
 def _table(patterns: Mapping[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray]:
-    """Every possible pattern of as many people as occur: its cells (p,), and itself (p, 2)."""
+    """Return every possible pattern for the numbers of people that occur: its cells (p,), and the patterns (p, 2)."""
     seen = {pattern: cells for pattern, cells in patterns.items() if sum(pattern) > 1 and cells}
     possible = [(present, people - present) for people in sorted({*map(sum, seen)}) for present in range(people + 1)]
     counts = np.array([seen.get(pattern, 0) for pattern in possible], float)
@@ -107,7 +113,7 @@ def _interval(counts: np.ndarray, figure: Callable[[np.ndarray], np.ndarray]) ->
 
 
 def _raw(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """cells (draws, patterns), answers (patterns, 2) -> (draws,)."""
+    """Return the raw agreement (draws,) for cells (draws, patterns) and answers (patterns, 2)."""
     people = answers.sum(1)
     pairs = people * (people - 1) / 2
     same = (answers * (answers - 1) / 2).sum(1)
@@ -121,7 +127,7 @@ def _alpha(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def _disagreement(cells: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """(draws, 2) what is observed, and what chance would give."""
+    """Return (draws, 2): the observed disagreement, and the disagreement by chance."""
     people = answers.sum(1)
     observed = cells @ (answers.prod(1) / (people - 1))
     return np.stack([observed, (cells @ answers).prod(1) / (cells @ people - 1)], 1)

@@ -1,4 +1,4 @@
-"""Estimates with 95 % intervals whose ends are quantiles of draws, and what such draws are made of."""
+"""Estimates with 95 % intervals whose ends are quantiles of draws, and helpers for making such draws."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """One quantity, (C + 1,) float64, the last one over all classes: estimate (nan: unknown), low, high."""
+    """One quantity for each class, then for all classes, (C + 1,) float64 each: estimate (nan: unknown), low, high."""
 
     estimate: np.ndarray
     low: np.ndarray
@@ -17,22 +17,22 @@ class Bounds:
 
 
 def beta(rng: np.random.Generator, a: np.ndarray | int, b: np.ndarray | int, shape: tuple[int, ...]) -> np.ndarray:
-    """Draws of Beta(a, b), also of its limits, where a or b is 0."""
+    """Return draws of Beta(a, b), also of its limits, where a or b is 0."""
     # numpy refuses zeros; with 1e-9 all draws are 0 or 1, as they should be.
     return rng.beta(np.maximum(a, 1e-9), np.maximum(b, 1e-9), shape)
 
 
 def ratio(part: np.ndarray, whole: np.ndarray, otherwise: float) -> np.ndarray:
-    """part / whole, and `otherwise` where the whole is 0."""
+    """Return part / whole, and `otherwise` where the whole is 0."""
     empty = whole <= 0
     return np.where(empty, otherwise, part / np.where(empty, 1, whole))
 
 
 def lower_end(drawn: np.ndarray) -> np.ndarray:
-    """The lower end of the interval: (draws, ...) -> (...)."""
+    """Return the lower end of the interval: (draws, ...) -> (...)."""
     return np.quantile(drawn, (1 - CONFIDENCE) / 2, axis=0)
 
 
 def upper_end(drawn: np.ndarray) -> np.ndarray:
-    """The upper end of the interval: (draws, ...) -> (...)."""
+    """Return the upper end of the interval: (draws, ...) -> (...)."""
     return np.quantile(drawn, (1 + CONFIDENCE) / 2, axis=0)

@@ -31,7 +31,7 @@ Knots = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The maps of C classes: logit -> slope * logit + shift, then, if there are knots, along the line through them.
+    """The maps of C classes: logit -> slope * logit + shift, followed by a piecewise linear map if there are knots.
 
     Attributes:
         kind: Its name in CALIBRATIONS.
@@ -46,10 +46,10 @@ class Calibration:
     knots: dict[int, Knots] = field(default_factory=dict)
 
     def logits(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Calibrated logits (N, C) of the model's logits (N, C), of the same float type; nan stays nan.
+        """Return calibrated logits (N, C) of the model's logits (N, C), of the same float type; nan stays nan.
 
         Args:
-            columns: Which classes the columns are, (n,) int; all of them by default.
+            columns: Classes of the columns, (n,) int; all classes by default.
         """
         result = logits * self.slopes[columns].astype(logits.dtype) + self.shifts[columns].astype(logits.dtype)
         for place, class_ in enumerate(np.arange(len(self.slopes))[columns].tolist()):
@@ -58,11 +58,11 @@ class Calibration:
         return result
 
     def apply(self, logits: np.ndarray, columns: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Probabilities (N, C) of the model's logits (N, C); as in `logits`."""
+        """Return calibrated probabilities (N, C) of the model's logits (N, C); columns as in `logits`."""
         return expit(self.logits(logits, columns))
 
     def invert(self, probabilities: np.ndarray, classes: np.ndarray) -> np.ndarray:
-        """The model's logits (n,) that calibrated probabilities (n,) of single cells, classes (n,) int, came from."""
+        """Return the model's logits (n,) from calibrated probabilities (n,) of single cells, classes (n,) int."""
         result = raw_logits(probabilities)
         for class_, knots in self.knots.items():
             of_class = classes == class_
@@ -70,13 +70,13 @@ class Calibration:
         return (result - self.shifts[classes]) / self.slopes[classes]
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain numbers, for JSON."""
+        """Return the calibration as plain numbers, for JSON."""
         knots = {str(class_): [np.round(ends, 5).tolist() for ends in pair] for class_, pair in self.knots.items()}
         slopes, shifts = np.round(self.slopes, 6).tolist(), np.round(self.shifts, 6).tolist()
         return {"kind": self.kind, "slopes": slopes, "shifts": shifts, "knots": knots}
 
     def check(self, classes: int) -> None:
-        """Raises ValueError unless these are increasing maps of so many classes."""
+        """Raise ValueError unless these are increasing maps of this number of classes."""
         if self.slopes.shape != (classes,) or self.shifts.shape != (classes,):
             raise ValueError(f"slopes {self.slopes.shape} and shifts {self.shifts.shape} must be ({classes},)")
         if not (np.isfinite(self.slopes).all() and np.isfinite(self.shifts).all() and (self.slopes > 0).all()):
@@ -89,7 +89,7 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any] | None) -> "Calibration | None":
-        """The inverse of `as_dict`; None for None."""
+        """Return the calibration that `as_dict` saved; None for None."""
         if saved is None:
             return None
         knots = {int(class_): (np.array(pair[0]), np.array(pair[1])) for class_, pair in saved["knots"].items()}
@@ -97,7 +97,7 @@ class Calibration:
 
 
 def raw_logits(probabilities: np.ndarray) -> np.ndarray:
-    """Finite logits of probabilities of any shape; nan stays nan, float16 becomes float32."""
+    """Return finite logits of probabilities of any shape; nan stays nan, float16 becomes float32."""
     wide = np.asarray(probabilities, np.result_type(probabilities, np.float32))
     return logit(np.clip(wide, SUREST, 1 - SUREST))
 
@@ -111,21 +111,21 @@ def fit(
     n_classes: int,
     anchors: np.ndarray | None = None,
 ) -> Calibration:
-    """The calibration that explains the answers best.
+    """Return the calibration that explains the answers best; the identity if there are no answers.
 
     Args:
         kind: A name in CALIBRATIONS.
         logits: (n,) of the answered cells, as the model gave them before they were answered; finite.
         classes: (n,) int, the class of each, 0 .. n_classes - 1.
         present: (n,) bool, the answers.
-        weights: (n,) >= 0, how many cells each stands for: the inverse of its probability to be asked. Only their
-            proportions matter; the fewer of them carry most of the weight, the less the answers count (Kish 1965).
+        weights: (n,) >= 0, number of cells each stands for: the inverse of its probability of being asked. Only their
+            proportions matter; the fewer answers carry most of the weight, the less all answers count (Kish 1965).
         anchors: (C, k) logits of cells that nobody was asked about, spread over all of them: there the model's own
             probabilities count for ANCHORED answers a class. Without anchors, answers about likely cells alone would
             decide about unlikely ones by extrapolation. nan: not used.
 
-    Without answers the result is the identity. Raises ValueError for an unknown kind, shapes that differ, logits that
-    are not finite, negative weights, and unknown classes.
+    Raises:
+        ValueError: The kind or a class is unknown, shapes differ, logits are not finite, or weights are negative.
     """
     if kind not in CALIBRATIONS:
         raise ValueError(f"No calibration is called {kind!r}. There is: {', '.join(CALIBRATIONS)}.")
@@ -150,23 +150,32 @@ def fit(
 
 
 def _platt(logits, classes, present, weights, n_classes) -> Calibration:
-    """A slope and a shift a class.
+    """Fit a slope and a shift for each class.
 
     Platt, "Probabilistic outputs for support vector machines", 1999. Kull et al., "Beta calibration", AISTATS 2017,
-    show that it harms a model that is calibrated already, unless the identity is among the maps, as it is here.
+    show that Platt's method harms a model that is calibrated already, unless the identity is among the maps, as it is
+    here.
     """
     return Calibration("platt", *_lines(logits, classes, present, weights, n_classes, shifted=True))
 
 
 def _temperature(logits, classes, present, weights, n_classes) -> Calibration:
-    """A slope a class and no shift: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, sec. 4.2."""
+    """Fit a slope for each class and no shift.
+
+    Source: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, sec. 4.2.
+    """
     return Calibration("temperature", *_lines(logits, classes, present, weights, n_classes, shifted=False))
 
 
 def _isotonic(logits, classes, present, weights, n_classes) -> Calibration:
-    """Any increasing map: Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability
-    estimates", KDD 2002. Shrunk towards the Platt map of the class by pseudo-answers from it; the map is a broken line
-    through the ends of the pools, and increases within them, so that different logits stay different."""
+    """Fit any increasing map for each class.
+
+    The map is shrunk towards the Platt map of the class by pseudo-answers from it. It is a broken line through the ends
+    of the pools, and increases within them, so that different logits stay different.
+
+    Source: Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD
+    2002.
+    """
     slopes, shifts = _lines(logits, classes, present, weights, n_classes, shifted=True)
     knots = {}
     for class_ in np.unique(classes).tolist():
@@ -183,15 +192,15 @@ CALIBRATIONS = {"platt": _platt, "temperature": _temperature, "isotonic": _isoto
 
 
 def _effective(classes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
-    """Weights whose sum in a class is the number of equally weighted answers that would be worth as much."""
+    """Return weights whose sum in a class is the equivalent number of equally weighted answers."""
     total, squares = np.bincount(classes, weights, n_classes), np.bincount(classes, weights**2, n_classes)
     return weights * (total / np.maximum(squares, 1e-300))[classes]
 
 
 def _lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np.ndarray, np.ndarray]:
-    """Slopes (C,) and shifts (C,): the pooled line first, then every class around it.
+    """Return slopes (C,) and shifts (C,): the pooled line is fitted first, then every class around it.
 
-    How much classes differ is estimated by a few rounds of expectation and maximisation with Gaussian posteriors
+    The spread of classes is estimated by a few rounds of expectation and maximisation with Gaussian posteriors
     (Laplace); SPREAD counts as BELIEF classes in it, so that two classes alone do not decide it.
     """
     # The slope turns around the mean logit and not around 0: there, slope and shift hardly depend on each other.
@@ -199,7 +208,7 @@ def _lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np
     centred, free = logits - middle, np.array([1.0, 1.0 if shifted else 1e-12])
 
     def fit_lines(groups: np.ndarray, start: np.ndarray, centre: np.ndarray, variance: np.ndarray) -> LogisticFit:
-        """(log of slope, shift) of every group (G, 2) under a Gaussian prior with this mean and variance, (2,) each."""
+        """Fit (log of slope, shift) of every group (G, 2), with a Gaussian prior of mean and variance (2,) each."""
 
         def predict(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             turned = np.exp(lines[groups, 0]) * centred
@@ -228,8 +237,10 @@ def _lines(logits, classes, present, weights, n_classes, *, shifted) -> tuple[np
 
 
 def _pools(lines: np.ndarray, present: np.ndarray, weights: np.ndarray) -> Knots | None:
-    """The knots of one class: pooled adjacent violators of its answers and of pseudo-answers on the line; None where
-    they make a single pool."""
+    """Return the knots of one class by pooling adjacent violators among its answers and pseudo-answers on the line.
+
+    None if there is only a single pool.
+    """
     places = np.quantile(lines, np.linspace(0, 1, PLACES))
     logits = np.concatenate([lines, places])
     answers = np.concatenate([present, expit(places)])

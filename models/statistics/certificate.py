@@ -26,19 +26,19 @@ DRAWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Strata of all audits, one row each, (H,) arrays; a class that nobody audited has one without a sample.
+    """The strata of all audits, one row each, (H,) arrays; a class without an audit has one stratum without a sample.
 
     Attributes:
         of_class: The class, 0 .. C - 1.
         audit: The audit; strata of one class in several audits describe the same cells.
         code: The kind of stratum; where little was sampled, the rate of the same code in other classes is used.
         size: Number of cells.
-        drawn: Sampled cells that may be counted.
-        positives: Sampled cells that are present.
-        unsure: Sampled cells answered with "unsure": they count as present and as absent, whichever is worse.
-        present: Cells that people have decided present by now.
-        absent: ... absent by now.
-        accepted: ... auto-accepted as present by now.
+        drawn: Number of sampled cells that may be counted.
+        positives: Number of sampled cells that are present.
+        unsure: Number of sampled cells answered with "unsure": they count as present and as absent, whichever is worse.
+        present: Number of cells that people have by now decided present.
+        absent: Number of cells that people have by now decided absent.
+        accepted: Number of cells that are by now auto-accepted as present.
     """
 
     of_class: np.ndarray
@@ -55,15 +55,15 @@ class Strata:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The labels as they stand, (C,) int arrays.
+    """The current labels, numbers of cells in each class, (C,) int arrays.
 
     Attributes:
         present: Decided present by people.
         accepted: Auto-accepted as present.
         guaranteed: (C,) float, the guaranteed precision of auto-accepted cells, 0 where nothing is guaranteed.
-        expected: (C,) float, the same as it is estimated; nan where nobody can tell.
-        disagreed_present, disagreed_absent: Cells on which two people disagree, by what their label says now.
-        guaranteed_in_all: A number, as `guaranteed`, of the cells of all classes together.
+        expected: (C,) float, the estimated precision of auto-accepted cells; nan where unknown.
+        disagreed_present, disagreed_absent: Cells on which two people disagree, by their current label.
+        guaranteed_in_all: A number: the guaranteed precision of the auto-accepted cells of all classes together.
         looked, mistaken: A number each: relabeled cells that people had decided present, and how many were wrong.
     """
 
@@ -80,11 +80,11 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What the intervals are made of: draws of sums over the strata of each class and of all, (draws, C + 1) float64.
+    """Draws of sums over the strata of each class and of all classes, (draws, C + 1) float64, for the intervals.
 
     Attributes:
-        worst, best: Correct ones among the auto-accepted.
-        least, most: Missing positives.
+        worst, best: Lower and upper limits of the correct cells among the auto-accepted.
+        least, most: Lower and upper limits of the missing positives.
     """
 
     worst: np.ndarray
@@ -95,11 +95,12 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """recall and precision in [0, 1]; missing: positives that are not labeled, in cells.
+    """Recall and precision in [0, 1], and the number of missing positives, each with bounds.
 
     Attributes:
+        missing: Positives that are not labeled, in cells.
         in_strata: (H,) float64, missing positives of each stratum, estimated from its own audit.
-        right: (C + 1,) float64, correct ones among the auto-accepted, estimated.
+        right: (C + 1,) float64, estimated correct cells among the auto-accepted.
     """
 
     recall: Bounds
@@ -113,16 +114,16 @@ class Certified:
 def count(
     strata: np.ndarray, states: np.ndarray, accepted: np.ndarray, rows: np.ndarray, counted: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The rows of `Strata` of one audit of one class, without `of_class` and `audit`.
+    """Return the rows of `Strata` for one audit of one class, without `of_class` and `audit`.
+
+    Cells outside all strata that are open now (an undone decision, a new image) form a stratum without a sample.
 
     Args:
-        strata: (N,) uint8 as of the audit.
-        states: (N,) int, what people say now: PRESENT, ABSENT, or anything else for a cell that is open.
-        accepted: (N,) bool, auto-accepted as present now; counts where people have decided nothing.
+        strata: (N,) uint8, the stratum of each cell in the audit.
+        states: (N,) int, the current decisions: PRESENT, ABSENT, or anything else for an open cell.
+        accepted: (N,) bool, auto-accepted as present now; ignored where people have decided.
         rows: (n,) int64, the sampled cells.
-        counted: (n,) bool, which of them may be counted (stratified_sampling.usable).
-
-    Cells outside all strata that are open now (an undone decision, a new image) form one without a sample.
+        counted: (n,) bool, True where a sampled cell may be counted (stratified_sampling.usable).
     """
     decided = (states == PRESENT) | (states == ABSENT)
     looks = (strata == LOOK_PRESENT) | (strata == LOOK_ABSENT)
@@ -147,14 +148,14 @@ def count(
 
 
 def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -> Certified:
-    """Recall, precision and missing positives of labels as they stand, with 95 % intervals.
+    """Return recall, precision and missing positives of the current labels, with 95 % intervals.
+
+    Decisions of people are taken as true, except for the share of mistakes found by relabeling, which lowers precision,
+    and cells on which people disagree, which count either way. For a class without a sample the interval of its recall
+    reaches from the recall if every unknown cell were positive up to 1.
 
     Args:
         draws: Monte Carlo draws of the sums; more draws make the limits less noisy.
-
-    Decisions of people are taken as true, except for the share of mistakes found by relabeling, which lowers precision,
-    and cells on which people disagree, which count either way. Without a sample of a class the interval of its recall
-    reaches from the recall if every unknown cell were positive up to 1.
     """
     rng = np.random.default_rng(seed)
     classes = len(labels.present)
@@ -195,7 +196,7 @@ Limits = tuple[np.ndarray, np.ndarray]
 
 
 def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: np.random.Generator) -> Sums:
-    """Sums over the strata of each class, and over all of them."""
+    """Return the sums over the strata of each class, and over all of them."""
     by_class, over_all = _totals(strata, adders.sum(1), draws, rng)
     # The guarantee counts for cells accepted after an audit. Those accepted before it have a sample of their own.
     own = strata.code == ACCEPTED_PRESENT
@@ -206,12 +207,12 @@ def _sums(strata: Strata, labels: Labels, adders: np.ndarray, draws: int, rng: n
         for by_class_part, over_all_part in zip(parts_by_class, parts_over_all, strict=True)
     ]
     rest = _rest(strata) @ adders
-    # What is known for certain bounds the sums, not their parts: parts cut off on one side would shift a sum.
+    # The certain bounds are applied to the sums, not to their parts: clipping parts on one side would shift a sum.
     return Sums(*summed[:2], *(np.clip(missing, 0, np.append(rest, rest.sum())) for missing in summed[2:]))
 
 
 def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.ndarray) -> list[np.ndarray]:
-    """From the positives of each stratum (draws, H) the four parts of Sums, each (draws, H)."""
+    """Return the four parts of Sums, each (draws, H), from limits of the positives of each stratum (draws, H)."""
     rest, own = _rest(strata), strata.code == ACCEPTED_PRESENT
     few, many = low - strata.present, high - strata.present  # positives that no person has labeled
     best = np.minimum(strata.accepted, np.maximum(many, 0))
@@ -220,7 +221,7 @@ def _cases(strata: Strata, low: np.ndarray, high: np.ndarray, guaranteed: np.nda
 
 
 def _totals(strata: Strata, weights: np.ndarray, draws: int, rng: np.random.Generator) -> tuple[Limits, Limits]:
-    """The positives of each stratum, (low, high), each (draws, H): to be added up by class, and over all classes."""
+    """Return limits (low, high) of the positives of each stratum, (draws, H): for sums by class, and over all."""
     present = strata.positives + strata.unsure
     absent = strata.drawn - strata.positives
     high = _at_most(strata, present, strata.present, strata.absent, weights, draws, rng)
@@ -237,14 +238,15 @@ def _at_most(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws of the upper limit of the cells of one kind (present, or absent) in each stratum, (draws, H).
+    """Return draws of the upper limit of the cells of one kind (present, or absent) in each stratum, (draws, H).
 
     Args:
         counts: (H,) sampled cells of this kind.
-        least, others: (H,) known to be of this kind, and of the other.
+        least, others: (H,) cells known to be of this kind, and of the other.
+        weights: (H,) weight of the audit in its class.
 
     Returns:
-        For sums over a class, and for sums over all classes: the pseudo-count is in other strata.
+        Draws for sums over a class, and for sums over all classes, which have the pseudo-count in other strata.
     """
     n, rest = strata.drawn, strata.size - strata.drawn
 
@@ -270,21 +272,21 @@ def _at_most(
 
 
 def _worth(strata: Strata) -> np.ndarray:
-    """(H,) bool: whether the sample bounds the positives better than the number of open cells does."""
+    """Return (H,) bool: whether the sample bounds the positives better than the number of open cells does."""
     rate = (strata.positives + 0.5) / (strata.drawn + 1)
     deviation = np.sqrt(strata.size * (strata.size - strata.drawn) * rate * (1 - rate) / np.maximum(strata.drawn, 1))
     return (strata.drawn > 0) & (strata.size - strata.present - strata.absent > deviation)
 
 
 def _doubt(strata: Strata) -> np.ndarray:
-    """(H,) upper limit of the positives of a stratum whose sample has none; 0 where no sample is used."""
+    """Return the upper limit of positives in each stratum, (H,), for a sample without any; 0 without a used sample."""
     miss = (1 - CONFIDENCE) / 2
     hidden = (strata.size - strata.drawn) * (1 - miss ** (1 / np.maximum(strata.drawn, 1)))
     return np.where(_worth(strata), hidden, 0.0)
 
 
 def _heaviest(strata: Strata, doubt: np.ndarray) -> np.ndarray:
-    """The stratum of each class with the most doubt, one of the accepted cells and one of the others."""
+    """Return the strata with the most doubt: for each class one of the accepted cells and one of the others."""
     group = 2 * strata.of_class + (strata.code == ACCEPTED_PRESENT)
     order = np.lexsort((-doubt, group))
     first = order[np.unique(group[order], return_index=True)[1]]
@@ -292,7 +294,7 @@ def _heaviest(strata: Strata, doubt: np.ndarray) -> np.ndarray:
 
 
 def _estimates(strata: Strata, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
-    """(H,) each: missing positives, and correct ones among the accepted."""
+    """Return (H,) each: missing positives, and correct cells among the accepted."""
     answered = strata.drawn - strata.unsure
     rate = strata.positives / np.maximum(answered, 1)
     sampled = strata.size * (answered > 0)
@@ -309,7 +311,7 @@ def _estimates(strata: Strata, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _weights(strata: Strata, classes: int) -> np.ndarray:
-    """(H,) weight of each audit in its class, by the number of answered cells and not by their answers."""
+    """Return the weight of each audit in its class, (H,), by the number of answered cells and not by their answers."""
     key = strata.audit * classes + strata.of_class
     drawn = np.bincount(key, strata.drawn)
     share = np.minimum(drawn / np.maximum(np.bincount(key, strata.size), 1), 1 - 1e-6)
@@ -319,7 +321,7 @@ def _weights(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _known(strata: Strata, classes: int) -> np.ndarray:
-    """(C + 1,) bool: there is a sample of what is missing, or no cell is left that could be."""
+    """Return (C + 1,) bool: whether missing positives are sampled, or no cell is left that could be one."""
     other = strata.code != ACCEPTED_PRESENT
     known = np.bincount(strata.of_class, (strata.drawn - strata.unsure) * other, minlength=classes) > 0
     known |= np.bincount(strata.of_class, _rest(strata), minlength=classes) == 0
@@ -327,5 +329,5 @@ def _known(strata: Strata, classes: int) -> np.ndarray:
 
 
 def _rest(strata: Strata) -> np.ndarray:
-    """(H,) cells that are neither decided nor auto-accepted as present."""
+    """Return the number of cells in each stratum, (H,), that are neither decided nor auto-accepted as present."""
     return strata.size - strata.present - strata.absent - strata.accepted

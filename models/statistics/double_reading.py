@@ -1,18 +1,19 @@
-"""Recall of labels, allowing for people's mistakes as cells show that several people answered independently.
+"""Recall of labels, corrected for people's mistakes, which show in cells that several people answered independently.
 
 Of the present cells that somebody else calls present, a person calls a share s present, too (sensitivity), whatever the
-others find: the double-observer estimate of ecology (Lincoln 1930; Cook & Jacobson, Biometrics 35, 1979). So with
-q = 1 - s, for each present cell that k people answered and one at least found, q^k / (1 - q^k) are missed: how many is
-a negative binomial number. Specificity t is found alike, and so is how many of the cells called present are not. What
-a mistake is, the label says, which a reviewer has settled where people differ; what nobody has settled counts either
-way.
+others find: the double-observer estimate of ecology (Lincoln 1930; Cook & Jacobson, Biometrics 35, 1979). So with q = 1
+- s, for each present cell that k people answered and at least one found, q^k / (1 - q^k) are missed; their number is
+negative binomial. Specificity t, and the number of cells wrongly called present, are found in the same way. A mistake
+is an answer that differs from the label, which a reviewer has settled where people differ; cells that nobody has
+settled count either way.
 
 People's rates are averaged by how much each answers. The interval of such an average is the exact one (Clopper &
-Pearson 1934) of as many answers as vary alike (Korn & Graubard, Survey Methodology 24, 1998; Kish's effective size).
-Rates come from a class's own cells, for all classes together from all of them: no class is taken for like another.
+Pearson 1934) of the number of answers with the same variance (Korn & Graubard, Survey Methodology 24, 1998; Kish's
+effective size). Rates come from a class's own cells, for all classes together from all of them: no class is assumed to
+be like another.
 
-Not seen: what everybody overlooks, because it is hard. People who overlook the same things agree more than they are
-right. Coverage is checked by simulation: `annotator bench certificate`.
+The estimate misses what everybody overlooks because it is hard. People who overlook the same things agree more than
+they are right. Coverage is checked by simulation: `annotator bench certificate`.
 """
 
 from dataclasses import dataclass
@@ -30,15 +31,15 @@ TINY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class DoubleRead:
-    """What P people said of cells of C classes that at least two, and at most K of them, answered blind to each other.
+    """The answers of P people to cells of C classes that two to K of them answered without seeing each other's answers.
 
     Attributes:
-        share: (P,) float, what part of all the answers of this project is each person's.
-        present: (WAYS, 2, P, C) int: present cells that somebody else called present, and of these those that this
+        share: (P,) float, each person's share of all answers in this project.
+        present: (WAYS, 2, P, C) int: present cells that somebody else called present, and the number of those that this
             person called present, too.
-        absent: (WAYS, 2, P, C) int: the same for absent.
+        absent: (WAYS, 2, P, C) int: absent cells, counted in the same way.
         found: (C, K + 1) int, cells labeled present, by the number of people who answered them.
-        rejected: (C, K + 1) int, cells labeled absent.
+        rejected: (C, K + 1) int, cells labeled absent, by the number of people who answered them.
     """
 
     share: np.ndarray
@@ -49,13 +50,13 @@ class DoubleRead:
 
     @property
     def compared(self) -> np.ndarray:
-        """(C + 1,) int: answers to present cells that sensitivity is estimated from, the last one of all classes."""
+        """Return the number of answers from which sensitivity is estimated, (C + 1,) int, the last for all classes."""
         return _with_all(self.present[AS_LABELED, 0].sum(0))
 
 
 @dataclass(frozen=True, eq=False)
 class _Rates:
-    """Sensitivity and specificity on average: draws (draws, C + 1), or the estimate (C + 1,), nan: unknown."""
+    """Average sensitivity and specificity: draws (draws, C + 1), or the estimate (C + 1,); nan: unknown."""
 
     sensitivity: np.ndarray
     specificity: np.ndarray
@@ -64,15 +65,15 @@ class _Rates:
 def allowing_for_mistakes(
     certified: Certified, labels: Labels, absent: np.ndarray, open_: np.ndarray, read: DoubleRead, seed: int = 0
 ) -> Bounds:
-    """The recall of `certified`, no longer taking people's answers for right.
+    """Return the recall of `certified` without the assumption that people's answers are right.
+
+    Audits count as answered by one person each. Without evidence the interval reaches from 0 to 1.
 
     Args:
-        labels: What `certified` was made from.
+        labels: The labels from which `certified` was made.
         absent: (C,) int, cells labeled absent.
         open_: (C,) int, cells that are neither labeled nor auto-accepted.
         read: Cells that several people answered, of the same classes.
-
-    Audits count as answered by one person each. Without evidence the interval reaches from 0 to 1.
     """
     rng = np.random.default_rng(seed)
     draws = len(certified.sums.most)
@@ -80,7 +81,7 @@ def allowing_for_mistakes(
     found, rejected = _by_people(labels.present, read.found), _by_people(absent, read.rejected)
 
     def right(rates: _Rates) -> np.ndarray:
-        """Cells labeled present that are, by the number of people who answered them: (..., C + 1, K + 1)."""
+        """Return cells rightly labeled present, by the number of people who answered them: (..., C + 1, K + 1)."""
         return np.maximum(found - rejected * _unnoticed(rates.specificity, rejected.shape[1]), 0)
 
     usual = _Rates(_mean(read, read.present[AS_LABELED])[0], _mean(read, read.absent[AS_LABELED])[0])
@@ -95,7 +96,7 @@ def allowing_for_mistakes(
     missing = (labeled * _unnoticed(usual.sensitivity, found.shape[1])).sum(-1)
     missing = missing + _unseen(certified.missing.estimate, open_, usual)
     at_most = _missed(fewest, worst, 1, rng) + sums.most / np.maximum(worst.sensitivity, TINY) + denied
-    # Some of what audits call present is not.
+    # Some cells that audits call present are absent.
     at_least = _missed(most, best, 0, rng) + np.maximum(sums.least - open_ * (1 - worst.specificity), 0)
     labeled = labeled.sum(-1) + certified.right
     fewest, most = np.maximum(fewest.sum(-1) - disputed, 0) + sums.worst, most.sum(-1) + sums.best
@@ -107,14 +108,14 @@ def allowing_for_mistakes(
 
 
 def _by_people(labeled: np.ndarray, several: np.ndarray) -> np.ndarray:
-    """(C + 1, K + 1): cells by the number of people who answered them, given those that several did."""
+    """Return cells by the number of people who answered them, (C + 1, K + 1), given those that several answered."""
     by_people = several.copy()
     by_people[:, 1] = np.maximum(labeled - several.sum(1), 0)
     return np.concatenate([by_people, by_people.sum(0, keepdims=True)])
 
 
 def _unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
-    """(..., most): for each cell that k people answered and one at least noticed, how many nobody noticed."""
+    """Return, for each cell that k people answered and one at least noticed, how many nobody noticed: (..., most)."""
     q = np.clip(1 - rate, 0, 1 - TINY)[..., None]
     by_people = np.zeros((*rate.shape, most))
     power = q ** np.arange(1, most)
@@ -123,13 +124,13 @@ def _unnoticed(rate: np.ndarray, most: int) -> np.ndarray:
 
 
 def _missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws (draws, C + 1) of how many present cells were called absent by all, for so many that were found.
+    """Return draws (draws, C + 1) of the number of present cells called absent by all, for those that were found.
 
     Args:
         more: 1 for draws of an upper limit, 0 for those of a lower one.
     """
     noticed = np.clip(1 / (1 + _unnoticed(rates.sensitivity, found.shape[-1])), TINY, 1)
-    # The pseudo-count goes to where it weighs most; twice of it would make the sum too wide.
+    # The pseudo-count is added where its effect is largest; two of them would make the sum too wide.
     added = np.zeros(found.shape)
     added[..., 1] = more
     drawn = rng.negative_binomial(np.maximum(found + added, TINY), noticed)
@@ -137,8 +138,10 @@ def _missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Generato
 
 
 def _unseen(missing: np.ndarray, open_: np.ndarray, usual: _Rates) -> np.ndarray:
-    """Positives among open cells, of which audits miss some, and call others present that are not (Rogan & Gladen,
-    American Journal of Epidemiology 107, 1978)."""
+    """Return the positives among open cells, corrected for mistakes in audits; nan if rates are mere chance.
+
+    Source: Rogan & Gladen, American Journal of Epidemiology 107, 1978.
+    """
     better_than_chance = usual.sensitivity + usual.specificity - 1
     with np.errstate(invalid="ignore", divide="ignore"):
         found = (missing - open_ * (1 - usual.specificity)) / better_than_chance
@@ -146,14 +149,14 @@ def _unseen(missing: np.ndarray, open_: np.ndarray, usual: _Rates) -> np.ndarray
 
 
 def _drawn(read: DoubleRead, counts: np.ndarray, more: int, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws (draws, C + 1) of the lower limit of a rate (more = 0), or the upper one (more = 1)."""
+    """Return draws (draws, C + 1) of the lower limit of a rate (more = 0), or the upper one (more = 1)."""
     mean, size = _mean(read, counts)
     right = np.nan_to_num(mean) * size
     return beta(rng, right + more, size - right + 1 - more, (draws, len(size)))
 
 
 def _mean(read: DoubleRead, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Everybody's rate (C + 1,), nan without any answer, and the number of answers that it is worth.
+    """Return everybody's average rate (C + 1,), nan without any answer, and its equivalent number of answers.
 
     Args:
         counts: (2, P, C): answers, and how many of them were right.

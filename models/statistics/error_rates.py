@@ -37,11 +37,11 @@ Pattern = tuple[int, tuple[tuple[int, bool], ...]]
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """Rates of P people and C classes, and what is known of each pattern.
+    """Rates of P people and C classes, and the probability of each pattern.
 
     Attributes:
         sensitivity, specificity: (P, C, 3) float64: posterior mean, lower and upper end of the 95 % interval.
-        present, absent: (P, C) float64: how many present (absent) cells each answered, in expectation.
+        present, absent: (P, C) float64: expected number of present (absent) cells that each answered.
         probability: Pattern -> the probability that its cells are present.
     """
 
@@ -68,16 +68,16 @@ class _Answers:
         self.said = said.astype(bool)
 
     def by_rater(self, cells: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """The sum of `cells` (one a pattern) over those answers that `of` says: (P, C)."""
+        """Return the sum of `cells` (one number a pattern) over the answers selected by `of`: (P, C)."""
         size = self.people * self.classes
         return np.bincount(self.rater, cells[self.pattern] * of, size).reshape(self.people, self.classes)
 
     def by_class(self, cells: np.ndarray) -> np.ndarray:
-        """The sum over the patterns of each class: (C,)."""
+        """Return the sum over the patterns of each class: (C,)."""
         return np.bincount(self.class_, cells, self.classes)
 
     def probability(self, share: np.ndarray, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
-        """P(present) of each pattern by Bayes' rule, given the rates (P, C) and the share (C,) of present cells."""
+        """Return P(present) of each pattern by Bayes' rule, given rates (P, C) and the share (C,) of present cells."""
         if_present, if_absent = logit(sensitivity).ravel(), logit(specificity).ravel()
         # log s / (1 - t) where present was said, log (1 - s) / t where absent was.
         base = np.log1p(-sensitivity).ravel() - np.log(specificity).ravel()
@@ -85,7 +85,10 @@ class _Answers:
         return expit(logit(share)[self.class_] + np.bincount(self.pattern, weight, len(self.cells)))
 
     def counts(self, present: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """With `present` cells a pattern: right and all answers to present cells, the same for absent: each (P, C)."""
+        """Return right and all answers to present cells, then to absent cells, each (P, C).
+
+        `present` is the number of present cells of each pattern.
+        """
         absent = self.cells - present
         everything = np.ones(len(self.said), bool)
         return (
@@ -97,14 +100,14 @@ class _Answers:
 
 
 def error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> ErrorRates:
-    """The rates of everybody from cells that two people or more answered.
+    """Return the rates of everybody, from cells that two people or more answered.
 
     Args:
-        patterns: How many cells have each pattern; people and classes are numbered from 0.
-        seed: Of the draws: the same patterns in the same order give the same figures.
+        patterns: Number of cells of each pattern; people and classes are numbered from 0.
+        seed: Seed of the draws: the same patterns in the same order give the same figures.
 
     Raises:
-        ValueError: A pattern has fewer than two answers: one answer says nothing of who errs.
+        ValueError: A pattern has fewer than two answers: one answer does not show who errs.
     """
     _refuse_one_answer(patterns)
     start = _start(people, classes)
@@ -112,7 +115,7 @@ def error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed
 
 
 def probabilities(patterns: Mapping[Pattern, int], people: int, classes: int, seed: int = 0) -> dict[Pattern, float]:
-    """`error_rates(...).probability` to a few hundredths, in a fifth of the time; the same arguments and errors."""
+    """Return `error_rates(...).probability` to a few hundredths, in a fifth of the time; same arguments and errors."""
     _refuse_one_answer(patterns)
     answers, start = _Answers(patterns, people, classes), _start(people, classes)
     total = np.zeros(len(answers.cells))
@@ -128,7 +131,7 @@ def sample(
     seed: int = 0,
     held: bool = True,
 ) -> ErrorRates:
-    """The rates of DRAWS draws, given the means (P, C) of the priors; held: else they are only the start."""
+    """Return rates from DRAWS draws, given the means (P, C) of the priors; held=False: these are only a start."""
     answers = _Answers(patterns, *mean_sensitivity.shape)
     drawn = np.zeros((2, DRAWS, *mean_sensitivity.shape))
     total = np.zeros(len(answers.cells))
@@ -160,8 +163,11 @@ def _draws(
     warm_up: int,
     draws: int,
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Draws truths and rates in turn: after the warm-up, sensitivity and specificity (P, C), and the probability of
-    each pattern that they were drawn from; the arguments as in `sample`."""
+    """Draw truths and rates in turn; after the warm-up, yield sensitivity, specificity and probability.
+
+    Sensitivity and specificity are (P, C); probability is that of each pattern, from which they were drawn. Arguments
+    are as in `sample`.
+    """
     rng = np.random.default_rng(seed)
     sensitivity, specificity = mean_sensitivity, mean_specificity
     share = np.full(mean_sensitivity.shape[1], 0.5)
@@ -181,7 +187,7 @@ def _draws(
 
 
 def _summary(drawn: np.ndarray) -> np.ndarray:
-    """Mean and interval over the second axis, which holds the draws; they come last."""
+    """Return mean and interval over the second axis, which holds the draws, as a new last axis of 3."""
     return np.stack([drawn.mean(1), *np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)], -1)
 
 
@@ -190,7 +196,7 @@ def _draw(rng: np.random.Generator, right: np.ndarray, of: np.ndarray, mean: np.
 
 
 def _draw_means(rng: np.random.Generator, rates: np.ndarray) -> np.ndarray:
-    """The mean of each person's rates (P, C), drawn given them, on a grid: (P, C), the same in each column."""
+    """Return a draw of the mean of each person's rates (P, C), on a grid: (P, C), the same in each column."""
     a, b = STRENGTH * GRID, STRENGTH * (1 - GRID)
     log = (USUAL[0] - 1) * np.log(GRID) + (USUAL[1] - 1) * np.log(1 - GRID)
     log = log - rates.shape[1] * betaln(a, b) + np.log(rates).sum(1)[:, None] * a + np.log1p(-rates).sum(1)[:, None] * b
@@ -200,5 +206,5 @@ def _draw_means(rng: np.random.Generator, rates: np.ndarray) -> np.ndarray:
 
 
 def _inside(rates: np.ndarray) -> np.ndarray:
-    """Rates whose logits are finite."""
+    """Return rates clipped so that their logits are finite."""
     return np.clip(rates, 1e-9, 1 - 1e-9)

@@ -12,25 +12,25 @@ Z = 1.96  # standard deviations on both sides that hold 95 %
 
 
 def wilson(successes: int, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share, Wilson 1927, eq. 4; `of` is at least 1."""
+    """Return the 95 % interval of a share, Wilson 1927, eq. 4; `of` is at least 1."""
     share = successes / of
     middle = (share + Z**2 / (2 * of)) / (1 + Z**2 / of)
     half = Z / (1 + Z**2 / of) * math.sqrt(share * (1 - share) / of + Z**2 / (4 * of**2))
-    # Both ends that are exact: rounding must not make 0 of 26 "<1 % to 12 %".
+    # Exact ends for 0 and all: rounding must not make 0 of 26 "<1 % to 12 %".
     return 0.0 if not successes else middle - half, 1.0 if successes == of else middle + half
 
 
 def share(successes: int, of: int) -> Estimate:
-    """A share with its interval (`wilson`); nan of nothing."""
+    """Return a share with its interval (`wilson`); nan if `of` is 0."""
     return Estimate(successes / of, *wilson(successes, of)) if of else Estimate(np.nan, np.nan, np.nan)
 
 
 def median(values: Sequence[float]) -> Estimate:
-    """The median with the two order statistics that hold that of the population with 95 % or more, whatever its shape.
+    """Return the median with a 95 % interval of two order statistics, for a population of any shape.
 
-    The k-th smallest and the k-th largest, with the largest k for which fewer than k of n values lie below the median
-    with a probability of at most 2.5 % (David & Nagaraja, Order Statistics, 2003, sec. 7.1). Below six values there is
-    no such k: the ends are nan; without values, all is.
+    The ends are the k-th smallest and the k-th largest value, with the largest k for which fewer than k of n values lie
+    below the median with a probability of at most 2.5 % (David & Nagaraja, Order Statistics, 2003, sec. 7.1). Below six
+    values there is no such k: the ends are nan; without values, the median is nan as well.
     """
     ordered = np.sort(np.asarray(values, float))
     count = len(ordered)

@@ -31,9 +31,13 @@ group (n, k)."""
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """coefficients (G, k) float64; information (G, k, k) float64, the expected second derivatives of the cost there.
+    """The result of a fit.
 
     The inverse of the information is the covariance of the coefficients (Laplace's approximation).
+
+    Attributes:
+        coefficients: (G, k) float64.
+        information: (G, k, k) float64, the expected second derivatives of the cost at the coefficients.
     """
 
     coefficients: np.ndarray
@@ -52,7 +56,7 @@ def fit_logistic(
     start: np.ndarray | None = None,
     bounds: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> LogisticFit:
-    """The coefficients of every group that explain its answers best; the mean of the prior for a group without any.
+    """Return the coefficients of every group that explain its answers best; without answers, the prior's mean.
 
     Args:
         predictor: Inputs (n, k) of a linear predictor, inputs @ b; or a Predictor of any other form.
@@ -61,8 +65,8 @@ def fit_logistic(
         precision: (k,) or (k, k) of the prior, positive definite; the same for all groups.
         offset: (n,), added to the logits.
         weights: (n,) >= 0.
-        groups: (n,) int, 0 .. G - 1, the group of each answer; None: there is one.
-        start: (G, k) to begin with; None: the mean.
+        groups: (n,) int, 0 .. G - 1, the group of each answer; None: a single group.
+        start: (G, k), initial coefficients; None: the mean.
         bounds: Lowest and highest coefficients, (k,) each; None: any.
     """
     mean = np.atleast_2d(mean).astype(np.float64)
@@ -117,7 +121,7 @@ class _Objective:
         return _Evaluation(cost + ((apart @ self.precision) * apart).sum(1) / 2, logits, slopes)
 
     def derivatives(self, coefficients: np.ndarray, at: _Evaluation) -> tuple[np.ndarray, np.ndarray]:
-        """The gradient (G, k) and the expected second derivatives (G, k, k)."""
+        """Return the gradient (G, k) and the expected second derivatives (G, k, k)."""
         chances = expit(at.logits)
         missed, curvature = self.weights * (chances - self.answers), self.weights * chances * (1 - chances)
         gradient = self._moments(at.slopes, missed[:, None])[:, :, 0]
@@ -134,11 +138,11 @@ class _Objective:
         return logits + self.offset, slopes
 
     def _summed(self, values: np.ndarray) -> np.ndarray:
-        """(G,) sums of values (n,)."""
+        """Return the sums (G,) of values (n,) in each group."""
         return values.sum(keepdims=True) if self.groups is None else np.bincount(self.groups, values, len(self.mean))
 
     def _moments(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """(G, k, m) sums of the products of left (n, k) and right (n, m)."""
+        """Return the sums (G, k, m) of the products of left (n, k) and right (n, m) in each group."""
         if self.groups is None:
             return (left.T @ right)[None]
         return np.stack([[self._summed(column * other) for other in right.T] for column in left.T]).transpose(2, 0, 1)
@@ -149,7 +153,7 @@ def _matrix(precision: np.ndarray) -> np.ndarray:
 
 
 def _solve(information: np.ndarray, gradient: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """(G, k) Newton steps; coefficients at a bound they would cross, fixed (G, k), take no part."""
+    """Return Newton steps (G, k); coefficients held at a bound, `fixed` (G, k), do not move."""
     if fixed.any():
         free = ~fixed
         information = information * (free[:, :, None] & free[:, None, :]) + np.eye(fixed.shape[1]) * fixed[:, None, :]

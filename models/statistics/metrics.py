@@ -20,13 +20,16 @@ class HiddenAP:
 
 
 def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
-    """Area under the precision-recall steps, sum of (R_n - R_(n-1)) P_n, without interpolation; nan if nothing is true.
+    """Return the area under the precision-recall steps, sum of (R_n - R_(n-1)) P_n; nan if nothing is true.
+
+    There is no interpolation. The result equals scikit-learn's average_precision_score.
 
     Args:
         scores: (n,) float, higher is more likely; equal scores form one step, so their order does not matter.
         truth: (n,) bool or 0/1.
 
-    The same number as scikit-learn's average_precision_score. Raises ValueError when the lengths differ.
+    Raises:
+        ValueError: The lengths differ.
     """
     scores, truth = flat("average_precision", scores, truth)
     positives = int(truth.sum())
@@ -41,16 +44,22 @@ def average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
 
 
 def asl_average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
-    """The average precision that ASL, Hill and SPLC report: precision at every hit, summed, over (hits + 1e-8).
+    """Return the average precision that ASL, Hill and SPLC report: precision at every hit, summed, over (hits + 1e-8).
 
-    scores  (n,) float, higher is more likely; nan ranks behind all others
-    truth   (n,) bool or 0/1
-    returns 0 where nothing is true, nan without a single score
+    Unlike in `average_precision`, every image has a rank of its own, so that among equal scores the order decides. The
+    published code sorts upwards and reverses the result; here, too, the last of equal ones therefore comes first, on
+    every machine (theirs leaves the order of more than 16 scores to the sorting algorithm). Without equal scores, the
+    two differ by the 1e-8 only.
 
-    Differs from `average_precision`: every image has a rank of its own, so that among equal scores the order decides.
-    The published code sorts upwards and turns the result around; here, too, the last of equal ones therefore comes
-    first, on every machine (theirs leaves the order of more than 16 scores to the sorting algorithm). Without equal
-    scores, the two differ by the 1e-8 only. Raises ValueError when the lengths differ.
+    Args:
+        scores: (n,) float, higher is more likely; nan ranks behind all others.
+        truth: (n,) bool or 0/1.
+
+    Returns:
+        0 where nothing is true, nan without a single score.
+
+    Raises:
+        ValueError: The lengths differ.
 
     Source: helper_functions.py of Ben-Baruch et al., "Asymmetric Loss", ICCV 2021, taken over by Zhang et al., "Simple
     and Robust Loss Design for Multi-Label Learning with Missing Labels", 2021.
@@ -66,12 +75,12 @@ def asl_average_precision(scores: np.ndarray, truth: np.ndarray) -> float:
 def mean_average_precision(
     scores: np.ndarray, truth: np.ndarray, mask: np.ndarray | None = None, *, empty_as_zero: bool = False
 ) -> float:
-    """Mean over classes of `average_precision`, in [0, 1]; nan if no class has a positive.
+    """Return the mean over classes of `average_precision`, in [0, 1]; nan if no class has a positive.
 
     Args:
         scores, truth: (N, C).
         mask: (N, C) bool, True where a cell takes part; None: all.
-        empty_as_zero: What a class without positives is worth: False leaves it out, True counts it as 0, as the
+        empty_as_zero: Treatment of a class without positives: False leaves it out, True counts it as 0, as the
             published code of Cole et al., EM/APL, GR, Large Loss and LAGC does (use it to compare with their tables).
     """
     scores, truth = alike("mean_average_precision", scores, truth)
@@ -85,14 +94,14 @@ def mean_average_precision(
 
 
 def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray) -> HiddenAP:
-    """Average precision of the positives that nobody has marked, among the unseen cells.
+    """Return the average precision of the positives that nobody has marked, among the unseen cells.
+
+    Both figures are nan when nothing is hidden.
 
     Args:
         probabilities: (N, C) float.
-        labels: (N, C) int8, what is known; only cells that are 0 (not looked at) are ranked.
-        truth: (N, C) bool or 0/1, everything that is there.
-
-    Both figures are nan when nothing is hidden.
+        labels: (N, C) int8, the known labels; only cells that are 0 (not looked at) are ranked.
+        truth: (N, C) bool or 0/1, the true labels.
     """
     probabilities, truth = alike("hidden_average_precision", probabilities, truth)
     labels = alike("hidden_average_precision", labels, truth)[0]
@@ -104,7 +113,7 @@ def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, trut
 
 
 def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
-    """Share of true ones among the k highest scores; among all, where there are fewer than k; nan where there are none.
+    """Return the share of true cells among the k highest scores; among all if there are fewer; nan without scores.
 
     Args:
         scores, truth: (n,); equal scores are taken in the order given.
@@ -121,15 +130,18 @@ def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
 
 
 def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bins: int = 15) -> float:
-    """Average gap between a probability and how often it comes true, in [0, 1]; nan without a single probability.
+    """Return the average gap between a probability and how often it comes true, in [0, 1]; nan without a probability.
 
     Args:
-        probabilities: Any shape, in [0, 1]; nan is left out here: no probability was claimed.
+        probabilities: Any shape, in [0, 1]; nan is left out here, since no probability was claimed.
         truth: The same shape, bool or 0/1.
-        bins: Of equal width; within one, mean probability is compared with the share of true ones.
+        bins: Number of bins of equal width; in each, the mean probability is compared with the share of true cells.
+
+    Raises:
+        ValueError: The shapes differ, a probability is outside [0, 1], or `bins` is below 1.
 
     Source: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, eq. 3, on every cell as a binary
-    forecast. Raises ValueError when shapes differ, a probability is outside [0, 1], or there is no bin.
+    forecast.
     """
     probabilities, truth = alike("expected_calibration_error", probabilities, truth)
     claimed = ~np.isnan(probabilities)
@@ -149,17 +161,17 @@ def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bin
 
 
 def best_threshold(present: int, chances: np.ndarray) -> float:
-    """The probability from which on unknown cells count as present for the largest expected F1 of all labels.
-
-    Args:
-        present: Cells that are known to be present.
-        chances: (n,) calibrated probabilities of the unknown ones, in any order; nan (no model) is never counted.
-
-    Returns:
-        A probability; 1 where any further positive would lower it.
+    """Return the probability from which unknown cells must count as present for the largest expected F1 of all labels.
 
     The best threshold is half of the F1 it reaches, so below 0.5 wherever labels are far from complete: Lipton, Elkan
     and Naryanaswamy, "Optimal Thresholding of Classifiers to Maximize F1 Measure", ECML PKDD 2014.
+
+    Args:
+        present: Number of cells that are known to be present.
+        chances: (n,) calibrated probabilities of the unknown cells, in any order; nan (no model) is never counted.
+
+    Returns:
+        A probability; 1 where any further positive would lower the F1.
     """
     ranked = np.sort(chances[~np.isnan(chances)].astype(np.float64))[::-1]
     hits = present + np.concatenate([[0.0], np.cumsum(ranked)])
@@ -171,17 +183,17 @@ def best_threshold(present: int, chances: np.ndarray) -> float:
 def confident_threshold(
     chances: np.ndarray, expected_error: float, worst: float, counts: np.ndarray | None = None
 ) -> float:
-    """The lowest threshold at which few enough of the cells at or above it are expected to be wrong; nan for none.
+    """Return the lowest threshold with few enough expected errors among the cells at or above it; nan if there is none.
+
+    The threshold is one of the chances: equal ones are on the same side.
 
     Args:
         chances: (n,) calibrated probabilities that a label would be right, in any order; nan (no model) is never
             counted.
         expected_error: Largest mean of 1 - chance over the cells at or above the threshold.
         worst: Largest 1 - chance of any of them: many certain cells do not make up for a guess.
-        counts: (n,) how many cells have each chance, so that millions of them need no more than their different
-            chances; None: one each.
-
-    The threshold is one of the chances: equal ones are on the same side.
+        counts: (n,) number of cells with each chance, so that millions of cells need only their different chances;
+            None: one each.
     """
     counts = np.ones(len(chances), np.int64) if counts is None else counts
     known = ~np.isnan(chances) & (counts > 0)
@@ -196,7 +208,7 @@ def confident_threshold(
 
 
 def flat(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores as float64 with nan behind everything, truth as bool; raises ValueError unless both are (n,)."""
+    """Return scores as float64, nan replaced by -inf, and truth as bool. Raise ValueError unless both are (n,)."""
     scores, truth = alike(caller, scores, truth)
     if scores.ndim != 1:
         raise ValueError(f"{caller} takes one ranking, (n,); these are {scores.shape}. Choose cells with a mask first.")
@@ -205,7 +217,7 @@ def flat(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray
 
 
 def alike(caller: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both as arrays; raises ValueError when their shapes differ."""
+    """Return both as arrays. Raise ValueError when their shapes differ."""
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:
         raise ValueError(f"{caller} was given {first.shape} beside {second.shape}; both must describe the same cells.")

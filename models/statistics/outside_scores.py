@@ -1,8 +1,8 @@
-"""Scores of models from elsewhere as inputs of the stacker, and as a first guess where there is nothing to stack.
+"""Scores of models from elsewhere as inputs of the stacker, and as a first guess before there is a stacker.
 
-A probability becomes its logit, less the mean of its class, narrowed to a standard deviation of 1 where it is wider.
-Any other score is standardised within its class, because only its order is meant. Both are clipped: a detector that
-says 0 nearly always must not outvote everything else.
+A probability becomes its logit minus the mean of its class, scaled to a standard deviation of 1 where it is larger. Any
+other score is standardised within its class, because only its order is meant. Both are clipped: a detector that says 0
+nearly always must not outvote everything else.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ COLUMNS = 16  # classes at once: no second copy of everything
 
 @dataclass(frozen=True, eq=False)
 class OutsideScores:
-    """One model from elsewhere.
+    """The scores of one model from elsewhere.
 
     Attributes:
-        scores: (N, C) float, nan where it says nothing.
-        scale: Probability: in [0, 1]; score: any number of which only the order within a class counts.
+        scores: (N, C) float, nan where the model gives no score.
+        scale: "probability": in [0, 1]; "score": any number, of which only the order within a class counts.
     """
 
     name: str
@@ -42,7 +42,7 @@ class OutsideScores:
         return self.scale == "probability"
 
     def inputs(self) -> np.ndarray:
-        """(N, C) float32 in [-MOST, MOST], mean 0 in every class before clipping; nan where it says nothing."""
+        """Return (N, C) float32 in [-MOST, MOST], mean 0 in every class before clipping; nan without a score."""
         images, classes = self.scores.shape
         result = np.full((images, classes), np.nan, np.float32)
         for start in range(0, classes, COLUMNS):
@@ -60,30 +60,30 @@ class OutsideScores:
         return logit(np.clip(np.array(self.scores[:, columns], np.float64), SUREST, 1 - SUREST))
 
     def guess(self, column: int) -> np.ndarray:
-        """(N,) logits of a class by a source of probabilities, nan where it says nothing."""
+        """Return the logits (N,) of a class by a source of probabilities, nan where there is no score."""
         return self._logits(slice(column, column + 1))[:, 0]
 
 
 def can_guess(outside: Sequence[OutsideScores]) -> bool:
-    """Whether any of them says something that is a probability."""
+    """Return whether any of the sources has scores that are probabilities."""
     return any(source.is_probability and not np.isnan(source.scores).all() for source in outside)
 
 
 def with_first_guesses(
     probabilities: np.ndarray, labels: np.ndarray, unbiased: np.ndarray, outside: Sequence[OutsideScores], stacked: bool
 ) -> np.ndarray:
-    """Probabilities (N, C) with what sources say where answers cannot tell yet how far to believe them.
+    """Return probabilities (N, C) in which scores of sources replace or adjust those that answers cannot support yet.
+
+    A class that nobody has marked gets the mean of the sources of probabilities, shifted by its unbiased answers; an
+    image without such scores gets the lowest of that mean. A marked class, while nothing is stacked, gets the average
+    of our model and the guess, in logits, where a guess is worth GUESS_IS_WORTH positives, and other scores add
+    PRIOR_WEIGHT of their input. Each source counts as far as it is trusted (`trust`, `trust_of_class`).
 
     Args:
-        probabilities: Of our own model, nan in the columns of classes that nobody has marked.
+        probabilities: (N, C) of our own model, nan in the columns of classes that nobody has marked.
         labels: (N, C) int8.
-        unbiased: (N, C) bool, which labels are unbiased answers.
-        stacked: The sources are in the probabilities already: only columns without a model are filled.
-
-    A class that nobody has marked gets the mean of what sources of probabilities say, moved by its unbiased answers; an
-    image of which they say nothing gets the least that they say of any. A marked class, while nothing is stacked, gets
-    the average of our model and the guess, in logits, where a guess is worth GUESS_IS_WORTH positives, and other scores
-    add PRIOR_WEIGHT of their input. Each source counts as far as it is trusted (`trust`, `trust_of_class`).
+        unbiased: (N, C) bool, True where a label is an unbiased answer.
+        stacked: True: the sources are in the probabilities already, so only columns without a model are filled.
     """
     if not outside or (stacked and not np.isnan(probabilities).all(0).any()):
         return probabilities
@@ -114,14 +114,15 @@ def with_first_guesses(
 
 
 def trust(inputs: np.ndarray, labels: np.ndarray) -> float:
-    """How far to believe a source, in [0, 1], by the labels "present" alone, which are there before any sample is.
+    """Return how far to trust a source, in [0, 1], by the labels "present" alone, which exist before any sample.
+
+    The trust grows with how far the inputs of positives lie above those of all images, in standard deviations, at most
+    1; it is 1 without any positive. Positives that people name unasked are no sample, but a source of pure noise gives
+    them no higher scores than others, and an inverted source lower ones.
 
     Args:
-        inputs: (N, C) of `OutsideScores.inputs`; labels (N, C) int8.
-
-    How far its inputs of positives lie above those of all images, in standard deviations, at most 1; 1 without any
-    positive. Positives that people name unasked are no sample, but a source that is nothing but noise gives them no
-    higher scores than others, and an inverted one lower scores.
+        inputs: (N, C), from `OutsideScores.inputs`.
+        labels: (N, C) int8.
     """
     values = inputs[labels == PRESENT]
     values = values[~np.isnan(values)]
@@ -132,8 +133,14 @@ def trust(inputs: np.ndarray, labels: np.ndarray) -> float:
 
 
 def trust_of_class(inputs: np.ndarray, labels: np.ndarray, of_source: float) -> float:
-    """The same for one class: inputs (N,), labels (N,); never more than the source has earned in all classes, which is
-    worth as much as TRUST_IS_WORTH positives of the class itself: what is noise in one class fades there."""
+    """Return how far to trust a source in one class, at most `of_source`, its trust in all classes.
+
+    `of_source` counts as much as TRUST_IS_WORTH positives of the class itself, so that a source that is noise in this
+    class loses its weight here as positives come in.
+
+    Args:
+        inputs, labels: (N,), the class's columns of the arguments of `trust`.
+    """
     values = inputs[labels == PRESENT]
     values = values[~np.isnan(values)]
     spread = float(np.nanstd(inputs)) if len(values) else 0.0
@@ -143,7 +150,7 @@ def trust_of_class(inputs: np.ndarray, labels: np.ndarray, of_source: float) -> 
 
 
 def _spread(inputs: np.ndarray) -> float:
-    """The standard deviation of all that is no nan, some columns at a time; 0 where all is nan."""
+    """Return the standard deviation of all numbers but nan, computed some columns at a time; 0 where all are nan."""
     sums = np.zeros(3)
     for start in range(0, inputs.shape[1], COLUMNS):
         part = inputs[:, start : start + COLUMNS]
@@ -154,7 +161,7 @@ def _spread(inputs: np.ndarray) -> float:
 
 
 def _mean(columns: Sequence[tuple[np.ndarray, float]], images: int) -> tuple[np.ndarray, float]:
-    """(N,) the weighted mean of those columns that say something, nan where none does; and the mean of the weights."""
+    """Return the weighted mean (N,) of the columns without nan, nan where all are nan; and the mean of the weights."""
     sums, total = np.zeros(images), np.zeros(images)
     for values, weight in columns:
         known = ~np.isnan(values)
@@ -165,7 +172,7 @@ def _mean(columns: Sequence[tuple[np.ndarray, float]], images: int) -> tuple[np.
 
 
 def _shift(guess: np.ndarray, labels: np.ndarray, unbiased: np.ndarray) -> float:
-    """By how much the unbiased answers of a class move the guesses for it."""
+    """Return the shift, in logits, of the guesses for a class by its unbiased answers; 0 without any."""
     rows = np.flatnonzero(unbiased)
     if not len(rows):
         return 0.0

@@ -1,4 +1,4 @@
-"""Whether one scoring is better than another on the same images: a paired bootstrap over images.
+"""Comparison of two scorings of the same images by a paired bootstrap over images.
 
 Images are drawn with replacement, each with all of its answers, and both scorings are judged on the same draws (Efron
 and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13; paired as in Koehn, EMNLP 2004).
@@ -17,7 +17,7 @@ FEWEST = 3  # answers of either state that a class needs to be judged
 
 @dataclass(frozen=True)
 class Difference:
-    """How much larger a figure is with the second scoring: a figure of each, the difference, its interval of 95 %."""
+    """A figure of each of two scorings, and the 95 % interval of their difference, second minus first."""
 
     first: float
     second: float
@@ -31,10 +31,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two scorings on the same answers.
+    """Two scorings compared on the same answers.
 
     Attributes:
-        ap, log_loss: Mean average precision over `classes` classes in [0, 1]; mean log loss of a cell, in nats.
+        ap: Mean average precision over `classes` classes, in [0, 1].
+        log_loss: Mean log loss of a cell, in nats.
     """
 
     ap: Difference
@@ -45,7 +46,7 @@ class Comparison:
 
     @property
     def is_better(self) -> bool:
-        """Whether the second ranks better by more than its interval, and its probabilities are not worse by more."""
+        """Return whether the second scoring surely ranks better and its log loss is not surely worse (95 %)."""
         return self.ap.low > 0 and self.log_loss.low <= 0
 
 
@@ -54,7 +55,8 @@ def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int
 
     Args:
         first, second: (N, C) probabilities.
-        labels: (N, C), 1 present, -1 absent, 0 not answered; a class takes part from FEWEST of either state on.
+        labels: (N, C), 1 present, -1 absent, 0 not answered; a class takes part if it has FEWEST answers of either
+            state.
 
     Raises:
         ValueError: The shapes differ, or no class can be judged.
@@ -76,14 +78,17 @@ def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int
 
 
 def _difference(figures: np.ndarray) -> Difference:
-    """figures: (2, 1 + draws), the first column of all images as they are."""
+    """Return the Difference for figures (2, 1 + draws), whose first column is of all images as they are."""
     differences = figures[1, 1:] - figures[0, 1:]
     low, high = np.nanquantile(differences, [TAIL, 1 - TAIL])
     return Difference(float(figures[0, 0]), float(figures[1, 0]), float(low), float(high))
 
 
 def _mean_ap(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(draws,), images weighted by how often they were drawn; in a draw without its positives a class is left out."""
+    """Return mean average precisions (draws,), with images weighted by how often they were drawn.
+
+    A class is left out of a draw that has none of its positives.
+    """
     each = np.full((labels.shape[1], len(weights)), np.nan)
     for column in range(labels.shape[1]):
         answered = np.flatnonzero(labels[:, column])

@@ -30,9 +30,9 @@ class Sample:
 
     Attributes:
         scores: (N,) float, of every cell of the population when the sample was drawn; never changed afterwards.
-        strata: (N,) int, the stratum of each.
+        strata: (N,) int, the stratum of each cell.
         rows: (n,) int64, the sampled cells that may be counted, each stratum's in its own random order.
-        wrong: (n,) bool, whether the answer showed a mistake.
+        wrong: (n,) bool, True where the answer showed a mistake.
     """
 
     scores: np.ndarray
@@ -42,7 +42,7 @@ class Sample:
 
 
 def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENCE) -> int:
-    """Upper bound of the number of wrong cells in a population.
+    """Return an upper bound of the number of wrong cells in a population.
 
     Args:
         wrong: (n,) bool, a simple random sample without replacement in the order in which it was drawn.
@@ -50,10 +50,10 @@ def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENC
 
     Returns:
         0 .. N; the true number is larger with probability at most 1 - confidence, for all n at once: also when the
-        sample is checked after every answer and sampling stops at any time.
+            sample is checked after every answer and sampling stops at any time.
 
     Raises:
-        ValueError: For a sample larger than the population.
+        ValueError: The sample is larger than the population.
     """
     if len(wrong) > population:
         raise ValueError(f"A sample of {len(wrong)} cells cannot come from a population of {population}.")
@@ -69,7 +69,7 @@ def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENC
 
 @lru_cache(maxsize=4096)
 def needed(population: int, precision: float, confidence: float = CONFIDENCE) -> int:
-    """How many answers without a mistake show that the other cells of a population have this precision.
+    """Return how many answers without a mistake show that the other cells of a population have this precision.
 
     Args:
         precision: Smallest share of the cells outside the sample that must be right.
@@ -86,7 +86,8 @@ def needed(population: int, precision: float, confidence: float = CONFIDENCE) ->
 
 
 def possible_precision(population: int, share: float) -> float | None:
-    """The highest precision that a sample of at most a share of the population can show, with room for some mistakes;
+    """Return the highest precision that a sample of at most `share` of the population can show, with some mistakes.
+
     None below the lowest of POSSIBLE.
 
     Args:
@@ -98,22 +99,25 @@ def possible_precision(population: int, share: float) -> float | None:
 
 
 def sample_size(population: int, precision: float) -> int:
-    """How many cells of a population to sample, so that a model somewhat better than the precision can show it."""
+    """Return the number of cells to sample, so that a model somewhat better than the precision can show it.
+
+    This is ROOM times `needed`, at most the population.
+    """
     return min(population, int(np.ceil(ROOM * needed(population, precision))))
 
 
 def in_one_order(sample: Sample, chosen: np.ndarray, seed: int) -> np.ndarray:
-    """A simple random sample of a subpopulation, from a sample with different shares of each stratum.
+    """Return a simple random sample of a subpopulation, from a sample with different shares of each stratum.
+
+    Every cell gets a random number, the drawn ones of a stratum its smallest, in their order ("permanent random
+    numbers", Ohlsson 1995). The smallest numbers of all strata together, as far as all are known, are a simple random
+    sample in random order. The same seed gives the same numbers when more has been answered.
 
     Args:
-        chosen: (N,) bool, by scores and strata only.
+        chosen: (N,) bool, True in the subpopulation, which must depend on scores and strata only.
 
     Returns:
         Places (m,) in `sample.rows`, in random order.
-
-    Every cell gets a random number, the drawn ones of a stratum its smallest, in their order ("permanent random
-    numbers", Ohlsson 1995). The smallest of all strata together, as far as all are known, are a simple random sample in
-    random order. The same seed gives the same numbers when more has been answered.
     """
     keys, known = np.empty(len(sample.rows)), 1.0
     of_row = sample.strata[sample.rows]
@@ -135,10 +139,10 @@ class Verdict:
     """The result of testing thresholds with a sample.
 
     Attributes:
-        threshold: The lowest one that may be used; None: none.
-        audited: Sampled cells above it; with None, above the first threshold that failed or, when the sample was too
-            small for a test, above the lowest.
-        wrong: Wrong ones among them.
+        threshold: The lowest threshold that may be used; None: none.
+        audited: Number of sampled cells above the threshold; with None, above the first threshold that failed or, when
+            the sample was too small for a test, above the lowest.
+        wrong: Number of wrong cells among them.
         at_most: Upper bound of the wrong cells above the threshold, audited or not.
         tested: False: the sample was too small to show anything.
     """
@@ -159,18 +163,18 @@ def lowest_threshold(
     confidence: float = CONFIDENCE,
     seed: int = 0,
 ) -> Verdict:
-    """The lowest of some thresholds above which cells may be auto-accepted.
+    """Return the verdict on the lowest candidate threshold above which cells may be auto-accepted.
+
+    Thresholds are tested in descending order until one fails, so that testing several needs no correction
+    (fixed-sequence testing; Bauer 1991; Angelopoulos et al. 2021, "Learn then Test", sec. 4). Candidates are skipped
+    where the sample above them is too small even without a mistake; its size does not depend on the answers.
 
     Args:
         open_: (N,) bool, cells of the population that nobody has answered: those that would be accepted.
         known_wrong: (N,) bool, cells that people have answered and found wrong; these mistakes are known.
         precision: Smallest share of the accepted cells that must be right, in (0, 1).
         candidates: (K,) thresholds, fixed beforehand.
-        seed: Of this sample.
-
-    Thresholds are tested in descending order until one fails, so that testing several needs no correction
-    (fixed-sequence testing; Bauer 1991; Angelopoulos et al. 2021, "Learn then Test", sec. 4). Candidates are skipped
-    where the sample above them is too small even without a mistake; its size does not depend on the answers.
+        seed: Seed of this sample's order (`in_one_order`).
     """
     if not 0 < precision < 1:
         raise ValueError(f"The precision is {precision}; it must lie between 0 and 1, such as 0.99.")
@@ -196,7 +200,7 @@ def _allowed(cells: int, precision: float) -> int:
 
 
 def _log_evidence(wrong: np.ndarray, population: int, least: int) -> float:
-    """The logarithm of the capital of a unit bet against "at least `least` cells are wrong"."""
+    """Return the logarithm of the capital of a unit bet against "at least `least` cells are wrong"."""
     before = np.concatenate([[0], np.cumsum(wrong)[:-1]]) if len(wrong) else np.zeros(0)
     # The probability that the next one is wrong, if exactly `least` are.
     chance = np.clip((least - before) / (population - np.arange(len(wrong))), 0, 1)

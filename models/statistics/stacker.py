@@ -1,15 +1,15 @@
 """The stacker: combines the scores of two models into one calibrated logit for each cell.
 
 Wolpert, "Stacked generalization", Neural Networks 1992: a logistic regression on the scores of other models. It is
-fitted to answers of people by scores of models that had not seen the image; scores of answers that were learned from
-are always right. Answered cells are the likely ones, so each is weighted by how often its score occurs among the cells
-nobody has answered (Shimodaira 2000, "Improving predictive inference under covariate shift by weighting the
+fitted to answers of people by scores of models that had not seen the image; a model's scores for answers it has learned
+from are always right. Answered cells are the likely ones, so each is weighted by how often its score occurs among the
+cells nobody has answered (Shimodaira 2000, "Improving predictive inference under covariate shift by weighting the
 log-likelihood function").
 
 Scores of models from elsewhere (outside_scores.py) are inputs like our own, with a weight that begins small. Where such
-a model says nothing its input is 0; a second input says whether it says anything, because a detector is silent where it
-finds nothing. Each class has a weight of its own, drawn towards that of all: a model that knows birds need not know
-fungi, and what random numbers add fades with the answers.
+a model gives no score its input is 0; a second input is 1 where it gives one, because a detector is silent where it
+finds nothing. Each class has a weight of its own, shrunk towards that of all classes: a model that knows birds need not
+know fungi, and the effect of random numbers fades with the answers.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ BINS = 12  # of scores, in which answered and unanswered cells are compared
 SMALLEST, LARGEST = 0.1, 10.0  # of importance weights
 # Of `auto`, of the answered-cell head, one other class on the image, more than one, the tail, and a shift:
 PRIOR_MEAN = np.array([0.5, 0.5, 0.0, 0.0, -0.3, 0.0])
-# Other classes begin with next to nothing to say: what a few hundred answers seemed to show of them was chance mostly
+# Other classes begin with almost no weight: what a few hundred answers seemed to show of them was mostly chance
 # (docs/benchmarks.md, "With random answers").
 PRIOR_PRECISION = np.array([2.0, 2.0, 100.0, 100.0, 2.0, 1.0])
 # Of a class's own slope around 1 and shift around 0. Fixed, not estimated from how much classes differ as in
@@ -45,7 +45,7 @@ class Scores:
     """Logits (n, C) of `auto`, nan where it has no model, and of the head trained on answered cells.
 
     Attributes:
-        outside: Inputs (n, C) of each model from elsewhere, nan where it says nothing.
+        outside: Inputs (n, C) of each model from elsewhere, nan where it gives no score.
     """
 
     auto: np.ndarray
@@ -54,25 +54,25 @@ class Scores:
 
     @property
     def mean(self) -> np.ndarray:
-        """(n, C) of both of ours; of the second alone where the first has no model."""
+        """Return the mean (n, C) of both of our models; the second alone where the first has no model."""
         return np.where(np.isnan(self.auto), self.known, (self.auto + self.known) / 2)
 
     def __getitem__(self, rows: slice | np.ndarray) -> "Scores":
-        """Some of the images."""
+        """Return the scores of some of the images."""
         return Scores(self.auto[rows], self.known[rows], [inputs[rows] for inputs in self.outside])
 
     def of_cells(self, rows: np.ndarray, columns: np.ndarray) -> "Scores":
-        """Scores (m, 1) of single cells."""
+        """Return scores (m, 1) of single cells."""
         auto, known, *outside = (values[rows, columns][:, None] for values in (self.auto, self.known, *self.outside))
         return Scores(auto, known, outside)
 
 
 @dataclass(frozen=True, eq=False)
 class Stacker:
-    """A line through the inputs of a cell, (6 + 2K,), then a slope and a shift of its class, (C,) each.
+    """A linear function of the inputs of a cell, (6 + 2K,), then a slope and a shift of its class, (C,) each.
 
     Attributes:
-        own: (C, K) what each class adds to the weight of each of K models from elsewhere; None without any.
+        own: (C, K), each class's addition to the weight of each of K models from elsewhere; None without such models.
     """
 
     line: np.ndarray
@@ -81,7 +81,7 @@ class Stacker:
     own: np.ndarray | None = None
 
     def logits(self, scores: Scores, others: np.ndarray) -> np.ndarray:
-        """(n, C) calibrated logits; others (n, C) how many other classes are on the image, from `other_classes`."""
+        """Return calibrated logits (n, C); others (n, C) are from `other_classes`."""
         result = self._on_line(scores, others)
         result *= self.slopes.astype(result.dtype)
         result += self.shifts.astype(result.dtype)
@@ -91,7 +91,7 @@ class Stacker:
         return result
 
     def logits_of_cells(self, scores: Scores, others: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """(n,) the same of single cells: scores and others (n, 1), columns (n,) the class of each."""
+        """Return calibrated logits (n,) of single cells: scores and others (n, 1), columns (n,) the class of each."""
         result = self.slopes[columns] * self._on_line(scores, others)[:, 0] + self.shifts[columns]
         for place, inputs in enumerate(scores.outside):
             assert self.own is not None
@@ -99,7 +99,7 @@ class Stacker:
         return result
 
     def outside_weights(self) -> np.ndarray:
-        """(C, K) what one unit of the input of each model from elsewhere adds to the logit of each class."""
+        """Return the weights (C, K) of the inputs of each model from elsewhere in the logit of each class."""
         if self.own is None:
             return np.zeros((len(self.slopes), 0))
         return self.slopes[:, None] * self.line[None, 5:-1:2] + self.own
@@ -114,10 +114,10 @@ class Stacker:
 
 
 def likely_others(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarray) -> np.ndarray:
-    """(n, C) float32, as `other_classes`, by what stackers found likely, one after the other.
+    """Return others (n, C) float32, as `other_classes`, by the probabilities of the stackers, one after the other.
 
     Args:
-        stackers: Each was fitted to what the one before found likely, the first to the mean of the scores.
+        stackers: Each was fitted with the others of the one before, the first with those of the mean of the scores.
         labels: (n, C) int8.
     """
     others = other_classes(labels, sigmoid(scores.mean))
@@ -127,13 +127,16 @@ def likely_others(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarra
 
 
 def sigmoid(logits: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-logits)), of the same float type; scipy's expit takes several times as long."""
+    """Return 1 / (1 + exp(-logits)), of the same float type; scipy's expit takes several times as long."""
     with np.errstate(over="ignore"):
         return 1 / (1 + np.exp(-logits))
 
 
 def other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """(n, C) float32: how many classes each image holds besides this one; labels (n, C) int8, else probabilities."""
+    """Return (n, C) float32, the expected number of other classes in each image besides each class.
+
+    labels are (n, C) int8; unseen cells count with their probability.
+    """
     present = np.where(labels == UNSEEN, probabilities, labels == PRESENT).astype(np.float32)
     return present.sum(1, keepdims=True) - present
 
@@ -141,12 +144,15 @@ def other_classes(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
 def fit_stacker(
     held_out: Scores, others: np.ndarray, columns: np.ndarray, present: np.ndarray, weights: np.ndarray, classes: int
 ) -> Stacker:
-    """Fit it to unbiased answers.
+    """Fit a stacker to unbiased answers.
 
     Args:
         held_out: Scores (n, 1) of each answered cell, by models that have not seen its image.
         others: (n, 1), from `other_classes`.
-        columns: (n,) the class of each cell; present (n,) bool the answers; weights (n,) how often each counts.
+        columns: (n,), the class of each cell.
+        present: (n,) bool, the answers.
+        weights: (n,), how often each answer counts.
+        classes: C.
     """
     inputs = np.column_stack([*(values[:, 0] for values in _inputs(held_out, others)), np.ones(len(columns))])
     outside = len(held_out.outside)
@@ -172,10 +178,10 @@ def fit_stacker(
 
 
 def _beyond_chance(fitted: np.ndarray, prior: np.ndarray, precision: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """Coefficients without what chance explains of their distance from the prior; the same shape for all.
+    """Return coefficients with the part of their distance from the prior removed that chance explains; same shapes.
 
-    The prior's share of an estimate is precision * variance of it. What the answers added has variance (1 - that share)
-    * variance if the source says nothing, and is taken back by CHANCE times that.
+    The prior's share of an estimate is precision * variance. The part that answers added has variance (1 - that share)
+    * variance if the source is pure noise, and is reduced by CHANCE times that.
     """
     share = np.clip(precision * variance, 0, 1)
     of_prior = share * prior
@@ -184,9 +190,9 @@ def _beyond_chance(fitted: np.ndarray, prior: np.ndarray, precision: np.ndarray,
 
 
 def importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> np.ndarray:
-    """(n,) weights with which answered scores (n,) are distributed as the unanswered ones (m,) are.
+    """Return weights (n,) with which answered scores (n,) are distributed like the unanswered ones (m,).
 
-    Their sum is the number of equally weighted answers that would be worth as much (Kish 1965).
+    Their sum is the equivalent number of equally weighted answers (Kish 1965).
     """
     if not len(unanswered):
         return np.ones(len(answered))
@@ -199,7 +205,7 @@ def importance_weights(answered: np.ndarray, unanswered: np.ndarray) -> np.ndarr
 
 
 def _inputs(scores: Scores, others: np.ndarray) -> list[np.ndarray]:
-    """(n, C) each, what the line goes through; a class that `auto` has no model of is judged by the other alone."""
+    """Return the inputs of the linear function, (n, C) each; `known` replaces `auto` where that is nan."""
     auto = np.where(np.isnan(scores.auto), scores.known, scores.auto)
     tail = np.minimum(scores.mean - TAIL, 0)
     outside = [

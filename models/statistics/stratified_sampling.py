@@ -33,16 +33,16 @@ class Drawn:
 
 
 def draw_class(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random.Generator) -> Drawn:
-    """Sample cells of one class that people have not decided.
+    """Draw a sample of the cells of one class that people have not decided.
+
+    Unknown cells are cut into strata of equal summed sqrt(p (1 - p)) (Dalenius & Hodges 1959, "Minimum variance
+    stratification"). Half of the sample is allocated by the size of the strata and half by size times expected standard
+    deviation (Neyman 1934), at least FEWEST to each.
 
     Args:
         kinds: (N,) int: UNKNOWN, ACCEPTED_PRESENT, ACCEPTED_ABSENT, or anything else for a cell to leave out.
         scores: (N,) float in [0, 1], a model's probabilities; nan without a model (then there is one stratum).
         cells: Size of the sample; smaller when there are not as many.
-
-    Unknown cells are cut into strata of equal summed sqrt(p (1 - p)) (Dalenius & Hodges 1959, "Minimum variance
-    stratification"). Half of the sample is allocated by the size of the strata and half by size times expected standard
-    deviation (Neyman 1934), at least FEWEST to each.
     """
     strata = np.full(len(kinds), OUTSIDE, np.uint8)
     for kind in (ACCEPTED_PRESENT, ACCEPTED_ABSENT):
@@ -64,7 +64,7 @@ def draw_class(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random
 
 
 def share_out(total: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0) -> np.ndarray:
-    """Whole numbers (K,) int64 of a given sum, in proportion to what is wanted, within bounds.
+    """Return whole numbers (K,) int64 of a given sum, in proportion to `wanted`, within bounds.
 
     Args:
         total: The sum; at most most.sum().
@@ -87,19 +87,16 @@ def share_out(total: int, wanted: np.ndarray, most: np.ndarray, fewest: int = 0)
 
 
 def usable(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np.ndarray:
-    """Which sampled cells of one stratum may be counted while others of it wait for their answer.
+    """Return which sampled cells of one stratum may be counted while others of it wait for their answer: (n,) bool.
+
+    All of them when all are answered. Otherwise the beginning of the order up to the last audit answer before the first
+    gap: a beginning of a random order is itself a random sample. Ordinary work answers likely cells first; its answers
+    after the gap would overestimate the positives, and leaving out those before it would underestimate them.
 
     Args:
         places: (n,) int, each cell's place in the random order.
         answered: (n,) bool, decided since the sample was drawn, in the audit or elsewhere.
         in_audit: (n,) bool, decided by an answer of the audit.
-
-    Returns:
-        (n,) bool.
-
-    All of them when all are answered. Otherwise the beginning of the order up to the last audit answer before the first
-    gap: a beginning of a random order is itself a random sample. Ordinary work answers likely cells first; its answers
-    after the gap would overestimate the positives, and leaving out those before it would underestimate them.
     """
     order = np.argsort(places, kind="stable")
     whole = answered[order]
@@ -113,7 +110,7 @@ def usable(places: np.ndarray, answered: np.ndarray, in_audit: np.ndarray) -> np
 
 
 def _variance(scores: np.ndarray) -> np.ndarray:
-    """(N,) float, p (1 - p) of probabilities shrunk a little towards their mean; constant without a model."""
+    """Return p (1 - p), (N,) float, of probabilities shrunk a little towards their mean; constant without a model."""
     p = np.where(np.isnan(scores), 0.5, scores.astype(np.float64))
     p = 0.95 * p + 0.05 * (p.mean() if len(p) else 0.5)
     return np.maximum(p * (1 - p), 1e-5)

@@ -32,14 +32,14 @@ class Times:
 
     Attributes:
         middle: (P,) seconds.
-        draws: (DRAWS, P) seconds that are possible as well; (0, P) where none were asked for.
+        draws: (DRAWS, P) seconds drawn from the posterior; (0, P) if no draws were requested.
     """
 
     middle: np.ndarray
     draws: np.ndarray
 
     def task(self, counts: np.ndarray) -> tuple[float, float, float]:
-        """Average seconds of a task with these counts (P,), and the ends of the 95 % interval of that average."""
+        """Return the average seconds of a task with these counts (P,), and both ends of its 95 % interval."""
         low, high = np.quantile(self.draws @ counts, INTERVAL)
         return float(counts @ self.middle), float(low), float(high)
 
@@ -47,14 +47,14 @@ class Times:
 def fit_times(
     counts: np.ndarray, seconds: np.ndarray, groups: np.ndarray, prior: np.ndarray, *, draws: bool = False
 ) -> Times:
-    """The seconds of each part, from tasks of one person.
+    """Return the seconds of each part, from tasks of one person.
 
     Args:
         counts: (N, P) float >= 0: how often each part occurs in each task; a row is not all 0.
         seconds: (N,) float > 0, how long each task took.
-        groups: (N,) int from 0 on: tasks of one group vary equally much.
+        groups: (N,) int from 0 on: tasks of one group have the same spread.
         prior: (P,) float > 0: seconds of each part when nothing is known.
-        draws: Also draw from the posterior, for intervals: some hundred times as long as without.
+        draws: Also draw from the posterior, for intervals; this takes some hundred times as long.
 
     Returns:
         With N = 0 the prior itself.
@@ -79,22 +79,22 @@ def fit_times(
 
 
 def prior_covariance(parts: int) -> np.ndarray:
-    """(parts, parts) covariance of the prior, in log seconds."""
+    """Return the covariance of the prior, in log seconds: (parts, parts)."""
     return WIDTH**2 * (COMMON + (1 - COMMON) * np.eye(parts))
 
 
 def _interrupted(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The density of the log seconds of an interrupted task, minus the expected ones, and its slope."""
+    """Return the density, and its slope, of an interrupted task at log seconds minus the expected ones."""
     longer = 1 / (1 + np.exp(-np.clip(5 * rest, -50, 50)))
     most = (1 - 2 * SLIPS) / RANGE
     return SLIPS / RANGE + most * longer, 5 * most * longer * (1 - longer)
 
 
 def _drawn(posterior: "_Posterior", found: np.ndarray, curvature: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(DRAWS, P + G + 1) draws from the posterior with this maximum and curvature there.
+    """Return (DRAWS, P + G + 1) draws from the posterior with this maximum and curvature there.
 
-    Half of the proposals are normal in log seconds, as the prior is, and half in seconds: tasks tell sums of seconds,
-    and what keeps a sum is a thin curved sheet in log seconds.
+    Half of the proposals are normal in log seconds, as the prior is, and half in seconds: tasks determine sums of
+    seconds, and parameters with the same sum form a thin curved sheet in log seconds.
     """
     parts, values, vectors = posterior.parts, *np.linalg.eigh((curvature + curvature.T) / 2)
     least = 1 / np.linalg.eigvalsh(prior_covariance(parts))[-1]
@@ -129,8 +129,10 @@ class _Posterior:
         self.precision = np.linalg.inv(self.precision)
 
     def start(self) -> np.ndarray:
-        """Every part as much slower than the prior as the tasks with it. From the prior itself, all of a slow person's
-        times would be taken for pauses."""
+        """Return initial values: every part as much slower than the prior as the tasks that contain it.
+
+        From the prior itself, all of a slow person's times would be taken for pauses.
+        """
         slower = self.logs - np.log(self.costs.sum(1))
         medians = {int(group): float(np.median(slower[self.groups == group])) for group in np.unique(self.groups)}
         at = self.centre.copy()
@@ -140,13 +142,13 @@ class _Posterior:
         return at
 
     def bounds(self) -> list[tuple[float, float]]:
-        """Of each number that is looked for."""
+        """Return the lower and upper bound of each parameter."""
         factors, spreads = (tuple(np.log(ends).tolist()) for ends in (FACTORS, SPREADS))
         shares = tuple(np.log(np.divide(SHARES, np.subtract(1, SHARES))).tolist())
         return [factors] * self.parts + [spreads] * self.spreads + [shares]
 
     def cost(self, at: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value and its gradient."""
+        """Return the value at these parameters, and its gradient."""
         factors, spread = np.exp(at[: self.parts]), np.exp(at[self.parts : -1])[self.groups]
         paused = 1 / (1 + np.exp(-at[-1]))
         each = self.costs * factors
@@ -167,7 +169,7 @@ class _Posterior:
         return float(away @ self.precision @ away / 2 - np.log(mixed).sum()), gradient
 
     def costs_of(self, tried: np.ndarray) -> np.ndarray:
-        """(K,) the value at each of `tried` (K, P + G + 1), some at a time."""
+        """Return the value (K,) at each of `tried` (K, P + G + 1), computed in groups."""
         result = np.zeros(len(tried))
         step = max(1, AT_ONCE // len(self.logs))
         for start in range(0, len(tried), step):

@@ -20,10 +20,10 @@ TRAINERS = {
 
 
 def trainer_class(reads: str) -> type[Trainer]:
-    """What trains methods that read "features", "regions" or "maps"."""
+    """Return the trainer class of methods that read "features", "regions" or "maps"."""
     return resolve_name(TRAINERS[reads])
 
 
 def make_trainer(method: Method, images: Images, labels: TrainingLabels, **options: Any) -> Trainer:
-    """The trainer of a method on a frozen backbone, by what the method reads; options as in `Trainer`."""
+    """Return the trainer of a method on a frozen backbone, chosen by `method.reads`; options as in `Trainer`."""
     return trainer_class(method.reads)(method, images, labels, **options)

@@ -27,16 +27,16 @@ Progress = Callable[[str, int, int], None]  # what is being done, how much of it
 
 
 def no_progress(state: str, done: int, of: int) -> None:
-    """For callers that do not report progress."""
+    """Ignore all progress: the default for callers that do not report it."""
 
 
 class Maps(Protocol):
-    """The feature maps of a collection of images by one frozen backbone; they are made when they are asked for.
+    """The feature maps of a collection of images by one frozen backbone; they are computed on request.
 
     Attributes:
         channels: K of a map (K, h, w).
-        weak: How many of an image's views are weak ones (models/finetune/views.py).
-        device: Where a network on maps is trained.
+        weak: Number of weak views among an image's views (models/finetune/views.py).
+        device: Device on which a network on maps is trained.
     """
 
     @property
@@ -49,11 +49,11 @@ class Maps(Protocol):
     def device(self) -> str | torch.device: ...
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """(n,) bool, which of the images can be read; of those, the maps (V, K, h, w) of all views."""
+        """Return which images can be read, (n,) bool, and the maps (V, K, h, w) of all views of those."""
         ...
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Places in `rows` of images that can be read, and the maps (1 or V, K, h, w) of each: a few at a time."""
+        """Yield, a few images at a time, places in `rows` of readable images and maps (1 or V, K, h, w) of each."""
         ...
 
 
@@ -61,8 +61,8 @@ class Images(Protocol):
     """The inputs that a collection of N images offers; everything but features is computed on request.
 
     Attributes:
-        features: (N, D) float16, pooled; on the disk or in memory, so take slices and rows of it.
-        memory: What trainers keep from one training to the next, by a name of their own.
+        features: (N, D) float16, pooled; on the disk or in memory, so read slices and rows of it.
+        memory: Objects that trainers keep from one training to the next, each under the trainer's own key.
     """
 
     @property
@@ -72,16 +72,21 @@ class Images(Protocol):
     def memory(self) -> dict[str, Any]: ...
 
     def region_codes(self, progress: Progress) -> Regions:
-        """The codes of the regions of all N images, read by rows."""
+        """Return the codes of the regions of all N images, which are read by rows."""
         ...
 
     def maps(self) -> Maps:
-        """The feature maps. Raises ValueError when the backbone has none."""
+        """Return the feature maps. Raise ValueError when the backbone has none."""
         ...
 
     def name_scores(self) -> np.ndarray:
-        """(N, C) float in [0, 1], nan where there is none: how probable a text-image network finds each class by its
-        name. Raises ValueError where no such network has been asked."""
+        """Return the probability of each class by its name, from a text-image network: (N, C) float in [0, 1].
+
+        nan where there is no score.
+
+        Raises:
+            ValueError: No such network has scored the images.
+        """
         ...
 
 
@@ -91,9 +96,9 @@ class TrainingLabels:
 
     Attributes:
         rows: (n,) int64, ascending: images with a label.
-        labels: (n, C) int8 of those, 1 present, -1 absent, 0 unanswered.
+        labels: (n, C) int8 of `rows`, 1 present, -1 absent, 0 unanswered.
         mask: (n, C) bool, True where a cell may be used; None: everywhere.
-        unbiased: (n, C) bool, answers to questions that were not chosen by their answer; None: there are none.
+        unbiased: (n, C) bool, True for answers to questions that were not selected by a likely answer; None: none.
         pool: (m,) int64, ascending: images that may be learned from, labeled or not; None: all N.
     """
 
@@ -106,7 +111,7 @@ class TrainingLabels:
 
 @dataclass(frozen=True)
 class Settings:
-    """How long and how fast to train; None: as the method says, and for the batch, as suits the number of images."""
+    """The length and speed of a training. None: epochs and lr as in the method, batch by the number of images."""
 
     epochs: int | None = None
     lr: float | None = None
@@ -115,13 +120,13 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run is made of.
+    """The result of a training, from which a run is published.
 
     Attributes:
-        head: Linear, on pooled features, with (nearly) the probabilities: heat maps are drawn from it.
+        head: Linear, on pooled features; gives (nearly) the probabilities. Heat maps are drawn from it.
         probabilities: (N, C) float32, nan for a class without a model.
-        calibrated: Whether they were fitted to unbiased answers already.
-        outside_weights: (C, K) how far each model from elsewhere is believed; None where nothing was learned of them.
+        calibrated: Whether the probabilities were already fitted to unbiased answers.
+        outside_weights: (C, K), how far each of K models from elsewhere is trusted; None where no weights were learned.
     """
 
     head: Head
@@ -132,11 +137,11 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """How a long training continues after a kill.
+    """The state from which a long training continues after its process was killed.
 
     Attributes:
-        checkpoint: The file its state is kept in.
-        best: Gives the weights of the best epoch so far, which a new stage goes on with (models/finetune).
+        checkpoint: The file that holds the state of the training.
+        best: Returns the weights of the best epoch so far, from which a new stage continues (models/finetune).
     """
 
     checkpoint: Path | None = None
@@ -147,14 +152,14 @@ class Trainer(ABC):
     """One training of one method.
 
     Attributes:
-        history: The epochs that are over.
+        history: The finished epochs.
     """
 
-    # Images a step in comparisons, where every share of labels gets the same; None: as in a project.
+    # Images a step in comparisons, which use the same batch for every share of labels; None: as in a project.
     compared_batch: ClassVar[int | None] = None
-    # Whether epochs take so long that comparisons keep each of them, and end where the method's paper would.
+    # Whether epochs are so long that comparisons store each of them, and end a training where the paper would.
     long: ClassVar[bool] = False
-    # Whether it learns how far to believe models from elsewhere. Published methods are trained as published.
+    # Whether the trainer learns how far to trust models from elsewhere. Published methods are trained as published.
     uses_outside: ClassVar[bool] = False
 
     def __init__(
@@ -170,17 +175,18 @@ class Trainer(ABC):
         outside: Sequence[OutsideScores] = (),
         scoring: Scoring = score_here,
     ):
-        """Checks and prepares; nothing is learned before `epochs` is stepped through.
+        """Check the inputs and prepare; nothing is learned before `epochs` is iterated.
 
         Args:
-            seed: Decides the start and the order.
-            progress: Called during long steps with (state, done, of); what it raises ends the training.
+            settings: Epochs, learning rate and batch, where they differ from the method's own.
+            seed: Decides the initial weights and the order of the images.
+            progress: Called during long steps with (state, done, of); an exception from it ends the training.
             resume: Used where `long` is True.
             outside: Scores of models from elsewhere, of all N images; used where `uses_outside` is True.
             scoring: Scores all images for the outcome, where their features are enough for that.
 
         Raises:
-            ValueError: For inputs that do not fit together.
+            ValueError: The inputs do not fit together.
         """
         self.method, self.images, self.labels = method, images, labels
         self.settings, self.seed, self.progress, self.resume = settings, seed, progress, resume
@@ -190,28 +196,28 @@ class Trainer(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Makes what the training needs. Raises ValueError for inputs that do not fit together."""
+        """Make what the training needs. Raise ValueError for inputs that do not fit together."""
 
     @abstractmethod
     def epochs(self) -> Iterator[Epoch]:
-        """Trains, one epoch a step; each is in `history` when it is given."""
+        """Train and yield one epoch at a time; each is in `history` when it is yielded."""
 
     @abstractmethod
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
-        """(n, C) float32 probabilities of images of the collection, by one of `candidates` as it is now."""
+        """Return (n, C) float32 probabilities of the images `rows`, by the current state of one of `candidates`."""
 
     @abstractmethod
     def outcome(self) -> Outcome:
-        """What a run publishes, when the epochs are over."""
+        """Return the result to be published as a run, once the epochs are over."""
 
     def candidates(self) -> tuple[str, ...]:
-        """What can be scored after each epoch and kept as the best; () where only the end of a training counts."""
+        """Return the names of models that can be scored after each epoch; () if only the last state counts."""
         return ()
 
     def weights(self, which: str) -> dict[str, Tensor]:
-        """A copy of one of the candidates, on the CPU."""
+        """Return a copy of the weights of one of the candidates, on the CPU."""
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")
 
     def load(self, weights: dict[str, Tensor]) -> None:
-        """Goes back to weights that `weights` gave."""
+        """Restore weights that `weights` returned."""
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")

@@ -1,4 +1,4 @@
-"""What speaks for a cell beside the labels, for methods that say in `needs` that they weigh it."""
+"""Evidence for cells beside their labels, for methods that name it in `needs`."""
 
 import numpy as np
 
@@ -8,9 +8,10 @@ from models.trainers.base import Images, TrainingLabels
 
 
 def evidence(method: Method, images: Images, labels: TrainingLabels) -> np.ndarray | None:
-    """(n, C) float32 in [0, 1], nan where nothing is known, of the images with a label; None for most methods.
+    """Return the evidence for the labeled images, (n, C) float32 in [0, 1], nan where unknown; None for most methods.
 
-    Raises ValueError or AnnotatorError as the images do, where there are no scores of names.
+    Raises:
+        ValueError, AnnotatorError: As `images.name_scores` does, if there are no scores of names.
     """
     if "text" in method.needs:
         return np.asarray(images.name_scores()[labels.rows], np.float32)

@@ -12,7 +12,7 @@ from models.trainers.evidence import evidence
 
 
 class LinearTrainer(Trainer):
-    """`models.linear.training.fit` on the features of the labeled images."""
+    """Training of a linear head by `models.linear.training.fit`, on the features of the labeled images."""
 
     def prepare(self) -> None:
         features, labels, settings = self.images.features, self.labels, self.settings

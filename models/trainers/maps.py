@@ -28,7 +28,7 @@ PROGRESS_SECONDS = 0.2  # between two calls of progress, whose caller has other 
 
 
 class MapTrainer(NetworkTrainer):
-    """`models.finetune.fit_network` on maps. An image that cannot be read is not trained on."""
+    """Training of a network on feature maps by `models.finetune.fit_network`; unreadable images are left out."""
 
     compared_batch = LARGEST_BATCH
 
@@ -64,14 +64,14 @@ class MapTrainer(NetworkTrainer):
             yield epoch
 
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
-        """As in Trainer; nan for images that cannot be read."""
+        """Return probabilities as in Trainer; nan for images that cannot be read."""
         probabilities = np.full((len(rows), len(self.known)), np.nan, np.float32)
         for places, maps in self.maps.plain(rows, self.progress):
             probabilities[places] = self.training.predict(self._examples(maps), which)
         return probabilities
 
     def outcome(self) -> Outcome:
-        """As in Trainer. An image that cannot be read gets the probabilities that the linear head gives it."""
+        """Return the outcome as in Trainer; images that cannot be read get the probabilities of the linear head."""
         features = self.images.features
         probabilities = self.predict(np.arange(len(features)), self.candidates()[-1])
         probabilities[:, ~self.known] = np.nan
@@ -95,13 +95,16 @@ class MapTrainer(NetworkTrainer):
 
 
 def map_settings(method: Method, images: int) -> EndToEnd:
-    """How a network on the maps of so many images is trained: as in the method's paper, but for rate and epochs."""
+    """Return the settings of a network on maps: lr and epochs of the method, batch by the number of images.
+
+    The optimiser and its schedule are those of LAGC: AdamW with one cycle, weight decay 0.01.
+    """
     batch = min(max(images // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
     return EndToEnd(lr=method.lr, batch=batch, epochs=method.epochs, optimiser="adamw_onecycle", weight_decay=0.01)
 
 
 def _not_too_often(progress: Progress) -> Progress:
-    """Wrap `progress`: call it at most every PROGRESS_SECONDS, and whenever the state changes."""
+    """Return a function that calls `progress` at most every PROGRESS_SECONDS, and whenever the state changes."""
     last_state, last_time = "", 0.0
 
     def sometimes(state: str, done: int, of: int) -> None:

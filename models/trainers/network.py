@@ -14,7 +14,7 @@ from models.trainers.base import Outcome, Resume, Trainer, TrainingLabels
 
 
 class NetworkTrainer(Trainer):
-    """What trainings of a network share; `training` is the NetworkTraining under way."""
+    """The common part of trainers of networks; `training` is the running NetworkTraining."""
 
     long = True
     training: NetworkTraining
@@ -33,7 +33,7 @@ class NetworkTrainer(Trainer):
 
 
 class WholeNetworkTrainer(NetworkTrainer):
-    """The whole network, backbone and classifier, on image files."""
+    """Training of a whole network, backbone and classifier, on image files."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class WholeNetworkTrainer(NetworkTrainer):
         resume: Resume = Resume(),
         learned: Sequence[Tensor] | None = None,
     ):
-        """Everything as `fit_network` takes it.
+        """Set up `fit_network` with these arguments.
 
         Args:
-            examples: Rows of the collection -> these images.
-            learned: What the method has learned beside the network in a linear start.
+            examples: Function from rows of the collection to their images.
+            learned: Tensors that the method has learned beside the network in a linear start.
         """
         self.method, self._examples = method, examples
         self.training = fit_network(
@@ -69,11 +69,11 @@ class WholeNetworkTrainer(NetworkTrainer):
         self.history = self.training.history
 
     def prepare(self) -> None:
-        """Nothing: the network is given."""
+        """Do nothing: the network is given."""
 
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
         return self.training.predict(self._examples(rows), which)
 
     def outcome(self) -> Outcome:
-        """Raises ValueError: a run needs a frozen backbone, whose features heat maps and updates are made from."""
+        """Raise ValueError: a run needs a frozen backbone, whose features heat maps and updates are made from."""
         raise ValueError("A whole network is compared with others; a project trains on a frozen backbone.")

@@ -22,7 +22,7 @@ STAND_IN_IMAGES = 3000  # from which the head for heat maps is fitted
 
 
 class RegionTrainer(Trainer):
-    """`models.ensemble.stacking.fit_stacked` on features and region codes."""
+    """Training by `models.ensemble.stacking.fit_stacked`, on features and region codes."""
 
     uses_outside = True
 
@@ -60,7 +60,10 @@ class RegionTrainer(Trainer):
             yield self.history[-1]
 
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
-        """As in Trainer, once the epochs are over; by the ensemble, without what answers correct in it."""
+        """Return probabilities as in Trainer, by the ensemble alone, without the corrections learned from answers.
+
+        Call it when the epochs are over.
+        """
         return self.model.ensemble.probabilities(self.images.features[rows], self.codes[rows])
 
     def outcome(self) -> Outcome:

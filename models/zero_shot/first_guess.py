@@ -1,7 +1,7 @@
-"""Scores by names made comparable between classes, and made probabilities.
+"""Scores by names, made comparable between classes and converted to probabilities.
 
 Similarities of images and texts have a level and a spread of their own for each text, so each class is standardised
-over the images of the collection. What that loses is how frequent a class is; nobody has said so yet.
+over the images of the collection. That discards how frequent a class is, which nobody has said so far.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ COLUMNS = 16  # classes at once: no second copy of everything
 
 
 def standardised(scores: np.ndarray) -> np.ndarray:
-    """Scores (N, C) with mean 0 and deviation 1 in each class; 0 in a class that does not differ; nan stays nan."""
+    """Return scores (N, C) with mean 0 and deviation 1 in each class; 0 in a constant class; nan stays nan."""
     scores = np.asarray(scores, np.float64)
     known = ~np.isnan(scores)
     count = np.maximum(known.sum(0), 1)
@@ -24,16 +24,16 @@ def standardised(scores: np.ndarray) -> np.ndarray:
 
 
 def first_guess(of_images: np.ndarray, of_patches: np.ndarray | None = None) -> np.ndarray:
-    """(N, C) float32 probabilities of what the names alone say.
+    """Return (N, C) float32 probabilities of the classes by the scores of their names alone.
+
+    The scores of the whole image and of its patches have equal weight. Classes are assumed to be equally frequent, one
+    an image, and the scores of images with a class to lie ABOVE standard deviations over those without, both normal:
+    the log odds are then linear in the score. That is an assumption, not a calibration: answers correct it
+    (models/statistics/outside_scores.py).
 
     Args:
-        of_images: (N, C) how well the texts of each class fit the whole image, on any scale; nan where nothing is
-            known.
-        of_patches: The same of the patch that fits best; None, and nan in it: the whole image alone counts.
-
-    Both count alike. Classes are taken to be equally frequent, one an image, and images with a class to lie ABOVE
-    standard deviations over those without, whose scores are normal: the log odds are then linear in the score. That
-    is an assumption, not a calibration: answers correct it (models/statistics/outside_scores.py).
+        of_images: (N, C), how well the texts of each class fit the whole image, on any scale; nan where unknown.
+        of_patches: (N, C), how well they fit the best patch; where None or nan, the whole image alone counts.
     """
     images, classes = of_images.shape
     result = np.empty((images, classes), np.float32)

@@ -1,12 +1,12 @@
-"""How well texts fit the patches of an image: small things that the vector of a whole image says little of.
+"""Scores of texts for the patches of an image, to find small objects that the vector of the whole image barely shows.
 
 Lin et al., "TagCLIP: A Local-to-Global Framework to Enhance Open-Vocabulary Multi-Label Classification of CLIP Without
 Training", AAAI 2024, https://arxiv.org/abs/2312.12828. Its first step: classes are compared in each patch, without the
-last attention, and the best patch speaks for the image. Its second step smooths what patches say by the attention of
-earlier layers, which not every network hands out; here patches that are alike in the shared space speak for each other
-(self-correlation, as in Wang et al., "SCLIP", ECCV 2024). Its third step, which encodes a crop of the image for each
-class that was found, is left out: it costs a pass of the network a class. The whole image takes its place
-(first_guess.py).
+last attention, and the image gets the scores of its best patch. Its second step smooths the scores of patches by the
+attention of earlier layers, which not every network exposes; here the scores are smoothed over patches that are similar
+in the shared space (self-correlation, as in Wang et al., "SCLIP", ECCV 2024). Its third step, which encodes a crop of
+the image for each class that was found, is left out: it costs a pass of the network a class. The score of the whole
+image replaces it (first_guess.py).
 """
 
 import torch
@@ -18,24 +18,27 @@ LEAST = 1e-6  # of a share, before its logit
 
 
 def class_vectors(of_texts: Tensor, counts: list[int]) -> Tensor:
-    """(C, E) of length 1: the mean vector of the texts of each class.
+    """Return the mean vector of the texts of each class: (C, E) of length 1.
 
     Args:
-        of_texts: (sum of counts, E) of length 1, class after class; counts: texts a class, each at least 1.
+        of_texts: (sum of counts, E) of length 1, class after class.
+        counts: Number of texts of each class, at least 1.
     """
     return torch.stack([F.normalize(part.mean(0), dim=0) for part in of_texts.split(counts)])
 
 
 @torch.inference_mode()
 def patch_scores(patches: Tensor, classes: Tensor, nothing: Tensor, scale: float) -> Tensor:
-    """(N, C) float32 logits of the share of each class in the patch that fits it best.
+    """Return (N, C) float32 logits of the share of each class in the patch that fits it best.
+
+    The share is a softmax over all classes and `nothing`: even with a single class, a patch can then have a small
+    share.
 
     Args:
         patches: (N, P, E) of length 1.
-        classes: (C, E) of length 1, and nothing (E,), of texts that fit any image.
-        scale: Of the network's logits.
-
-    The share is a softmax over all classes and `nothing`: with one class only, too, a patch can hold nothing of it.
+        classes: (C, E) of length 1.
+        nothing: (E,), the vector of texts that fit any image.
+        scale: Scale of the network's logits.
     """
     texts = torch.cat([classes, nothing[None]])
     shares = (scale * patches @ texts.T).softmax(-1)[..., :-1]

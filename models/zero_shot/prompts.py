@@ -1,7 +1,7 @@
 """The texts of a class: its names, put into templates.
 
 Radford et al., "Learning Transferable Visual Models From Natural Language Supervision", ICML 2021, sec. 3.1.4: the
-average of several prompts, in the space of the network, says more than one.
+average of several prompts, in the space of the network, is more accurate than one.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ NOTHING = ("a photo.", "a photo of something.", "a photo of the background.")
 
 
 def names_of(name: str, synonyms: Sequence[str] = (), description: str = "") -> tuple[str, ...]:
-    """What stands for a class unless people say otherwise: its name, synonyms, and its name with its description."""
+    """Return the default texts for a class: its name, synonyms, and its name with its description."""
     described = [f"{name}, {description.strip().rstrip('.')}"] if description.strip() else []
     return tuple(dict.fromkeys([name, *synonyms, *described]))
 
 
 def prompts(names: Sequence[str], templates: Sequence[str] = TEMPLATES) -> list[str]:
-    """Each name in each template, without repetitions."""
+    """Return each name in each template, without repetitions."""
     return list(dict.fromkeys(template.replace(SLOT, name) for name in names for template in templates))

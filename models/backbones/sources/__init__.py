@@ -1,6 +1,6 @@
-"""Where networks come from: one file a library, one line in SOURCES. The first that knows a name gives it.
+"""The libraries that networks come from: one file a library, one line in SOURCES. The first that knows a name loads it.
 
-Begin with source.py, which says what a source is.
+Begin with source.py, which defines a source.
 """
 
 from models.backbones.sources import open_clip_models, packages, plug_ins, timm_models, torchvision_models

@@ -1,8 +1,8 @@
-"""Text-image networks of open_clip: open_clip:ARCHITECTURE/TAG; and local-dir:, hf-hub: as in timm, after open_clip:.
+"""Text-image networks of open_clip: open_clip:ARCHITECTURE/TAG; also open_clip:local-dir: and open_clip:hf-hub:.
 
-A file can stand in the place of the tag. open_clip then prepares images as OpenAI's first networks did, whatever the
-architecture (its issue 1068: SigLIP 2 silently gets wrong pixels). Here such a file, and a folder that does not say how
-its images are prepared, are given what was published for the architecture.
+A file can replace the tag. open_clip then prepares images as OpenAI's first networks did, whatever the architecture
+(its issue 1068: SigLIP 2 silently gets wrong pixels). Here such a file, and a folder that does not state how its images
+are prepared, get the preparation published for the architecture.
 """
 
 import difflib
@@ -24,7 +24,11 @@ PREPARED = ("mean", "std", "interpolation")
 
 
 def load(name: str) -> Pretrained:
-    """The network with its text encoder. Raises ValueError: open_clip is missing, an unknown name, no weights."""
+    """Return the network with its text encoder.
+
+    Raises:
+        ValueError: open_clip is missing, the name is unknown, or the weights cannot be had.
+    """
     try:
         import open_clip
     except ImportError as error:
@@ -64,7 +68,7 @@ def _described(open_clip: Any, model: Any, architecture: str, tag: str | None) -
 
 
 def _halves(visual: Any) -> tuple[nn.Module, str, nn.Module]:
-    """An image encoder up to its pooled features, its library, and the projection that follows."""
+    """Return an image encoder up to its pooled features, its library, and the projection that follows."""
     trunk = getattr(visual, "trunk", None)
     if trunk is not None and getattr(trunk, "global_pool", "") != "":  # else the head pools, too
         classifier = trunk.get_classifier()
@@ -75,7 +79,10 @@ def _halves(visual: Any) -> tuple[nn.Module, str, nn.Module]:
 
 
 def _as_published(open_clip: Any, visual: Any, architecture: str, tag: str | None) -> dict[str, Any]:
-    """How images are prepared, where open_clip would only guess: mean, deviation, interpolation; else nothing."""
+    """Return the mean, deviation and interpolation published for images, where open_clip would only guess them.
+
+    {} where open_clip has them, or none are published.
+    """
     stated: dict[str, Any] = {}
     if architecture.startswith(LOCAL_DIR):
         config = json.loads((Path(architecture.removeprefix(LOCAL_DIR)) / CONFIG).read_text(encoding="utf-8"))
@@ -96,7 +103,7 @@ def _tokenizer(open_clip: Any, architecture: str) -> Any:
 
 
 def _known(open_clip: Any, name: str) -> tuple[str, str]:
-    """Architecture and tag, or file, of a name. Raises ValueError with near names."""
+    """Return the architecture and the tag, or file, of a name. Raise ValueError with near names."""
     architecture, _, tag = name.removeprefix(PREFIX).partition("/")
     tags = open_clip.list_pretrained_tags_by_model(architecture)
     if tag in tags or (tag and Path(tag).is_file() and architecture in open_clip.list_models()):
@@ -125,7 +132,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def names() -> list[str]:
-    """All architectures with their tags; none without open_clip."""
+    """Return all architectures with their tags; [] without open_clip."""
     try:
         import open_clip
     except ImportError:

@@ -1,4 +1,4 @@
-"""The two halves of an open_clip network in the forms that are used here: image encoders like timm's, text encoders."""
+"""The image and text encoders of an open_clip network, the image encoder with the methods of timm's networks."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -10,7 +10,7 @@ TEXTS_AT_ONCE = 64
 
 
 class ClipVision(nn.Module):
-    """open_clip's own vision transformer with the methods of timm's: tokens, then what is read off them.
+    """A vision transformer of open_clip with the methods of timm's: first tokens, then features pooled from them.
 
     Attributes:
         num_features: K, the width of a token.
@@ -29,7 +29,7 @@ class ClipVision(nn.Module):
 
     @staticmethod
     def fits(visual: Any) -> bool:
-        """Whether it is of this kind: no attention pooling of its own, one vector for an image."""
+        """Return whether `visual` is a vision transformer without attention pooling, with one vector an image."""
         return (
             type(visual).__name__ == "VisionTransformer"
             and all(hasattr(visual, name) for name in ("_embeds", "transformer", "ln_post", "final_ln_after_pool"))
@@ -38,24 +38,24 @@ class ClipVision(nn.Module):
         )
 
     def reset_classifier(self, classes: int) -> None:
-        """It has none: the projection belongs to the text-image network."""
+        """Do nothing: there is no classifier, and the projection belongs to the text-image network."""
 
     def forward_features(self, images: Tensor) -> Tensor:
-        """(N, 3, S, S) -> (N, 1 + h x w, K)."""
+        """Return the tokens (N, 1 + h x w, K) of images (N, 3, S, S)."""
         tokens = self.visual.transformer(self.visual._embeds(images))
         return tokens if self.visual.final_ln_after_pool else self.visual.ln_post(tokens)
 
     def forward_head(self, tokens: Tensor, pre_logits: bool = False) -> Tensor:
-        """(N, T, K) -> (N, K)."""
+        """Return the pooled features of tokens: (N, T, K) -> (N, K)."""
         return self.fc_norm(tokens[:, 0] if self.global_pool == "token" else tokens[:, 1:].mean(1))
 
     def forward(self, images: Tensor) -> Tensor:
-        """(N, 3, S, S) -> (N, K)."""
+        """Return the pooled features of images: (N, 3, S, S) -> (N, K)."""
         return self.forward_head(self.forward_features(images))
 
 
 class Times(nn.Module):
-    """Multiplies vectors with a matrix (K, E)."""
+    """A module that multiplies vectors with a matrix (K, E)."""
 
     def __init__(self, matrix: Tensor):
         super().__init__()
@@ -69,7 +69,7 @@ class ClipText:
     """The text encoder of an open_clip network; see TextEncoder in source.py."""
 
     def __init__(self, model: Any, projection: nn.Module, tokenizer: Callable[[], Any]):
-        """model: the network without its image encoder; tokenizer: gives it, when the first text is encoded."""
+        """Store the network without its image encoder, and `tokenizer`, called when the first text is encoded."""
         self._model, self._tokenizer = model, tokenizer
         self._known: Any = None
         self.projection = projection.eval().requires_grad_(False)
@@ -79,7 +79,7 @@ class ClipText:
 
     @torch.inference_mode()
     def encode(self, texts: list[str]) -> Tensor:
-        """(T, E) float32. Raises ValueError where the tokenizer cannot be had."""
+        """Return (T, E) float32 vectors of texts. Raise ValueError where the tokenizer cannot be had."""
         if self._known is None:
             try:
                 self._known = self._tokenizer()

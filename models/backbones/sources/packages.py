@@ -37,7 +37,9 @@ def load(name: str) -> Pretrained:
 def verify_file(path: Path) -> None:
     """Compare a weights file with the start of its SHA-256, which by custom ends its name (name-1a2b3c4d.pth).
 
-    Raises ValueError when they differ or the name holds none, OSError when the file cannot be read.
+    Raises:
+        ValueError: They differ, or the name holds no SHA-256.
+        OSError: The file cannot be read.
     """
     match = re.search(r"-([0-9a-f]{8,64})\.\w+$", path.name)
     if not match:
@@ -55,8 +57,8 @@ def verify_file(path: Path) -> None:
 def translate(weights: dict[str, torch.Tensor], network: Any) -> dict[str, torch.Tensor]:
     """Rename the parameters of an efficientnet_pytorch checkpoint to those of timm's network.
 
-    The checkpoint numbers its blocks through (_blocks.7), timm by stage and place (blocks.2.1); and inside a block
-    timm numbers the batch norms that are there, and calls the last 1x1 convolution by its place.
+    The checkpoint numbers its blocks consecutively (_blocks.7), timm by stage and place (blocks.2.1); and inside a
+    block timm numbers the existing batch norms, and names the last 1x1 convolution by its place.
 
     Args:
         network: An EfficientNet of timm, whose `blocks` are stages of blocks.

@@ -1,4 +1,4 @@
-"""What a source of networks is, and what it gives: a network with its weights, and how its images are prepared."""
+"""The definition of a source of networks, and of its product: a network with weights and image preparation."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from models.backbones.packaged import PACKAGED, plugin_backbones
 
 
 class TextEncoder(Protocol):
-    """The other half of a text-image network (models/backbones/text_image.py uses it).
+    """The text encoder of a text-image network (models/backbones/text_image.py uses it).
 
     Attributes:
-        projection: Pooled features (..., K) of the network's images to the space that both share, (..., E).
-        scale, bias: By which the network multiplies, and what it adds to, a product of two unit vectors: its logit.
+        projection: Module from pooled image features (..., K) to the shared space (..., E).
+        scale, bias: The network's logit is scale * (product of two unit vectors) + bias.
     """
 
     projection: nn.Module
@@ -22,18 +22,18 @@ class TextEncoder(Protocol):
     bias: float
 
     def encode(self, texts: list[str]) -> Tensor:
-        """(T, E) float32, of any length. Raises ValueError where its tokenizer cannot be had."""
+        """Return (T, E) float32 vectors of texts, of any length. Raise ValueError where the tokenizer cannot be had."""
         ...
 
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A network with its own classifier still on, and how its images were prepared when it was trained.
+    """A network that still has its classifier, and how its images were prepared when it was trained.
 
     Attributes:
-        library: "timm", "open_clip" or "torchvision", which say where the classifier is; "joined" for several networks;
-            "" for a network that has no classifier: it maps images (N, 3, S, S) to features (N, D).
-        text: None for a network that knows nothing of texts.
+        library: "timm", "open_clip" or "torchvision", which determine where the classifier is; "joined" for several
+            networks; "" for a network that has no classifier: it maps images (N, 3, S, S) to features (N, D).
+        text: The text encoder; None for a network without one.
     """
 
     network: nn.Module
@@ -45,7 +45,7 @@ class Pretrained:
     text: TextEncoder | None = None
 
     def images_only(self) -> "Pretrained":
-        """The same without its text encoder, which need not travel."""
+        """Return a copy without the text encoder, which need not be sent to other machines."""
         return replace(self, text=None)
 
 
@@ -54,9 +54,10 @@ class Source:
     """One library, or place, that networks come from.
 
     Attributes:
-        knows: Whether a name is one of its names.
-        load: The network of such a name, on the CPU and in eval mode, never with random weights. Raises ValueError.
-        names: Those that can be listed, for near ones of a name that nobody knows.
+        knows: Returns whether a name is one of its names.
+        load: Returns the network of such a name, on the CPU and in eval mode, never with random weights. Raises
+            ValueError.
+        names: Returns the names that can be listed, to suggest near ones for an unknown name.
     """
 
     knows: Callable[[str], bool]
@@ -65,15 +66,15 @@ class Source:
 
 
 def offline_choice() -> str:
-    """A sentence that names the networks that are always there."""
+    """Return a sentence that names the networks that need no download."""
     return f"These come installed and need no download: {', '.join((*PACKAGED, *plugin_backbones()))}."
 
 
 def no_weights(name: str, error: Exception) -> str:
-    """A message: the weights of a network cannot be had."""
+    """Return the message that the weights of a network cannot be had."""
     return f"The weights of {name} cannot be had ({reason(error)}). Is this machine offline? {offline_choice()}"
 
 
 def reason(error: Exception) -> str:
-    """The first line of what an exception says."""
+    """Return the first line of an exception's message; its type if the message is empty."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -14,12 +14,12 @@ LOCAL_DIR, HUB = "local-dir:", "hf-hub:"  # timm's own prefixes
 
 
 def knows(name: str) -> bool:
-    """Whether timm has an architecture of that name, or it is one of timm's two prefixes with what follows."""
+    """Return whether timm has an architecture of that name, or the name begins with one of timm's two prefixes."""
     return name.startswith((LOCAL_DIR, HUB)) or timm.is_model(name)
 
 
 def load(name: str) -> Pretrained:
-    """The network; ValueError where its weights cannot be had, or are damaged."""
+    """Return the network. Raise ValueError if its weights cannot be had, or are damaged."""
     if name.startswith(LOCAL_DIR):
         return _from_folder(Path(name.removeprefix(LOCAL_DIR)))
     if not name.startswith(HUB):
@@ -35,7 +35,7 @@ def load(name: str) -> Pretrained:
 
 
 def _from_folder(folder: Path) -> Pretrained:
-    """A network as timm writes it: config.json and model.safetensors; weights in other forms are not read."""
+    """Return a network from config.json and model.safetensors, as timm writes them; other weight files are not read."""
     missing = [name for name in ("config.json", "model.safetensors") if not (folder / name).is_file()]
     if missing:
         raise ValueError(f"There is no network in {folder}: it has no {' and no '.join(missing)}, as timm writes them.")
@@ -47,7 +47,7 @@ def _from_folder(folder: Path) -> Pretrained:
 
 
 def described_by_timm(network: nn.Module) -> Pretrained:
-    """A network of timm with its own mean, deviation and interpolation, used as its family is (families.py)."""
+    """Return a network of timm with its own mean, deviation and interpolation, used as its family is (families.py)."""
     data = resolve_model_data_config(network)
     interpolation = data["interpolation"] if data["interpolation"] in {"bilinear", "bicubic"} else "bicubic"
     size = as_family(network, max(data["input_size"][1:]))
@@ -55,7 +55,7 @@ def described_by_timm(network: nn.Module) -> Pretrained:
 
 
 def as_family(network: Any, size: int) -> int:
-    """Settle pooling and input size of a timm network for frozen features; the size that it takes now.
+    """Set pooling and input size of a timm network for frozen features; return the input size in pixels.
 
     timm interpolates the position embeddings (bicubic, as it does when it loads weights for another size).
     """
@@ -71,7 +71,7 @@ def as_family(network: Any, size: int) -> int:
 
 
 def names() -> list[str]:
-    """All architectures."""
+    """Return the names of all architectures."""
     return timm.list_models()
 
 

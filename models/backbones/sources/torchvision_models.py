@@ -8,7 +8,7 @@ from models.backbones.sources.source import Pretrained, Source, no_weights
 
 
 def names() -> list[str]:
-    """All of them."""
+    """Return the names of all networks of torchvision."""
     return torchvision.models.list_models(torchvision.models)
 
 

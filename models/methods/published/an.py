@@ -1,4 +1,4 @@
-"""Assume negative, and nothing around it: the plain baseline."""
+"""Assume negative without additions: the plain baseline."""
 
 from models.losses.assume_negative import AssumeNegative
 from models.losses.base import at_least_zero
@@ -7,7 +7,7 @@ from models.methods.end_to_end import shared_protocol
 
 
 class AN(Method):
-    """Train on the labels as if every unseen cell were absent."""
+    """The baseline that trains on the labels as if every unseen cell were absent."""
 
     name = "an"
     title = "Assume negative"
@@ -19,10 +19,10 @@ class AN(Method):
     published = shared_protocol()
 
     def __init__(self, eps: float = 1e-5):
-        """eps is added inside the logarithm (published code: 1e-5; 0 for the exact loss)."""
+        """Store eps, which is added inside the logarithm (published code: 1e-5; 0 for the exact loss)."""
         at_least_zero(eps=eps)
         self.eps = eps
 
     def criterion(self) -> AssumeNegative:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return AssumeNegative(self.eps)

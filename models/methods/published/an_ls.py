@@ -6,7 +6,10 @@ from models.methods.end_to_end import shared_protocol
 
 
 class ANLS(Method):
-    """The defaults are those of the published code. positive = 0 is the asymmetric variant of the appendix."""
+    """Assume negative with smoothed labels; the defaults are those of the published code.
+
+    positive = 0 is the asymmetric variant of the appendix.
+    """
 
     name = "an_ls"
     title = "Assume negative, label smoothing"
@@ -19,16 +22,16 @@ class ANLS(Method):
     published = shared_protocol()
 
     def __init__(self, positive: float = 0.1, negative: float = 0.1, form: str = "code", eps: float = 1e-5):
-        """How much of the opposite of each label is mixed in, and how that is read.
+        """Store how much of the opposite of each label is mixed in.
 
         Args:
             positive, negative: Smoothing of present cells, and of all others.
-            form: "code": the opposite weighs as much as the smoothing; "paper": half of it. The code is what made the
-                published tables.
+            form: "code": the weight of the opposite is the smoothing; "paper": half of it. The published tables were
+                made by the code.
             eps: Added inside the logarithm (published code: 1e-5).
 
         Raises:
-            ValueError: For an unknown form or a smoothing that is not between 0 and 1.
+            ValueError: The form is unknown, or a smoothing is not between 0 and 1.
         """
         self.positive, self.negative = positive, negative
         self.form = form
@@ -36,5 +39,5 @@ class ANLS(Method):
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> AssumeNegativeSmoothed:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return AssumeNegativeSmoothed(self.positive, self.negative, self.form, self.eps)

@@ -1,4 +1,4 @@
-"""Asymmetric loss on assumed negatives: they are focused strongly, and the easiest are left out."""
+"""Asymmetric loss on assumed negatives: negatives have a large focal exponent, and the easiest ones cost nothing."""
 
 from models.losses.asymmetric import Asymmetric
 from models.methods.base import Method, worth_trying
@@ -6,7 +6,10 @@ from models.methods.end_to_end import shared_protocol
 
 
 class ASL(Method):
-    """The defaults are those of the published training scripts; the class of that code itself has gamma_pos 1."""
+    """Asymmetric loss on assumed negatives, with the constants of the published training scripts.
+
+    The class in that code itself has gamma_pos 1.
+    """
 
     name = "asl"
     title = "Asymmetric loss"
@@ -26,14 +29,14 @@ class ASL(Method):
         detached: bool = True,
         eps: float = 1e-8,
     ):
-        """Focus and shift.
+        """Store the focal exponents, the shift and the handling of the logarithm.
 
         Args:
             gamma_pos, gamma_neg: Exponents of the weights of present and of unseen cells.
-            clip: How much is taken off the probability of an unseen cell.
+            clip: Amount subtracted from the probability of an unseen cell.
             detached: Take the weights as constants of the gradient: the published AsymmetricLoss does so by default,
                 its "optimized" twin does not, and the paper does not say.
-            eps: Probabilities are kept above it inside logarithms.
+            eps: Lower bound of probabilities inside logarithms.
 
         Raises:
             ValueError: A number is negative, or clip is not below 1.
@@ -45,5 +48,5 @@ class ASL(Method):
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> Asymmetric:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return Asymmetric(self.gamma_pos, self.gamma_neg, self.clip, self.detached, self.eps)

@@ -1,8 +1,8 @@
-"""BoostLU: what speaks for a class anywhere in an image counts several times, in training and in prediction.
+"""BoostLU: positive scores of a class at any place of an image are multiplied, in training and in prediction.
 
-A network that is trained on missing labels looks at the same places as one that is trained on all of them, but what it
-finds there is weaker. So the map of scores of every class is boosted where it is positive, before it is averaged over
-the image. What unseen cells cost is a question of its own: assume-negative, or one of the three schemes of large loss.
+A network that is trained on missing labels looks at the same places as a network that is trained on all labels, but its
+scores there are lower. So the map of scores of every class is boosted where it is positive, before it is averaged over
+the image. The loss of unseen cells is chosen separately: assume-negative, or one of the three schemes of large loss.
 """
 
 import torch
@@ -19,13 +19,17 @@ SCHEMES = ("an", "ll_r", "ll_ct", "ll_cp")
 
 
 class BoostedMap(nn.Module):
-    """Maps (B, K, h, w) to logits (B, C): one score a class and place, positive ones times alpha, and their mean.
+    """A network from maps (B, K, h, w) to logits (B, C): the mean over places of scores whose positive part is boosted.
 
-    With alpha = 1 it is a linear classifier on the mean of the map.
+    A 1x1 convolution gives one score for each class and place; positive scores are multiplied by alpha. With alpha = 1
+    the network is a linear classifier on the mean of the map.
     """
 
     def __init__(self, channels: int, classes: int, alpha: float):
-        """channels is K. Weights begin at 0, as those of a linear head do: what is random at first stays as noise."""
+        """Build the classifier for maps of K = `channels`; its weights begin at 0, like those of a linear head.
+
+        Random initial weights would remain as noise.
+        """
         super().__init__()
         self.classifier = nn.Conv2d(channels, classes, 1)
         for parameter in self.classifier.parameters():
@@ -33,17 +37,23 @@ class BoostedMap(nn.Module):
         self.alpha = alpha
 
     def forward(self, maps: Tensor) -> Tensor:
-        """(B, K, h, w) -> (B, C)."""
+        """Return logits (B, C) of maps (B, K, h, w)."""
         return boosted(self.classifier(maps), self.alpha).mean((2, 3))
 
 
 def boosted(scores: Tensor, alpha: float) -> Tensor:
-    """max(x, alpha x) for alpha >= 1: positive scores times alpha, others as they are; any shape (Kim et al. 2023)."""
+    """Return max(x, alpha x) for alpha >= 1: positive scores times alpha, others as they are; any shape.
+
+    Source: Kim et al. 2023.
+    """
     return torch.where(scores > 0, alpha * scores, scores)
 
 
 class BoostLU(Method):
-    """alpha = 5 is published; the delta that goes with it is not in the text at hand, so it is that of large loss."""
+    """Assume negative or large loss on boosted maps. The published alpha is 5.
+
+    The delta published with it is not in the text at hand, so the default is that of large loss.
+    """
 
     name = "boostlu"
     title = "Boosted class activation maps"
@@ -76,17 +86,17 @@ class BoostLU(Method):
     )
 
     def __init__(self, alpha: float = 5.0, scheme: str = "ll_r", delta: float = 0.2):
-        """Constants.
+        """Store the factor of positive scores and the treatment of unseen cells.
 
         Args:
-            alpha: How many times a positive score counts; 1 boosts nothing.
-            scheme: What the unseen cells that cost most are: "an" absent like all others, "ll_r" nothing, "ll_ct"
-                present for this step, "ll_cp" present for good.
-            delta: How many cells of a hundred are rejected in the second epoch, and so many more in each further one
-                (with "ll_cp": in each).
+            alpha: Factor of a positive score; 1 boosts nothing.
+            scheme: Treatment of the unseen cells with the largest loss: "an" absent like all others, "ll_r" left out,
+                "ll_ct" present for this step, "ll_cp" present from then on.
+            delta: Percentage of cells rejected in the second epoch; each further epoch adds as many (with "ll_cp": each
+                rejects as many).
 
         Raises:
-            ValueError: For an unknown scheme, alpha below 1 or infinite, or a percentage that is none.
+            ValueError: The scheme is unknown, alpha is below 1 or infinite, or delta is not between 0 and 100.
         """
         if not 1 <= alpha < float("inf"):
             raise ValueError(f"alpha = {alpha} must be at least 1: it boosts what speaks for a class.")
@@ -96,11 +106,11 @@ class BoostLU(Method):
         self.scheme = one_of("scheme", scheme, SCHEMES)
 
     def criterion(self) -> AssumeNegative:
-        """The loss before rejection, with the exact logarithm."""
+        """Return the loss before rejection, with the exact logarithm."""
         return AssumeNegative(eps=0.0)
 
     def network(self, channels: int, classes: int, generator: torch.Generator) -> BoostedMap:
-        """What is trained on maps (B, channels, h, w); `fit_network` takes it, or a network that ends in it."""
+        """Return the network to train on maps (B, channels, h, w); a whole network may also end in such a module."""
         return BoostedMap(channels, classes, self.alpha)
 
     def begin_epoch(self, epoch: int) -> None:
@@ -108,7 +118,7 @@ class BoostLU(Method):
         self.epoch = epoch
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """The loss of a batch after rejection (models/methods/published/large_loss.py)."""
+        """Return the loss of a batch after rejection (models/methods/published/large_loss.py)."""
         mask = None if self.mask is None else self.mask[rows]
         cells = logits.numel() if mask is None else int(mask.sum())
         constant = self.scheme == "ll_cp"

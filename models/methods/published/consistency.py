@@ -26,21 +26,23 @@ def consistency_loss(
     weight: float = 1.0,
     form: str = "code",
 ) -> Tensor:
-    """L_AN + weight x L_PLC: the labels train the weak view, confident predictions of the weak view the strong one.
+    """Return L_AN + weight x L_PLC, where labels train the weak view, whose confident predictions train the strong one.
+
+    With no cell in use the loss is 0. Neither source has confirmed absences; here they are treated like confirmed
+    presences.
 
     Args:
-        weak, strong: (B, C) float, logits of the two views; the weak one's are constants of L_PLC.
+        weak, strong: (B, C) float, logits of the two views; the weak ones are constants of L_PLC.
         labels: (B, C), 1 present, -1 absent, 0 not looked at (any value below 0 counts as absent).
         mask: (B, C) bool, True where a cell may be used; None: all.
         threshold: A cell counts as present from this probability on, as absent below one minus it.
+        weight: Weight of L_PLC.
         form: "code": L_AN is the mean of the cells, L_PLC the mean of the confident cells, which include cells marked
             present; "paper" (eq. 2 and 4): both are summed over classes and averaged over images, and L_PLC is of
             unseen cells only.
 
-    Neither source has confirmed absences; here they are treated like confirmed presences. No cell in use costs 0.
-
     Raises:
-        ValueError: Shapes differ, or for an unknown form.
+        ValueError: The shapes differ, or the form is unknown.
     """
     one_of("form", form, FORMS)
     if not weak.shape == strong.shape == labels.shape:
@@ -68,22 +70,23 @@ def consistency_loss(
 
 
 def contrastive_loss(embeddings: Tensor, classes: Tensor, temperature: float = 0.5, form: str = "code") -> Tensor:
-    """L_LAC: embeddings of one class are pulled together, those of different classes pushed apart.
+    """Return L_LAC, which pulls embeddings of one class together and pushes those of different classes apart.
 
     Args:
         embeddings: (K, 2, d) float of length 1: weak and strong view of one cell each.
         classes: (K,) int64, the class of that cell counted from 1; 0 for an empty slot, which is left out.
-        temperature: What inner products are divided by.
-        form: "code": as in supervised contrastive learning, an embedding is compared with all others, and what is
-            averaged over those of its class and then over all embeddings; "paper" (eq. 7): it is compared with those of
-            other classes only, what is summed over its class, then averaged over embeddings.
+        temperature: Divisor of the inner products.
+        form: "code": as in supervised contrastive learning, an embedding is compared with all others, and the terms are
+            averaged over the others of its class and then over all embeddings; "paper" (eq. 7): an embedding is
+            compared with those of other classes only, and the terms are summed over its class, then averaged over
+            embeddings.
 
     Returns:
-        A scalar; 0 when all slots are empty. In the form of the paper an embedding that has none of another class to be
-        compared with, which eq. 7 does not define, costs 0.
+        A scalar; 0 when all slots are empty. In the form of the paper an embedding costs 0 if no embedding has another
+            class, a case that eq. 7 does not define.
 
     Raises:
-        ValueError: Shapes do not fit, the temperature is not positive, or for an unknown form.
+        ValueError: The shapes do not fit, the temperature is not positive, or the form is unknown.
     """
     one_of("form", form, FORMS)
     if embeddings.ndim != 3 or embeddings.shape[1] != 2 or classes.shape != embeddings.shape[:1]:
@@ -116,31 +119,32 @@ def contrastive_loss(embeddings: Tensor, classes: Tensor, temperature: float = 0
 
 
 class EmbeddingQueue(nn.Module):
-    """The latest embeddings with an assumed class, so that a batch is compared with more than itself."""
+    """The latest embeddings with an assumed class, so that a batch is compared with earlier ones as well."""
 
     embeddings: Tensor  # (slots, 2, d)
     classes: Tensor  # (slots,) int64, 0: empty
     at: Tensor  # () int64, the slot to be written next
 
     def __init__(self, slots: int, dimensions: int, device: torch.device | str = "cpu"):
-        """All slots are empty. slots: 0 or more; dimensions: d, the length of an embedding."""
+        """Make a queue of `slots` (0 or more) empty slots for embeddings of length `dimensions`."""
         super().__init__()
         self.register_buffer("embeddings", torch.zeros(slots, 2, dimensions, device=device))
         self.register_buffer("classes", torch.zeros(slots, dtype=torch.long, device=device))
         self.register_buffer("at", torch.zeros((), dtype=torch.long))  # on the CPU: read at every batch
 
     def push(self, pairs: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
-        """Add a batch, and return all entries; those of the batch carry gradients.
+        """Add a batch and return all entries; those of the batch carry gradients.
+
+        A batch is written as in the published code: where m embeddings do not fit before the end, or would just fill
+        it, writing begins again at slot 0, so that slots at the end may keep old ones for longer. Of more than K
+        embeddings the last K are taken (the published code fails).
 
         Args:
-            pairs: (m, 2, d) float, classes (m,) int64 from 1.
+            pairs: (m, 2, d) float.
+            classes: (m,) int64 from 1.
 
         Returns:
             (K, 2, d), (K,); entries of older batches have no gradient.
-
-        The writing is that of the published code: where m embeddings do not fit before the end, or would just fill it,
-        it begins again at slot 0, so that slots at the end may keep old ones for longer. Of more than K the last K are
-        taken (the published code fails).
         """
         slots = len(self.classes)
         pairs, classes = pairs[max(len(pairs) - slots, 0) :], classes[max(len(classes) - slots, 0) :]
@@ -158,14 +162,14 @@ class EmbeddingQueue(nn.Module):
 def one_cycle(
     optimizer: Optimizer, steps: int, max_lr: float | list[float] = 1e-4, warm_up: float = WARM_UP
 ) -> OneCycleLR:
-    """A learning rate that rises from max_lr / 25 in a fifth of the steps, and falls to nearly 0 along a cosine.
+    """Return a schedule whose rate rises from max_lr / 25 during `warm_up`, then falls to nearly 0 along a cosine.
 
     Args:
-        optimizer: Whose own learning rate is overwritten.
-        steps: Optimiser steps there will be in all: the first is made at the lowest rate, and the schedule is stepped
-            once after each but the last.
+        optimizer: Its own learning rate is overwritten.
+        steps: Total number of optimiser steps. The first is made at the lowest rate, and the schedule is stepped once
+            after each but the last.
         max_lr: The highest rate, or one for each group of the optimiser.
-        warm_up: The share of the steps in which it rises.
+        warm_up: The share of the steps in which the rate rises.
 
     Source: Smith and Topin 2018, as torch has it; ASL, Hill, SPLC and LAGC train this way.
     """

@@ -7,7 +7,10 @@ from models.methods.end_to_end import shared_protocol
 
 
 class EM(Method):
-    """The default is the published one for PASCAL VOC; COCO and NUS-WIDE have alpha .1, CUB .01."""
+    """Entropy maximization without pseudo-labels. The default alpha is the published one for PASCAL VOC.
+
+    COCO and NUS-WIDE have alpha .1, CUB .01.
+    """
 
     name = "em"
     title = "Entropy maximization"
@@ -20,24 +23,29 @@ class EM(Method):
     published = shared_protocol(alpha=(0.2, 0.1, 0.1, 0.01))
 
     def __init__(self, alpha: float = 0.2, eps: float = 1e-5):
-        """alpha weighs an unseen cell against a seen one; eps is added inside every logarithm (published code: 1e-5).
+        """Store alpha, the weight of an unseen cell against a seen one, and eps, added inside every logarithm.
+
+        The published code has eps 1e-5.
 
         Raises:
-            ValueError: One of them is negative.
+            ValueError: One of the numbers is negative.
         """
         at_least_zero(alpha=alpha, eps=eps)
         self.alpha = alpha
         self.eps = eps
 
     def criterion(self) -> EntropyMaximization:
-        """The same loss in every epoch; without pseudo-labels its weight beta is never used."""
+        """Return the loss, which is the same in every epoch; without pseudo-labels its weight beta is never used."""
         return EntropyMaximization(alpha=self.alpha, eps=self.eps)
 
     def gives_up(self, scores: list[float]) -> bool:
-        """After the first epoch that is no better than the best before it; in the published code only."""
+        """Return whether the last epoch is no better than the best before it; in the published code only."""
         return no_better_than_before(scores)
 
 
 def no_better_than_before(scores: list[float]) -> bool:
-    """Whether the last validation mAP is not above all the earlier ones: the early stop of Zhou et al.'s code."""
+    """Return whether the last validation mAP is not above all earlier ones: the early stop of Zhou et al.'s code.
+
+    False for fewer than two scores.
+    """
     return len(scores) > 1 and scores[-1] <= max(scores[:-1])

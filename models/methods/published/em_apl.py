@@ -19,9 +19,10 @@ from models.methods.published.ranks import lowest
 
 
 class EMAPL(Method):
-    """The defaults are the published ones for PASCAL VOC: photographs that show one or two of twenty classes.
+    """Entropy maximization with pseudo-negatives. The defaults are the published ones for PASCAL VOC.
 
-    COCO has alpha .1, beta .9; NUS-WIDE .1, .2, warm-up .4; CUB .01, .4, warm-up .3.
+    PASCAL VOC has photographs that show one or two of twenty classes. COCO has alpha .1, beta .9; NUS-WIDE .1, .2,
+    warm-up .4; CUB .01, .4, warm-up .3.
     """
 
     name = "em_apl"
@@ -42,7 +43,7 @@ class EMAPL(Method):
         warm_up: float = 0.5,
         eps: float = 1e-5,
     ):
-        """Weights and schedule.
+        """Store the weights and the schedule.
 
         Args:
             alpha: Weight of an unseen cell against a seen one.
@@ -61,15 +62,15 @@ class EMAPL(Method):
         self.eps = eps
 
     def criterion(self) -> EntropyMaximization:
-        """The same loss in every epoch; what changes is the targets."""
+        """Return the loss, which is the same in every epoch; only the targets change."""
         return EntropyMaximization(self.alpha, self.beta, self.eps)
 
     def gives_up(self, scores: list[float]) -> bool:
-        """After the first epoch that is no better than the best before it, which may be before the first guess."""
+        """Return whether the last epoch is no better than the best before it, which may be before the first guess."""
         return no_better_than_before(scores)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; and counts how many cells of each class are to be given up after each epoch."""
+        """Start as Method does, and count how many cells of each class become pseudo-negatives after each epoch."""
         super().begin(labels, mask, epochs, generator)
         self.first = max(1, round(self.warm_up * epochs))
         unseen = (labels == UNSEEN) if mask is None else (labels == UNSEEN) & mask
@@ -77,23 +78,24 @@ class EMAPL(Method):
         self.counts = (self.negatives * unseen.sum(0).double() / max(epochs - self.first, 1)).long()
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Make the least likely cells soft negatives. The published code does so after the last epoch, too."""
+        """Make the least likely cells soft negatives; not after the last epoch, unlike the published code."""
         if self.first <= epoch < self.total_epochs:
             give_up_on_lowest(self.targets, predict(), self.counts, self.mask)
 
 
 def give_up_on_lowest(targets: Tensor, probabilities: Tensor, counts: Tensor, mask: Tensor | None = None) -> None:
-    """Writes -p into the `counts` least likely unseen cells of each class, in place.
+    """Write -p into the `counts` least likely unseen cells of each class, in place.
+
+    Equal probabilities are taken in the order of the rows. A guess of exactly 0 or 1, which float32 can produce, is
+    moved inwards by 1e-7, unlike in the published code: in `targets` it would mean "not looked at" or a person's word.
 
     Args:
-        targets: (N, C) float; only cells that are 0 are touched, so an earlier guess is never revisited.
+        targets: (N, C) float; only cells that are 0 are changed, so earlier guesses stay.
         probabilities: (N, C) float in [0, 1].
         counts: (C,) int64, cells to write in each class; where fewer are unseen, all of them.
         mask: (N, C) bool; cells that may not be used are left alone.
 
-    Equal probabilities are taken in the order of the rows. Source: Zhou et al. 2022, and `aysmmetric_pseudo_labeling`
-    in their main.py. One difference: a guess of exactly 0 or 1, which float32 can produce, is moved inwards by 1e-7.
-    There it would read as "not looked at" or as a person's word.
+    Source: Zhou et al. 2022, and `aysmmetric_pseudo_labeling` in their main.py.
     """
     open_cells = targets == UNSEEN
     if mask is not None:

@@ -1,7 +1,8 @@
 """Expected negative: for each class, the least likely images are negatives, as many as are expected not to show it.
 
-A running average of what the network has said of every cell decides; what is not picked costs nothing. It is the first
-part of a paper whose others (consistency of predictions and of score maps over time) need maps.
+The choice is made by a running average of the network's predictions for every cell; unseen cells that are not chosen
+cost nothing. This is the first part of a paper whose others (consistency of predictions and of score maps over time)
+need maps.
 """
 
 import torch
@@ -16,10 +17,10 @@ from models.methods.published.ranks import lowest
 
 
 class EN(Method):
-    """The defaults are for PASCAL VOC. k, the expected classes an image, matters most.
+    """Expected negatives by rank. The defaults are for PASCAL VOC; k, the expected classes an image, matters most.
 
-    The authors know for each class how many images show it. In a project that is estimated: k x images, divided among
-    the classes as the marked cells are. How fast the average forgets is not in the text at hand; 0.8 is a choice.
+    The authors know for each class how many images show it. In a project this number is estimated: k x images, divided
+    among the classes like the marked cells. How fast the average forgets is not in the text at hand; 0.8 is a choice.
     """
 
     name = "en"
@@ -45,15 +46,15 @@ class EN(Method):
     published = shared_protocol(k=(1.5, 2.9, 1.9, 31.4))
 
     def __init__(self, k: float = 1.5, momentum: float = 0.8, eps: float = 1e-5):
-        """Constants.
+        """Store the constants.
 
         Args:
             k: How many classes an image shows on average.
-            momentum: How much of the running average stays at every look at an image.
+            momentum: Share of the running average that stays at every update of an image.
             eps: Added inside the logarithm.
 
         Raises:
-            ValueError: For a number that makes no sense.
+            ValueError: A number is outside its range.
         """
         positive(k=k)
         shares(momentum=momentum)
@@ -65,11 +66,11 @@ class EN(Method):
         self.eps = eps
 
     def criterion(self) -> ExpectedNegative:
-        """The same loss in every epoch; what changes is which cells are negatives."""
+        """Return the loss, which is the same in every epoch; only the choice of negatives changes."""
         return ExpectedNegative(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; and counts how many negatives each class is to have."""
+        """Start as Method does, and compute how many negatives each class gets."""
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.usable = torch.ones_like(self.given, dtype=torch.bool) if mask is None else mask
@@ -77,7 +78,7 @@ class EN(Method):
         self.average = torch.full_like(self.given, torch.nan)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Choose the negatives; in the first epoch, without predictions, all unseen cells."""
+        """Choose the negatives by rank; in the first epoch, which has no predictions, all unseen cells."""
         unseen = (self.given > ABSENT) & (self.given < PRESENT) & self.usable
         if epoch > 1:
             # Answered cells are not ranked: confirmed absences are always negatives, marked cells never.
@@ -87,7 +88,7 @@ class EN(Method):
         self.targets = torch.where(unseen, float(ABSENT), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """As in Method; also updates the running average of the predictions."""
+        """Return the loss as in Method, and update the running average of the predictions."""
         predicted = torch.sigmoid(logits.detach().float())
         before = self.average[rows]
         self.average[rows] = torch.where(
@@ -97,11 +98,12 @@ class EN(Method):
 
 
 def expected_positives(labels: Tensor, usable: Tensor, k: float) -> Tensor:
-    """The expected number of positives of each class: (C,) int64, between the marked cells and all usable ones.
+    """Return the expected number of positives of each class: (C,) int64, between the marked cells and all usable ones.
 
     Args:
-        labels, usable: (N, C), and (N, C) bool: cells that may be used.
-        k: Classes an image on average; shared out among the classes as the marked cells are.
+        labels: (N, C), 1 or more where marked.
+        usable: (N, C) bool, cells that may be used.
+        k: Classes an image on average; k x images is divided among the classes like the marked cells.
     """
     marked = ((labels >= PRESENT) & usable).sum(0)
     images = usable.any(1).sum()

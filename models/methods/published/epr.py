@@ -9,10 +9,10 @@ from models.methods.end_to_end import shared_protocol
 
 
 class EPR(Method):
-    """The defaults are the published ones for PASCAL VOC. k, the expected classes an image, matters most.
+    """Expected positive regularization. The defaults are the published ones for PASCAL VOC; k matters most.
 
-    The authors counted k on fully labelled images: VOC 1.5, COCO 2.9, NUS-WIDE 1.9, CUB 31.4. In a project nobody knows
-    it, so it is a number to set: how many of the classes one image shows on average.
+    k is the expected number of classes an image. The authors counted it on fully labelled images: VOC 1.5, COCO 2.9,
+    NUS-WIDE 1.9, CUB 31.4. In a project nobody knows k, so it is a number to set.
     """
 
     name = "epr"
@@ -26,17 +26,17 @@ class EPR(Method):
     published = shared_protocol(k=(1.5, 2.9, 1.9, 31.4))
 
     def __init__(self, k: float = 1.5, strength: float = 1.0, form: str = "code", eps: float = 1e-5):
-        """Constants, and which source to follow.
+        """Store the constants and the form of the average.
 
         Args:
             k: How many classes an image shows on average.
             strength: Weight of the penalty for expecting another number (1 in the code; the paper gives none).
             form: "code": the loss of marked cells is divided by images x classes; "paper": by images only, so that the
-                penalty counts C times less beside it. The code is what made the published tables.
+                penalty counts C times less beside it. The published tables were made by the code.
             eps: Added inside the logarithm (published code: 1e-5).
 
         Raises:
-            ValueError: For an unknown form or a number that makes no sense.
+            ValueError: The form is unknown, or a number is outside its range.
         """
         positive(k=k)
         self.k, self.strength = k, strength
@@ -47,10 +47,10 @@ class EPR(Method):
     loss_function: ExpectedPositiveRegularization
 
     def criterion(self) -> ExpectedPositiveRegularization:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return ExpectedPositiveRegularization(self.k, self.strength, self.form, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; more classes than there are cannot be expected."""
+        """Start as Method does, and limit k to the number of classes."""
         super().begin(labels, mask, epochs, generator)
         self.loss_function.k = min(self.k, labels.shape[1])

@@ -6,7 +6,7 @@ from models.methods.end_to_end import shared_protocol
 
 
 class FocalMethod(Method):
-    """The defaults are those of the multi-label code in which focal loss is the usual baseline."""
+    """Focal loss on assumed negatives, with the defaults of the multi-label code in which it is the usual baseline."""
 
     name = "focal"
     title = "Focal loss"
@@ -19,12 +19,12 @@ class FocalMethod(Method):
     published = shared_protocol()
 
     def __init__(self, gamma_pos: float = 2.0, gamma_neg: float = 2.0, detached: bool = True, eps: float = 1e-8):
-        """How sharply it focuses.
+        """Store the focal exponents and the handling of the logarithm.
 
         Args:
             gamma_pos, gamma_neg: Exponents of the weights of present and of unseen cells.
             detached: Take the weights as constants of the gradient: that code does; the paper does not.
-            eps: Probabilities are kept above it inside logarithms.
+            eps: Lower bound of probabilities inside logarithms.
 
         Raises:
             ValueError: A number is negative.
@@ -35,5 +35,5 @@ class FocalMethod(Method):
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> Focal:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return Focal(self.gamma_pos, self.gamma_neg, self.detached, self.eps)

@@ -12,9 +12,10 @@ SCHEDULES = ("code", "paper")
 
 
 class GR(Method):
-    """The defaults are the published ones for PASCAL VOC: photographs that show one or two of twenty classes.
+    """Generalized robust loss with moving curves. The defaults are the published ones for PASCAL VOC.
 
-    COCO and NUS-WIDE end at w 10, b -8; CUB too, with q3 1.5. Where the curves start is given in the code only.
+    PASCAL VOC has photographs that show one or two of twenty classes. COCO and NUS-WIDE end at w 10, b -8; CUB too,
+    with q3 1.5. Only the code gives the values at which the curves start.
     """
 
     name = "gr"
@@ -48,16 +49,16 @@ class GR(Method):
         eps: float = 1e-7,
         schedule: str = "code",
     ):
-        """Curves, exponents and the way there.
+        """Store where both curves start and end, the exponents, and the schedule between.
 
         Args:
-            w, b, mu, sigma: Where the curves end; *_start is where they begin (see the loss for each).
+            w, b, mu, sigma: Parameters at the end; *_start are those at the beginning (see the loss for each).
             q1, q2, q3, eps: As in the loss.
             schedule: "code": in epoch e of T, w and b have gone (e - 1) / T of their way (and never arrive), mu and
                 sigma e / T; "paper": all have gone e / T.
 
         Raises:
-            ValueError: For an unknown schedule, a sigma of 0, or a number that is none.
+            ValueError: The schedule is unknown, a sigma is not above 0, or another number is outside its range.
         """
         at_least_zero(q1=q1, q2=q2, q3=q3, eps=eps)
         finite(w=w, b=b, mu=mu, w_start=w_start, b_start=b_start, mu_start=mu_start)
@@ -74,13 +75,13 @@ class GR(Method):
     loss_function: GeneralizedRobust
 
     def criterion(self) -> GeneralizedRobust:
-        """The loss with the start parameters of both curves."""
+        """Return the loss with the start parameters of both curves."""
         return GeneralizedRobust(
             self.w_start, self.b_start, self.mu_start, self.sigma_start, self.q1, self.q2, self.q3, self.eps
         )
 
     def gives_up(self, scores: list[float]) -> bool:
-        """Once the validation mAP is more than 2 points below its best; in the published code, not in the paper."""
+        """Return whether the validation mAP is more than 2 points below its best; only the published code stops."""
         return fallen_behind(scores, 2)
 
     def begin_epoch(self, epoch: int) -> None:

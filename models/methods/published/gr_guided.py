@@ -13,7 +13,7 @@ SUREST = 1e-3  # how near a guess may be to 0 and 1, which would be unseen, and 
 
 
 class GRGuided(GR):
-    """As GR, but an unseen cell with evidence is in part what the evidence says."""
+    """GR in which the soft label of an unseen cell with evidence is in part that evidence."""
 
     published: dict[str, EndToEnd] = {}  # noqa: RUF012 - read only
     loss_function: GeneralizedRobustGuided
@@ -35,14 +35,14 @@ class GRGuided(GR):
         eps: float = 1e-7,
         schedule: str = "code",
     ):
-        """Two numbers of its own, and those of `gr`.
+        """Store trust and sharpness, and the constants of `gr`.
 
         Args:
-            trust: How much a guess counts beside what the network believes.
-            sharpness: The power to which the evidence is raised to be a guess.
+            trust: Weight of a guess against k(p), the network's own share.
+            sharpness: The power to which the evidence is raised to give the guess.
 
         Raises:
-            ValueError: As `gr` does, for a trust that is not between 0 and 1, and for a negative sharpness.
+            ValueError: As in `gr`; also if trust is not between 0 and 1 or sharpness is negative.
         """
         super().__init__(w, b, mu, sigma, w_start, b_start, mu_start, sigma_start, 0.0, q2, q3, eps, schedule)
         shares(trust=trust)
@@ -50,12 +50,12 @@ class GRGuided(GR):
         self.trust, self.sharpness = trust, sharpness
 
     def criterion(self) -> GeneralizedRobustGuided:
-        """The loss with the start parameters of both curves."""
+        """Return the loss with the start parameters of both curves."""
         curves = (self.w_start, self.b_start, self.mu_start, self.sigma_start)
         return GeneralizedRobustGuided(*curves, self.q2, self.q3, self.trust, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; and writes the guesses into unseen cells that have one."""
+        """Start as Method does, and write the guesses into unseen cells with evidence."""
         super().begin(labels, mask, epochs, generator)
         if self.evidence is None:
             return

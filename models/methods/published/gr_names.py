@@ -1,6 +1,6 @@
 """Generalized robust loss with guesses from the names of classes: pseudo-labels and the network correct each other.
 
-It follows the abstract of AEVLP only: open_points says what was not at hand, and what is done instead.
+The method follows the abstract of AEVLP only: open_points lists the missing parts, and the choices made instead.
 """
 
 from models.methods.base import worth_trying
@@ -8,9 +8,9 @@ from models.methods.published.gr_guided import GRGuided
 
 
 class GRNames(GRGuided):
-    """Everything is as in `gr`, but unseen cells with a score of their name are in part what that score says.
+    """GR in which the soft label of an unseen cell is in part the score of the name of its class.
 
-    Without scores of names it is `gr`.
+    Without scores of names the method is `gr`.
     """
 
     name = "gr+names"

@@ -1,8 +1,8 @@
 """Generalized robust loss with prototypes: the more an image is like the marked ones, the more a class may be there.
 
-People mark the most salient class of an image, so marked images are good examples of their class, and what is missing
-is mostly less salient: the network alone finds it late. It follows the abstract of PiSA only: open_points says what was
-not at hand, and what is done instead.
+People mark the most salient class of an image, so marked images are good examples of their class, and missing labels
+are mostly of less salient classes: the network alone finds them late. The method follows the abstract of PiSA only:
+open_points lists the missing parts, and the choices made instead.
 """
 
 from models.methods.base import worth_trying
@@ -10,9 +10,9 @@ from models.methods.published.gr_guided import GRGuided
 
 
 class GRPrototypes(GRGuided):
-    """Everything is as in `gr`, but unseen cells are in part what prototypes say (models/linear/prototypes.py).
+    """GR in which the soft label of an unseen cell is in part the score of a prototype (models/linear/prototypes.py).
 
-    Without a frozen network, and in classes with fewer than five marked images, it is `gr`.
+    Without a frozen network, and in classes with fewer than five marked images, the method is `gr`.
     """
 
     name = "gr+prototypes"
@@ -56,14 +56,14 @@ class GRPrototypes(GRGuided):
         eps: float = 1e-7,
         schedule: str = "code",
     ):
-        """Two numbers of its own, and those of `gr`.
+        """Store trust and sharpness, and the constants of `gr`.
 
         Args:
-            trust: How much prototypes count beside what the network believes.
+            trust: Weight of the prototypes against k(p), the network's own share.
             sharpness: The power to which the share of less alike images is raised.
 
         Raises:
-            ValueError: As `gr` does, for a trust that is not between 0 and 1, and for a negative sharpness.
+            ValueError: As in `gr`; also if trust is not between 0 and 1 or sharpness is negative.
         """
         curves = (w, b, mu, sigma, w_start, b_start, mu_start, sigma_start)
         super().__init__(*curves, q2, q3, trust, sharpness, eps, schedule)

@@ -1,4 +1,4 @@
-"""Hill loss on assumed negatives: those that the network finds very likely lose their weight."""
+"""Hill loss on assumed negatives: negatives that the network finds very likely lose their weight."""
 
 from models.losses.hill import Hill
 from models.methods.base import Method, worth_trying
@@ -6,7 +6,7 @@ from models.methods.end_to_end import shared_protocol
 
 
 class HillMethod(Method):
-    """The defaults are the published ones."""
+    """Hill loss on assumed negatives; the defaults are the published ones."""
 
     name = "hill"
     title = "Hill loss"
@@ -21,16 +21,16 @@ class HillMethod(Method):
     def __init__(
         self, lamb: float = 1.5, margin: float = 1.0, gamma: float = 2.0, form: str = "code", eps: float = 1e-7
     ):
-        """Where the hill turns, and the loss of present cells.
+        """Store the position of the hill and the constants of present cells.
 
         Args:
-            lamb: Below 1.5, unseen cells near p = 1 are pushed further up; at 1.5 they are left alone there.
-            margin, gamma: Taken off the logits of present cells, and their focal exponent.
+            lamb: Below 1.5, unseen cells near p = 1 are pushed further up; at 1.5 they get no gradient there.
+            margin, gamma: Margin subtracted from the logits of present cells, and their focal exponent.
             form: "code": the authors'; "gr": present cells as the GR paper lists them, to compare with its tables.
             eps: Added inside the logarithm of form "gr".
 
         Raises:
-            ValueError: For an unknown form or a number that makes no sense.
+            ValueError: The form is unknown, or a number is outside its range.
         """
         self.lamb, self.margin, self.gamma = lamb, margin, gamma
         self.form = form
@@ -38,5 +38,5 @@ class HillMethod(Method):
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> Hill:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return Hill(self.lamb, self.margin, self.gamma, self.form, self.eps)

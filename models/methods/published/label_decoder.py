@@ -18,7 +18,10 @@ TEMPERATURE = 10_000.0  # of the sine code: how much slower its slowest wave is 
 
 
 class LabelDecoder(nn.Module):
-    """Maps (B, K, h, w) to logits (B, C); while `projecting` in training also to embeddings (B, C, P) of length 1."""
+    """A network from maps (B, K, h, w) to logits (B, C).
+
+    While `projecting`, in training mode, the output also has embeddings (B, C, P) of length 1.
+    """
 
     def __init__(
         self,
@@ -33,17 +36,17 @@ class LabelDecoder(nn.Module):
         projection: int = 128,
         generator: torch.Generator | None = None,
     ):
-        """Sizes; those published for ResNet-50 are the defaults, and d = 2048, feed_forward = 8192 follow from its map.
+        """Build the network; the defaults are the sizes published for ResNet-50, whose map gives d = 2048.
 
         Args:
             channels: K of the map.
-            width: D, to which a 1x1 convolution first brings the map; 0: d = channels, and no convolution.
+            width: d, to which a 1x1 convolution first brings the map; 0: d = channels, and no convolution.
             feed_forward: Inner size of the two-layer networks; 0: 4 d.
             projection: P, the length of the embeddings that are compared in the second stage.
-            generator: Decides the start (on the CPU); None: torch's global one.
+            generator: Source of the initial weights (on the CPU); None: torch's global one.
 
         Raises:
-            ValueError: D cannot be divided among the heads and the four parts of the position code.
+            ValueError: d cannot be divided among the heads and the four parts of the position code.
         """
         super().__init__()
         d = width or channels
@@ -71,7 +74,7 @@ class LabelDecoder(nn.Module):
         self.projecting = False  # set by the method: the projection is of the second stage only
 
     def embeddings(self, maps: Tensor) -> Tensor:
-        """The embedding of each class in each map: (B, K, h, w) -> (B, C, d)."""
+        """Return the embedding of each class in each map: (B, K, h, w) -> (B, C, d)."""
         maps = self.reduce(maps)
         places = maps.flatten(2).transpose(1, 2)
         where = position_code(*maps.shape[1:], device=maps.device).to(maps.dtype)
@@ -83,7 +86,7 @@ class LabelDecoder(nn.Module):
         return self.norm(answers)
 
     def forward(self, maps: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """(B, K, h, w) -> logits (B, C), or (logits, embeddings)."""
+        """Return logits (B, C) of maps (B, K, h, w), or (logits, embeddings)."""
         embeddings = self.embeddings(maps)
         logits = (embeddings * self.weight).sum(-1) + self.bias
         if not (self.projecting and self.training):
@@ -92,7 +95,7 @@ class LabelDecoder(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and a two-layer network, each added to what came in and normalised (post-norm)."""
+    """A transformer layer of attention and a two-layer network, each added to its input and normalised (post-norm)."""
 
     def __init__(self, d: int, heads: int, inner: int, dropout: float):
         super().__init__()
@@ -102,41 +105,42 @@ class Layer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def following(self, came_in: Tensor, heard: Tensor) -> Tensor:
-        """The rest of the layer after attention: its input and the output of attention, of the same shape."""
+        """Return the output of the layer, given its input and the output of attention, of the same shape."""
         attended = self.norm1(came_in + self.dropout(heard))
         return self.norm2(attended + self.dropout(self.feed(attended)))
 
 
 class EncoderLayer(Layer):
-    """The positions attend to each other."""
+    """A layer in which the positions attend to each other."""
 
     def forward(self, places: Tensor, where: Tensor) -> Tensor:
-        """Places (B, T, d) and their code (T, d) -> (B, T, d)."""
+        """Return (B, T, d), given places (B, T, d) and their position code (T, d)."""
         asked = places + where
         heard, _ = self.attention(asked, asked, places, need_weights=False)
         return self.following(places, heard)
 
 
 class DecoderLayer(Layer):
-    """The classes attend to the positions, but not to each other."""
+    """A layer in which the classes attend to the positions, but not to each other."""
 
     def forward(self, answers: Tensor, queries: Tensor, places: Tensor, where: Tensor) -> Tensor:
-        """Answers (B, C, d), queries (C, d), places (B, T, d) and their code (T, d) -> (B, C, d)."""
+        """Return (B, C, d), given answers (B, C, d), queries (C, d), places (B, T, d) and position code (T, d)."""
         heard, _ = self.attention(answers + queries, places + where, places, need_weights=False)
         return self.following(answers, heard)
 
 
 def feed(d: int, inner: int, dropout: float) -> nn.Sequential:
-    """The two-layer network of a transformer layer."""
+    """Return the two-layer network of a transformer layer."""
     return nn.Sequential(nn.Linear(d, inner), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inner, d))
 
 
 def position_code(d: int, height: int, width: int, device: torch.device | str = "cpu") -> Tensor:
-    """Sine code of the positions of a map: (height x width, d), row by row.
+    """Return the sine code of the positions of a map: (height x width, d), row by row.
 
-    Half of the numbers are of the row, half of the column, each as sines and cosines in turn; rows and columns are
-    counted from 1 and scaled to 2 pi over the whole map. Source: DETR (Carion et al. 2020), as Query2Label uses it.
-    d must be divisible by 4.
+    Half of the numbers encode the row, half the column, each as alternating sines and cosines; rows and columns are
+    counted from 1 and scaled to 2 pi over the whole map. d must be divisible by 4.
+
+    Source: DETR (Carion et al. 2020), as Query2Label uses it.
     """
     half = d // 2
     period = TEMPERATURE ** (2 * torch.arange(half, device=device).div(2, rounding_mode="floor") / half)

@@ -21,10 +21,13 @@ LEAST = 1e-3  # of a parameter of a density, and of a soft label and one minus i
 
 
 def nearest(features: Tensor, k: int, generator: torch.Generator) -> Tensor:
-    """Each image and those most like it: (N, k + 1) int64, itself first; fewer columns where there are fewer images.
+    """Return the rows of each image and its nearest neighbours: (N, k + 1) int64, the image itself first.
+
+    There are fewer columns where there are fewer images.
 
     Args:
-        features: (N, D) float; alike is the cosine after the mean is taken off.
+        features: (N, D) float; similarity is the cosine after the mean is subtracted.
+        k: Number of neighbours.
         generator: Draws the CANDIDATES of a large collection (on the CPU).
     """
     units = F.normalize(features - features.mean(0), dim=1)
@@ -44,13 +47,15 @@ def nearest(features: Tensor, k: int, generator: torch.Generator) -> Tensor:
 
 
 def smoothed(features: Tensor, labels: Tensor, neighbours: Tensor) -> Tensor:
-    """The mean of [features; marks] over each image and its neighbours: (N, D + C) float16.
+    """Return the mean of [features; marks] over each image and its neighbours: (N, D + C) float16.
+
+    Every image has equally many neighbours, itself among them, so this is the normalised adjacency times the inputs of
+    the network: its first layer without weights. Features are centred and of length 1 on average.
 
     Args:
-        features: (N, D) float, labels (N, C) 1 where marked, neighbours as from `nearest`.
-
-    Every image has as many neighbours, itself among them, so this is the normalised adjacency times the inputs of the
-    network: its first layer without weights. Features are centred and of length 1 on average.
+        features: (N, D) float.
+        labels: (N, C), 1 where marked.
+        neighbours: (N, k + 1) int64, from `nearest`.
     """
     centred = features - features.mean(0)
     centred = centred / centred.norm(dim=1).mean().clamp(min=1e-6)
@@ -63,7 +68,7 @@ class InferenceModel(nn.Module):
     """The graph network, which gives densities, and the decoder, which gives marks."""
 
     def __init__(self, inputs: int, classes: int, width: int, generator: torch.Generator):
-        """Random starts by Glorot and Bengio (2010), from `generator` (on the CPU); biases are 0."""
+        """Build both networks with random weights (Glorot and Bengio 2010) from `generator` (on the CPU), biases 0."""
         super().__init__()
 
         def layer(before: int, after: int) -> nn.Parameter:
@@ -77,7 +82,7 @@ class InferenceModel(nn.Module):
         self.biases = nn.ParameterList([torch.zeros(b) for b in sizes[1:]])
 
     def densities(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """The parameters (B, C) and (B, C), above 0, of the densities.
+        """Return the parameters alpha and beta of the densities, each (B, C) and above 0.
 
         Args:
             inputs: (B, k + 1, D + C): `smoothed` of each image and of its neighbours.
@@ -87,14 +92,14 @@ class InferenceModel(nn.Module):
         return out[:, : self.classes], out[:, self.classes :]
 
     def marks(self, soft: Tensor) -> Tensor:
-        """The logits that a cell is marked, given soft labels (B, C): a network of three layers."""
+        """Return the logits (B, C) that a cell is marked, given soft labels (B, C), by a network of three layers."""
         first, second, third = self.decoder
         inner = torch.relu(torch.relu(soft @ first + self.biases[0]) @ second + self.biases[1])
         return inner @ third + self.biases[2]
 
 
 def beta_divergence(alpha: Tensor, beta: Tensor, prior_alpha: float, prior_beta: float) -> Tensor:
-    """KL(Beta(alpha, beta) || Beta(prior_alpha, prior_beta)) of each cell: (B, C), (B, C) -> (B, C)."""
+    """Return KL(Beta(alpha, beta) || Beta(prior_alpha, prior_beta)) of each cell: (B, C), (B, C) -> (B, C)."""
     ours = torch.lgamma(alpha + beta) - torch.lgamma(alpha) - torch.lgamma(beta)
     prior = torch.tensor([prior_alpha, prior_beta, prior_alpha + prior_beta], dtype=alpha.dtype)
     theirs = float(torch.lgamma(prior[2]) - torch.lgamma(prior[0]) - torch.lgamma(prior[1]))
@@ -106,19 +111,20 @@ def beta_divergence(alpha: Tensor, beta: Tensor, prior_alpha: float, prior_beta:
 def enhancement_loss(
     soft: Tensor, marks: Tensor, divergence: Tensor, linked: Tensor, labels: Tensor, usable: Tensor, weight: float
 ) -> Tensor:
-    """The bound, negative, and the term that keeps soft labels compatible with the marks: a scalar, a mean over images.
+    """Return the negative bound plus the compatibility term, as a scalar: a mean over images.
+
+    The compatibility term keeps the soft labels of marked cells high. The graph is compared pair by pair with
+    sigmoid(d_i . d_j), by squared error; the mean over pairs is multiplied by C to be as large as the sums over
+    classes.
 
     Args:
         soft: (B, C) in (0, 1), drawn from the densities.
         marks: (B, C) logits that a cell is marked (InferenceModel.marks).
         divergence: (B, C), from the prior.
         linked: (B, B) bool, which of these images are neighbours.
-        labels: (B, C), 1 present, -1 absent, 0 not looked at; not marked is both of the latter.
+        labels: (B, C), 1 present, -1 absent, 0 not looked at; the latter two both count as not marked.
         usable: (B, C) bool, True where a cell may be used.
-        weight: Of the compatibility term.
-
-    The graph is compared pair by pair with sigmoid(d_i . d_j), squared; a mean over pairs, as large as one over classes
-    is summed over: times C.
+        weight: Weight of the compatibility term.
     """
     soft = soft.clamp(LEAST, 1 - LEAST)
     marked = (labels >= PRESENT) & usable

@@ -32,11 +32,11 @@ PATIENCE = 8  # epochs without a new best before the published code ends a stage
 
 
 class LAGC(Method):
-    """The defaults are those of the published code, but for `width` and `epochs`, which are for a CPU.
+    """Label-aware global consistency. The defaults are the published code's; `width` and `epochs` are for a CPU.
 
     On a frozen backbone, maps of the weak and strong views are made once; a 1x1 convolution brings them to `width`
-    channels, without which the decoder on a map of 1,280 channels has 140 million weights. End to end (`published`) it
-    is left out, as in the paper, and images are not normalised (`plain_pixels`).
+    channels, without which the decoder on a map of 1,280 channels has 140 million weights. End to end (`published`)
+    there is no such convolution, as in the paper, and images are not normalised (`plain_pixels`).
     """
 
     name = "lagc"
@@ -72,22 +72,22 @@ class LAGC(Method):
         width: int = 256,
         form: str = "code",
     ):
-        """Constants, sizes, and which source to follow.
+        """Store the constants, sizes and the form of the losses.
 
         Args:
-            threshold_first, threshold_second: From which probability on a cell of the weak view is taken as present, in
+            threshold_first, threshold_second: Probability from which a cell of the weak view is taken as present, in
                 the first and in the second stage.
             first: Share of the epochs that belong to the first stage.
             weight_plc, weight_lac: Weights of the agreement of views and of the contrast of embeddings.
-            temperature: Of the contrast.
-            queue: How many cells are kept to be compared with.
+            temperature: Temperature of the contrast.
+            queue: Number of cells that are kept for comparison.
             projection: Length of the embeddings that are compared.
-            average_decay: Of the running average of the weights, which makes the predictions; 0: none.
+            average_decay: Decay of the running average of the weights, which makes the predictions; 0: no average.
             width: Channels of the decoder (a multiple of 4); 0: those of the map.
             form: "code" or "paper", where the two losses differ (consistency.py).
 
         Raises:
-            ValueError: For an unknown form or a number that makes no sense.
+            ValueError: The form is unknown, or a number is outside its range.
         """
         shares(threshold_first=threshold_first, threshold_second=threshold_second, first=first)
         shares(average_decay=average_decay)
@@ -100,32 +100,32 @@ class LAGC(Method):
         self.form = one_of("form", form, FORMS)
 
     def criterion(self) -> AssumeNegative:
-        """The loss of the labels alone; `loss` adds the terms of views and embeddings."""
+        """Return the loss of the labels alone; `loss` adds the terms of views and embeddings."""
         return AssumeNegative(0.0)
 
     def network(self, channels: int, classes: int, generator: torch.Generator) -> LabelDecoder:
-        """What is trained on maps (B, channels, h, w); `fit_network` takes it, or a network that ends in it."""
+        """Return the network to train on maps (B, channels, h, w); a whole network may also end in such a module."""
         return LabelDecoder(channels, classes, width=self.width, projection=self.projection, generator=generator)
 
     def prepare(self, network: torch.nn.Module, epoch: int) -> None:
-        """Called by fit_network before an epoch: the network returns embeddings in the second stage only."""
+        """Make the network return embeddings in the second stage only; `fit_network` calls this before an epoch."""
         for module in network.modules():
             if isinstance(module, LabelDecoder):
                 module.projecting = epoch >= self.second
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; empties the queue, and sets the first epoch of the second stage."""
+        """Start as Method does, empty the queue, and set the first epoch of the second stage."""
         super().begin(labels, mask, epochs, generator)
         self.second = 1 + round(self.first * epochs)
         self.epoch = 1
         self.kept = EmbeddingQueue(self.queue, self.projection, labels.device)
 
     def starts_afresh(self, epoch: int) -> bool:
-        """True for the first epoch of the second stage."""
+        """Return True for the first epoch of the second stage, unless it is the first of all."""
         return 1 < epoch == self.second
 
     def gives_up(self, scores: list[float]) -> bool:
-        """After eight epochs of the second stage that brought no new best."""
+        """Return whether more than PATIENCE epochs of the second stage have brought no new best."""
         scores = scores[self.second - 1 :]
         return bool(scores) and len(scores) - 1 - scores.index(max(scores)) > PATIENCE
 
@@ -134,11 +134,12 @@ class LAGC(Method):
         self.epoch = epoch
 
     def loss(self, outputs: Any, rows: Tensor) -> Tensor:
-        """The loss of a batch.
+        """Return the loss of a batch.
 
         Args:
-            outputs: Logits (2B, C), the weak views of the images `rows` (B,) first; or (logits, embeddings (2B, C, P)).
-                Logits (B, C) are taken as of both views.
+            outputs: Logits (2B, C), those of the weak views of the images first; or (logits, embeddings (2B, C, P)).
+                Logits (B, C) are used for both views.
+            rows: (B,) int64, the images.
         """
         logits, embeddings = outputs if isinstance(outputs, tuple) else (outputs, None)
         weak, strong = (logits, logits) if len(logits) == len(rows) else logits.chunk(2)

@@ -1,7 +1,7 @@
-"""Large loss matters, the common part: the cells with the largest loss as negatives are probably hidden positives.
+"""The common part of the large-loss methods: negatives with the largest loss are probably hidden positives.
 
-All three methods train as assume-negative and, from the second epoch on, look at the unseen cells that cost most:
-LL-R leaves them out (ll_r.py), LL-Ct takes them as present for this step (ll_ct.py), LL-Cp for good (ll_cp.py).
+All three methods train as assume-negative and, from the second epoch on, reject the unseen cells with the largest loss:
+LL-R leaves them out (ll_r.py), LL-Ct takes them as present for this step (ll_ct.py), LL-Cp permanently (ll_cp.py).
 
 Kim et al., "Large Loss Matters in Weakly Supervised Multi-Label Classification", CVPR 2022,
 https://arxiv.org/abs/2206.03740
@@ -21,7 +21,7 @@ from models.methods.end_to_end import EndToEnd, per_set
 
 
 class LargeLoss(Method):
-    """What the three methods share; each says what it does to a rejected cell."""
+    """The common base of the three methods; each decides what happens to a rejected cell."""
 
     paper = "Kim et al., Large Loss Matters in Weakly Supervised Multi-Label Classification, CVPR"
     year = 2022
@@ -32,17 +32,17 @@ class LargeLoss(Method):
     corrects: ClassVar[bool]  # whether a rejected cell counts as present, or not at all
 
     def __init__(self, delta: float = 0.2):
-        """delta is how many cells of a hundred are rejected (in LL-R and LL-Ct so many more in every further epoch).
+        """Store delta, the percentage of cells rejected (in LL-R and LL-Ct every further epoch adds as many).
 
         Raises:
-            ValueError: Unless it is between 0 and 100.
+            ValueError: Delta is not between 0 and 100.
         """
         if not 0 <= delta <= 100:
             raise ValueError(f"delta = {delta} is a percentage; it must be between 0 and 100.")
         self.delta = delta
 
     def criterion(self) -> AssumeNegative:
-        """The loss before rejection, with the exact logarithm, as in the published code."""
+        """Return the loss before rejection, with the exact logarithm, as in the published code."""
         return AssumeNegative(eps=0.0)
 
     def begin_epoch(self, epoch: int) -> None:
@@ -50,11 +50,11 @@ class LargeLoss(Method):
         self.epoch = epoch
 
     def rejected(self, cells: int) -> int:
-        """How many of so many cells are rejected at this time."""
+        """Return how many of `cells` cells are rejected in the current epoch."""
         return rejections(self.epoch, cells, self.delta)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """The loss of a batch after rejection."""
+        """Return the loss of a batch after rejection."""
         mask = None if self.mask is None else self.mask[rows]
         # Only cells in use are counted: what is held out must not make room for more rejections.
         k = self.rejected(logits.numel() if mask is None else int(mask.sum()))
@@ -63,15 +63,15 @@ class LargeLoss(Method):
         return loss
 
     def after(self, rows: Tensor, above: Tensor) -> None:
-        """What is done with the cells that cost strictly more than the k-th; LL-Cp overrides it."""
+        """Handle the cells that cost strictly more than the k-th; does nothing here, LL-Cp overrides it."""
 
     def gives_up(self, scores: list[float]) -> bool:
-        """Once the validation mAP is more than 3 points below its best (published code)."""
+        """Return whether the validation mAP is more than 3 points below its best (published code)."""
         return fallen_behind(scores, 3)
 
 
 def as_published(voc: float, coco: float, nus: float, cub: float) -> dict[str, EndToEnd]:
-    """The authors' settings, given a delta for each set; all from the published code and its discussion (issue 4)."""
+    """Return the authors' settings, given a delta for each set: published code and its discussion (issue 4)."""
     return per_set(
         voc=EndToEnd(5e-3, 16, 10, {"delta": voc}, head_lr_scale=10, optimiser="sgd", momentum=0.9, weight_decay=1e-3),
         coco=EndToEnd(1e-5, 16, 10, {"delta": coco}, head_lr_scale=10),
@@ -81,15 +81,18 @@ def as_published(voc: float, coco: float, nus: float, cub: float) -> dict[str, E
 
 
 def rejections(epoch: int, cells: int, delta: float, constant: bool = False) -> int:
-    """How many cells of a batch are rejected in an epoch, from 1 (Kim et al. 2022, sec. 4, and `compute_batch_loss`).
+    """Return how many cells of a batch are rejected in an epoch, counted from 1; never more than `cells`.
+
+    The share is reached as in the published code, by subtracting delta from 1 once an epoch: where the product is a
+    whole number, the rounding of that difference decides whether one more cell is rejected.
 
     Args:
+        epoch: The epoch, from 1.
         cells: Cells of the batch, images x classes.
-        delta: Percent.
-        constant: Delta of all cells in every epoch from the second on (LL-Cp); otherwise epoch - 1 times as many.
+        delta: Percentage.
+        constant: True: delta of all cells in every epoch from the second on (LL-Cp); False: epoch - 1 times as many.
 
-    Never more than `cells`. The share is reached as in the published code, by taking delta off 1 once an epoch: where
-    the product is a whole number, the rounding of that decides whether one more cell is rejected.
+    Source: Kim et al. 2022, sec. 4, and `compute_batch_loss`.
     """
     share = delta / 100
     clean = 1.0
@@ -103,21 +106,21 @@ def rejections(epoch: int, cells: int, delta: float, constant: bool = False) -> 
 def large_loss(
     logits: Tensor, labels: Tensor, k: int, correct: bool, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The assume-negative loss of a batch, except that the k unseen cells with the largest loss do not count as absent.
+    """Return the assume-negative loss of a batch with the k dearest unseen cells rejected, and the cells above the bar.
+
+    A cell that a person has answered is never rejected. (In the published code seen cells count as unseen ones without
+    loss, and all of them would be rejected where k exceeds the number of unseen cells.)
 
     Args:
         logits: (B, C) float.
         labels: (B, C), 1 present, -1 absent, 0 not looked at.
-        k: How many; 0 rejects none. The bar is the k-th highest loss of an unseen cell, over the whole batch; all
-            unseen cells that cost as much or more are rejected (more than k, where several cost the same).
-        correct: True: a rejected cell costs what it would if the class were there; False: nothing.
+        k: Number of rejected cells; 0 rejects none. The bar is the k-th highest loss of an unseen cell, over the whole
+            batch; all unseen cells that cost as much or more are rejected (more than k, where several cost the same).
+        correct: True: a rejected cell has the loss of a present cell; False: no loss.
         mask: (B, C) bool, True where a cell may be used; None: all.
 
     Returns:
         The mean over all cells in use, rejected ones among them, and (B, C) bool: cells strictly above the bar.
-
-    What a person has answered is never rejected. (In the published code seen cells count as unseen ones without loss,
-    and all of them would be rejected where k exceeds the number of unseen cells.)
     """
     if logits.dtype in (torch.float16, torch.bfloat16):
         logits = logits.float()

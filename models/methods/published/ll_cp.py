@@ -7,9 +7,10 @@ from models.methods.published.large_loss import LargeLoss, as_published, rejecti
 
 
 class LLCp(LargeLoss):
-    """The default is the published delta for PASCAL VOC; COCO, NUS-WIDE and CUB have .2.
+    """Large loss with permanent correction. The default is the published delta for PASCAL VOC.
 
-    The k-th dearest cell itself is corrected in this step only; those above it for good, as in the published code.
+    COCO, NUS-WIDE and CUB have .2. The cell with the k-th highest loss is corrected in this step only; those above it
+    stay corrected, as in the published code.
     """
 
     name = "ll_cp"
@@ -19,24 +20,24 @@ class LLCp(LargeLoss):
     corrects = True
 
     def __init__(self, delta: float = 0.1, released: bool = False):
-        """Percentage and version.
+        """Store the percentage and the version.
 
         Args:
-            delta: How many cells of a hundred are rejected, in every epoch from the second on.
+            delta: Percentage of cells rejected, in every epoch from the second on.
             released: True: what the released code does. It compares the name of the scheme by identity, which is never
-                true of a command line's words, and so trains LL-Ct. False: what its authors meant.
+                true of a word from the command line, and so trains LL-Ct. False: what its authors meant.
 
         Raises:
-            ValueError: Unless delta is between 0 and 100.
+            ValueError: Delta is not between 0 and 100.
         """
         super().__init__(delta)
         self.released = released
 
     def rejected(self, cells: int) -> int:
-        """The same share in every epoch from the second on."""
+        """Return how many of `cells` cells are rejected: a constant share from epoch 2 on, unless `released`."""
         return rejections(self.epoch, cells, self.delta, constant=not self.released)
 
     def after(self, rows: Tensor, above: Tensor) -> None:
-        """Writes the corrections into the labels of this training."""
+        """Write the corrections into the labels of this training."""
         if not self.released:
             self.targets[rows] = self.targets[rows].masked_fill(above, PRESENT)

@@ -4,7 +4,10 @@ from models.methods.published.large_loss import LargeLoss, as_published
 
 
 class LLCt(LargeLoss):
-    """The default is the published delta for PASCAL VOC, COCO and NUS-WIDE; CUB has .4."""
+    """Large loss with temporary correction. The default is the published delta for PASCAL VOC, COCO and NUS-WIDE.
+
+    CUB has .4.
+    """
 
     name = "ll_ct"
     title = "Large loss, temporary correction"

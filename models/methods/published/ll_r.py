@@ -4,7 +4,7 @@ from models.methods.published.large_loss import LargeLoss, as_published
 
 
 class LLR(LargeLoss):
-    """The default is the published delta for PASCAL VOC; COCO, NUS-WIDE and CUB have .4."""
+    """Large loss rejection. The default is the published delta for PASCAL VOC; COCO, NUS-WIDE and CUB have .4."""
 
     name = "ll_r"
     title = "Large loss rejection"

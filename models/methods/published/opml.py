@@ -1,4 +1,4 @@
-"""OPML: the classes of an image compete, and two constants bound how far present and other ones are pushed."""
+"""OPML: the classes of an image compete, and two constants bound how far present and other classes are pushed."""
 
 from models.losses.opml import OPML
 from models.methods.base import Method, worth_trying
@@ -10,12 +10,12 @@ ASSUMED = per_set(*[EndToEnd(1e-3, 16, 10, head_lr_scale=10, optimiser="sgd")] *
 
 
 class OPMLMethod(Method):
-    """The loss alone, on assumed negatives.
+    """The OPML loss alone, on assumed negatives.
 
-    The authors' a and b are lost. These were searched (linear heads on cached features, mAP on validation images,
-    clicks on all and on a fifth of the training images): 36 pairs from -2 to 3 on two sets and two seeds, some of the
-    best again on four sets and two other seeds. There 0, 0, which is ZLPR, has 47.7, and 1, 2 has 49.0; 2, 3 and 2, 2
-    are as good.
+    The authors' a and b are lost. The defaults were searched (linear heads on cached features, mAP on validation
+    images, clicks on all and on a fifth of the training images): 36 pairs from -2 to 3 on two sets and two seeds, then
+    the best pairs on four sets and two other seeds. In the second search 0, 0, which is ZLPR, has 47.7, and 1, 2 has
+    49.0; 2, 3 and 2, 2 are as good.
     """
 
     name = "opml"
@@ -34,14 +34,14 @@ class OPMLMethod(Method):
     open_points = ("The text at hand has lost a and b, and how networks were trained; a and b were searched.",)
 
     def __init__(self, a: float = 1.0, b: float = 2.0):
-        """a and b: exponents of the constants beside the present and the other classes; 0 and 0 is ZLPR.
+        """Store a and b, exponents of the constants beside the present and the other classes; 0 and 0 is ZLPR.
 
         Raises:
-            ValueError: Unless both are finite.
+            ValueError: One of them is not finite.
         """
         self.a, self.b = a, b
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> OPML:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return OPML(self.a, self.b)

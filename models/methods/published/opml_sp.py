@@ -24,14 +24,15 @@ TIMES = ("every", "once")
 
 
 class OPMLSP(Method):
-    """The text at hand has lost every number, the rule of smoothing, and when labels are corrected.
+    """OPML with soft targets, a high-rank term and corrected labels; all constants were searched.
 
-    All of it was searched: linear heads on cached features, mAP on validation images, clicks on all and on a fifth of
-    the training images. 101 random settings on two sets and two seeds, then one change at a time from the best on four
-    sets and two other seeds. Mean of those: ZLPR 47.7, OPML 49.0, this 50.8. Nearly all of the gain is the correction:
-    often, early, of many cells (rho 0.3; 0: 49.1), each class at most half as many as it has marks. Smoothing pays only
-    where it is next to nothing (gamma 8 as good as none, 4 costs 0.6), in the form (AP p)^gamma. The high-rank term
-    does nothing at 0.001; at 0.01 it gives one set 1.4 and takes 7 from another.
+    The text at hand has lost every number, the rule of smoothing, and when labels are corrected. The search used linear
+    heads on cached features, mAP on validation images, and clicks on all and on a fifth of the training images: 101
+    random settings on two sets and two seeds, then one change at a time from the best on four sets and two other seeds.
+    The means of the second search are: ZLPR 47.7, OPML 49.0, this method 50.8. Nearly all of the gain comes from the
+    correction: often, early, of many cells (rho 0.3; 0: 49.1), in each class at most half as many as its marks.
+    Smoothing helps only where it is nearly absent (gamma 8 is as good as none, 4 costs 0.6), in the form (AP p)^gamma.
+    The high-rank term has no effect at 0.001; at 0.01 it adds 1.4 on one set and costs 7 on another.
     """
 
     name = "opml_sp"
@@ -67,20 +68,22 @@ class OPMLSP(Method):
         correct: str = "every",
         warm_up: float = 0.25,
     ):
-        """Everything the paper names, by its own letters where they are known.
+        """Store the constants of the paper, by the paper's letters where they are known.
 
         Args:
             a, b: Exponents of the constants of the loss (eq. 6).
-            strength: Weight of the high-rank term (eq. 10); delta and rank: which form of it (losses/high_rank.py).
+            strength: Weight of the high-rank term (eq. 10).
+            delta, rank: Diagonal and form of the high-rank term (losses/high_rank.py).
             gamma: Power of the smoothing (eq. 11); 0: no smoothing.
-            rule: How probable an unseen cell is taken to be, p being its score. "both": (AP p)^gamma; "ap": AP^gamma p.
+            rule: Soft target of an unseen cell with score p. "both": (AP p)^gamma; "ap": AP^gamma p.
             rho: Of n images, rho n (1 - AP) unseen cells of a class are corrected to present (algorithm 1).
-            kappa: But never more than kappa times the marked cells of the class.
-            correct: "every": anew after every epoch from the warm-up on; "once": at its end, for good.
+            kappa: Upper bound: never more than kappa times the marked cells of the class.
+            correct: "every": anew after every epoch from the warm-up on; "once": at the end of the warm-up,
+                permanently.
             warm_up: Share of the epochs before the first correction.
 
         Raises:
-            ValueError: For an unknown choice or a number that makes no sense.
+            ValueError: A choice is unknown, or a number is outside its range.
         """
         at_least_zero(strength=strength, gamma=gamma, kappa=kappa)
         positive(delta=delta)
@@ -93,18 +96,18 @@ class OPMLSP(Method):
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> OPML:
-        """The loss itself; targets and the high-rank term are added in `loss`."""
+        """Return the OPML loss; `loss` adds soft targets and the high-rank term."""
         return OPML(self.a, self.b)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; before anything has been predicted, no score is reliable."""
+        """Start as Method does, with the reliability of every class at 0 until there are predictions."""
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.reliability = self.targets.new_zeros(labels.shape[1])
         self.first = max(1, round(self.warm_up * epochs))
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """The loss of a batch: soft targets from its own scores, and the high-rank term."""
+        """Return the loss of a batch: soft targets from its own scores, and the high-rank term."""
         logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
         targets, mask = self.targets[rows], None if self.mask is None else self.mask[rows]
         if self.gamma:
@@ -118,7 +121,7 @@ class OPMLSP(Method):
         return loss
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Measures how reliable each class has become, and corrects labels when it is time."""
+        """Measure the reliability of each class, and correct labels as scheduled; not after the last epoch."""
         if epoch >= self.total_epochs or not (self.gamma or self.rho):
             return
         probabilities = predict()
@@ -128,10 +131,10 @@ class OPMLSP(Method):
 
 
 def smoothing(p: Tensor, reliability: Tensor, gamma: float, rule: str = "both") -> Tensor:
-    """How probably present an unseen cell is taken to be: (B, C) in [0, 1).
+    """Return the soft targets of unseen cells: (B, C) in [0, 1).
 
     Args:
-        p: (B, C) probabilities now.
+        p: (B, C) current probabilities.
         reliability: (C,) AP of each class.
         gamma, rule: As in OPMLSP.
     """
@@ -140,7 +143,9 @@ def smoothing(p: Tensor, reliability: Tensor, gamma: float, rule: str = "both") 
 
 
 def observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
-    """(C,) float: how well each class's scores find its marked cells, all others being wrong; 0 if none is marked.
+    """Return the average precision of each class for its marked cells, all others counted as wrong: (C,) float.
+
+    0 for a class without a marked cell.
 
     Args:
         probabilities, labels: (N, C).
@@ -153,9 +158,9 @@ def observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | None = Non
 
 
 def found_precision(scores: np.ndarray, positives: np.ndarray) -> float:
-    """Average precision of the scores `positives` among all `scores`; 0 if there are none.
+    """Return the average precision of the scores `positives` among all `scores`; 0 if there are no positives.
 
-    The same number as metrics.average_precision, in a fifth of the time: only values are sorted.
+    The result equals metrics.average_precision, in a fifth of the time: only values are sorted.
     """
     if not len(positives):
         return 0.0
@@ -172,7 +177,7 @@ def corrected(
     kappa: float,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The labels with the likeliest unseen cells of each class set to present (algorithm 1).
+    """Return the labels with the likeliest unseen cells of each class set to present (algorithm 1).
 
     Args:
         probabilities, labels: (N, C) float.

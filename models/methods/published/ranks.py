@@ -1,15 +1,15 @@
-"""Which cells of each class are its lowest: shared by the methods that pick cells by rank."""
+"""The lowest cells of each class: shared by the methods that select cells by rank."""
 
 import torch
 from torch import Tensor
 
 
 def lowest(values: Tensor, counts: Tensor) -> Tensor:
-    """(N, C) bool: True for the `counts` lowest values of each column; of equal values the one in the earlier row.
+    """Return (N, C) bool, True for the `counts` lowest values of each column; of equal values the earlier row is taken.
 
     Args:
-        values: (N, C) float; +inf for what should come last.
-        counts: (C,) int64; a column with fewer values gives all it has.
+        values: (N, C) float; +inf for cells that should come last.
+        counts: (C,) int64; a column with fewer values is True everywhere.
     """
     size = len(values)
     if not values.numel():

@@ -2,9 +2,10 @@
 
 Every cell has an estimate of its own, a logit phi in a table with one row an image. Network and estimates each learn
 from the other as if it were the truth, both must agree with the labels, and both must expect k classes an image, which
-is what keeps them from agreeing on nothing.
+rules out trivial agreement.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 11 to 13, https://arxiv.org/abs/2106.09708
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 11 to 13,
+https://arxiv.org/abs/2106.09708
 """
 
 from typing import Any
@@ -24,10 +25,10 @@ SURE, UNSURE = 0.995, 0.6  # where the estimates of seen cells begin, and the bo
 
 
 class ROLE(Method):
-    """The defaults are the published ones for PASCAL VOC. k, the expected classes an image, matters most.
+    """Online label estimation. The defaults are the published ones for PASCAL VOC; k matters most.
 
-    The authors counted k on fully labelled images: VOC 1.5, COCO 2.9, NUS-WIDE 1.9, CUB 31.4. In a project nobody knows
-    it, so it is a number to set: how many of the classes one image shows on average.
+    k is the expected number of classes an image. The authors counted it on fully labelled images: VOC 1.5, COCO 2.9,
+    NUS-WIDE 1.9, CUB 31.4. In a project nobody knows k, so it is a number to set.
     """
 
     name = "role"
@@ -43,18 +44,18 @@ class ROLE(Method):
     def __init__(
         self, k: float = 1.5, strength: float = 1.0, lr_scale: float = 10.0, form: str = "code", eps: float = 1e-5
     ):
-        """Constants, and which source to follow.
+        """Store the constants and the form of the average.
 
         Args:
             k: How many classes an image shows on average.
             strength: Weight of the two penalties for expecting another number (1 in the code; the paper gives none).
-            lr_scale: How many times the network's learning rate the estimates get.
+            lr_scale: Learning rate of the estimates, as a multiple of the network's.
             form: "code": the loss of marked cells is divided by images x classes, like everything else; "paper": by
-                images only, so they weigh C times as much. The code is what made the published tables.
+                images only, so they weigh C times as much. The published tables were made by the code.
             eps: Added inside every logarithm (published code: 1e-5).
 
         Raises:
-            ValueError: For an unknown form or a number that makes no sense.
+            ValueError: The form is unknown, or a number is outside its range.
         """
         positive(k=k, lr_scale=lr_scale)
         at_least_zero(strength=strength, eps=eps)
@@ -63,20 +64,20 @@ class ROLE(Method):
         self.eps = eps
 
     def criterion(self) -> AssumeNegative:
-        """What a network without estimates would be trained on; `loss` needs the estimates and replaces it."""
+        """Return the loss of a network without estimates; `loss` needs the estimates and does not use this one."""
         return AssumeNegative(self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; and makes the first estimates."""
+        """Start as Method does, and make the first estimates."""
         super().begin(labels, mask, epochs, generator)
         self.phi = first_guess(labels, generator).requires_grad_()
 
     def learned(self) -> list[dict[str, Any]]:
-        """The estimates. They are one dense table: Adam's momentum moves rows that are not in the batch, too."""
+        """Return the estimates, one dense table: Adam's momentum moves rows that are not in the batch, too."""
         return [{"params": [self.phi], "lr_scale": self.lr_scale}]
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """The loss of network and estimates together."""
+        """Return the joint loss of network and estimates."""
         return role_loss(
             logits,
             self.phi.index_select(0, rows),
@@ -100,7 +101,7 @@ def role_loss(
     eps: float = 1e-5,
     form: str = "code",
 ) -> Tensor:
-    """The joint loss of network and estimates of a batch, as a scalar (Cole et al. 2021, eq. 13).
+    """Return the joint loss of network and estimates of a batch, as a scalar (Cole et al. 2021, eq. 13).
 
     Args:
         logits: (B, C) float, of the network.
@@ -128,10 +129,10 @@ def role_loss(
 
 
 def first_guess(labels: Tensor, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tensor:
-    """The initial estimates: (N, C) logits.
+    """Return the initial estimates: (N, C) logits.
 
-    A marked cell begins at probability 0.995, a confirmed absence at 0.005, every other cell anywhere between 0.4 and
-    0.6 (evenly in logits, as in the published code). `generator` must be on the CPU.
+    A marked cell begins at probability 0.995, a confirmed absence at 0.005, every other cell at random between 0.4 and
+    0.6 (uniform in logits, as in the published code). `generator` must be on the CPU.
     """
     sure, bound = float(inverse_sigmoid(SURE)), float(inverse_sigmoid(UNSURE))
     start = (2 * torch.rand(labels.shape, generator=generator, dtype=dtype) - 1).mul_(bound).to(labels.device)
@@ -141,7 +142,7 @@ def first_guess(labels: Tensor, generator: torch.Generator, dtype: torch.dtype =
 
 
 def inverse_sigmoid(p: Tensor | float) -> Tensor:
-    """The logit of a probability, which is first moved to between 1e-5 and 1 - 1e-5."""
+    """Return the logit of a probability, which is first clamped to between 1e-5 and 1 - 1e-5."""
     p = p if isinstance(p, Tensor) else torch.tensor(p, dtype=torch.float64)
     p = p.clamp(CLIP, 1 - CLIP)
     return torch.log(p / (1 - p))

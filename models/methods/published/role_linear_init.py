@@ -11,11 +11,12 @@ from models.methods.published.role import ROLE, inverse_sigmoid
 
 
 class ROLELinearInit(ROLE):
-    """25 epochs on a frozen backbone, then 10 of the whole network (5 in the paper; the code made the tables).
+    """ROLE with 25 epochs on a frozen backbone, then 10 of the whole network.
 
-    The second stage keeps classifier and estimates, the latter no nearer to 0 and 1 than 1e-5, and starts with a fresh
-    optimiser. The authors continue from the best epoch on fully labelled validation images; where there are none, this
-    is the last one. A linear head on cached features goes through both stages with the features standing still.
+    The paper has 5 of the whole network; the code made the tables. The second stage keeps classifier and estimates, the
+    latter clamped to between 1e-5 and 1 - 1e-5, and starts with a fresh optimiser. The authors continue from the best
+    epoch on fully labelled validation images; without such images the last epoch is used. A linear head on cached
+    features goes through both stages with fixed features.
     """
 
     name = "role+linear_init"
@@ -36,30 +37,30 @@ class ROLELinearInit(ROLE):
         form: str = "code",
         eps: float = 1e-5,
     ):
-        """linear is the share of the epochs with a frozen backbone; the rest as in ROLE.
+        """Store linear, the share of the epochs with a frozen backbone; the others are as in ROLE.
 
         Raises:
-            ValueError: For an unknown form or a number that makes no sense.
+            ValueError: The form is unknown, or a number is outside its range.
         """
         super().__init__(k, strength, lr_scale, form, eps)
         shares(linear=linear)
         self.linear = linear
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in ROLE; and says with which epoch the second stage begins."""
+        """Start as ROLE does, and compute the first epoch of the second stage."""
         super().begin(labels, mask, epochs, generator)
         self.second = 1 + round(self.linear * epochs)
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """True in the first stage."""
+        """Return True in the first stage."""
         return epoch < self.second
 
     def starts_afresh(self, epoch: int) -> bool:
-        """True for the first epoch of the second stage, unless it is the first of all."""
+        """Return True for the first epoch of the second stage, unless it is the first of all."""
         return 1 < epoch == self.second
 
     @torch.no_grad()
     def begin_epoch(self, epoch: int) -> None:
-        """Restarts the estimates when the second stage begins."""
+        """Clamp the estimates when the second stage begins."""
         if self.starts_afresh(epoch):
             self.phi.copy_(inverse_sigmoid(torch.sigmoid(self.phi)))

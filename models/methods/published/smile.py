@@ -27,7 +27,10 @@ from models.methods.published.label_enhancement import (
 
 
 class SMILE(Method):
-    """Features are those of the frozen network; where there is none, the log odds of the network that is trained."""
+    """Training on soft labels that label enhancement infers from features and labels of similar images.
+
+    Features are those of the frozen network; without one, the log odds predicted by the network in training.
+    """
 
     name = "smile"
     title = "Single-positive label enhancement"
@@ -62,18 +65,18 @@ class SMILE(Method):
         width: int = 64,
         lr_scale: float = 1.0,
     ):
-        """Constants.
+        """Store the constants.
 
         Args:
             prior: The mean of a soft label before anything is known of the image.
-            neighbours: How many images most like it an image is linked to.
+            neighbours: Number of most similar images that an image is linked to.
             warm_up: Share of the epochs in which unseen cells count as absent, while soft labels are learned.
             compatibility: Weight of the term that keeps soft labels of marked cells high.
-            width: Inner size of the two networks.
-            lr_scale: How many times the network's learning rate these get.
+            width: Inner size of the graph network and the decoder.
+            lr_scale: Learning rate of both, as a multiple of the network's.
 
         Raises:
-            ValueError: For a number that makes no sense.
+            ValueError: A number is outside its range.
         """
         if not 0 < prior < 1:
             raise ValueError(f"prior = {prior} must be between 0 and 1: the mean of a soft label.")
@@ -84,11 +87,11 @@ class SMILE(Method):
         self.compatibility, self.width, self.lr_scale = compatibility, width, lr_scale
 
     def criterion(self) -> BinaryCrossEntropy:
-        """The cross-entropy towards soft labels: with them the unbiased estimate of the risk."""
+        """Return the cross-entropy towards soft labels, with which it is the unbiased estimate of the risk."""
         return BinaryCrossEntropy(eps=0.0)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; and looks for the neighbours."""
+        """Start as Method does, link each image to its neighbours, and build the inference model."""
         super().begin(labels, mask, epochs, generator)
         self.given = self.targets.clone()
         self.usable = torch.ones_like(self.given, dtype=torch.bool) if mask is None else mask
@@ -102,7 +105,7 @@ class SMILE(Method):
         self.inference = inference.to(labels.device)
 
     def learned(self) -> list[dict[str, Any]]:
-        """The graph network and the decoder."""
+        """Return the parameters of the graph network and the decoder."""
         return [{"params": list(self.inference.parameters()), "lr_scale": self.lr_scale}]
 
     def begin_epoch(self, epoch: int) -> None:
@@ -117,7 +120,7 @@ class SMILE(Method):
         self.targets = torch.where(unseen, -torch.cat(means).clamp(LEAST, 1 - LEAST), self.given)
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """The cross-entropy of the network, and the loss of label enhancement on the same images."""
+        """Return the cross-entropy of the network plus the loss of label enhancement on the same images."""
         alpha, beta = self._densities(rows)
         soft, divergence = self._drawn(alpha, beta), beta_divergence(alpha, beta, self.prior, 1 - self.prior)
         marks, linked = self.inference.marks(soft), (self.links[rows][:, :, None] == rows).any(1)
@@ -126,7 +129,7 @@ class SMILE(Method):
         return super().loss(logits, rows) + enhancement
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:
-        """Without features of a frozen network: link the images anew, by the log odds of what is predicted now."""
+        """Link the images anew by the log odds of current predictions, unless a frozen network gave the features."""
         if not self.frozen:
             p = predict().clamp(LEAST, 1 - LEAST)
             self._link(torch.log(p / (1 - p)))
@@ -136,7 +139,10 @@ class SMILE(Method):
         self.inputs = smoothed(features, torch.where(self.usable, self.given, UNSEEN), self.links)
 
     def _drawn(self, alpha: Tensor, beta: Tensor) -> Tensor:
-        """Soft labels from the densities, with gradients; torch has no generator for that but the global ones."""
+        """Draw soft labels from the densities, with gradients.
+
+        torch draws them with its global generators only, so the seed is set in a fork of these.
+        """
         with torch.random.fork_rng(devices=[alpha.device] if alpha.device.type == "cuda" else []):
             torch.manual_seed(int(torch.randint(2**62, (), generator=self.generator)))
             return Beta(alpha, beta, validate_args=False).rsample()

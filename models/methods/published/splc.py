@@ -6,7 +6,10 @@ from models.methods.end_to_end import shared_protocol
 
 
 class SPLC(Method):
-    """The defaults are the published ones. Nothing is written down: what is corrected may be negative again later."""
+    """Focal loss with self-paced correction; the defaults are the published ones.
+
+    Corrections are not stored: a corrected cell may be negative again in a later step.
+    """
 
     name = "splc"
     title = "Self-paced loss correction"
@@ -19,15 +22,15 @@ class SPLC(Method):
     published = shared_protocol()
 
     def __init__(self, tau: float = 0.6, margin: float = 1.0, gamma: float = 2.0, change_epoch: int = 1):
-        """Threshold and loss.
+        """Store the threshold and the constants of the loss.
 
         Args:
-            tau: From which probability on an unseen cell counts as present.
-            margin, gamma: Taken off the logits of present cells, and the focal exponent of all.
-            change_epoch: How many epochs pass before the first correction.
+            tau: Probability above which an unseen cell counts as present.
+            margin, gamma: Margin subtracted from the logits of present cells, and the focal exponent of all cells.
+            change_epoch: Number of epochs before the first correction.
 
         Raises:
-            ValueError: For a number that makes no sense.
+            ValueError: A number is outside its range.
         """
         if not change_epoch >= 0:
             raise ValueError(f"change_epoch = {change_epoch} is a number of epochs; it must not be negative.")
@@ -38,9 +41,9 @@ class SPLC(Method):
     loss_function: SelfPacedCorrection
 
     def criterion(self) -> SelfPacedCorrection:
-        """The loss as it is before the first correction."""
+        """Return the loss as it is before the first correction."""
         return SelfPacedCorrection(self.tau, self.margin, self.gamma, correcting=False)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Switches the correction on when it is time."""
+        """Switch the correction on from epoch change_epoch + 1."""
         self.loss_function.correcting = epoch > self.change_epoch

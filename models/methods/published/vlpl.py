@@ -1,4 +1,4 @@
-"""Vision-language pseudo-labels: what a text-image network is sure of counts as present; the rest stays unknown.
+"""Vision-language pseudo-labels: cells with a high score in a text-image network count as present.
 
 The guesses are made once, before training, and never change. Every other unseen cell is pushed towards maximum entropy.
 """
@@ -14,9 +14,9 @@ from models.methods.end_to_end import EndToEnd, per_set
 
 
 class VLPL(Method):
-    """The defaults are those of the published code for PASCAL VOC; COCO and NUS-WIDE have alpha .1, CUB .01.
+    """Entropy maximization with pseudo-labels from a text-image network; defaults as published for PASCAL VOC.
 
-    Without scores of names it is entropy maximization alone.
+    COCO and NUS-WIDE have alpha .1, CUB .01. Without scores of names the method is entropy maximization alone.
     """
 
     name = "vlpl"
@@ -49,17 +49,17 @@ class VLPL(Method):
     def __init__(
         self, alpha: float = 0.2, beta: float = 0.7, sure: float = 0.3, softness: float = 0.1, eps: float = 1e-5
     ):
-        """Weights and the threshold.
+        """Store the weights and the threshold.
 
         Args:
             alpha: Weight of an unseen cell against a seen one.
             beta: Weight of a pseudo-label against a seen cell.
-            sure: An unseen cell with a higher score of its name gets a pseudo-label.
-            softness: Share of a pseudo-label that says absent.
+            sure: An unseen cell whose name has a higher score gets a pseudo-label.
+            softness: Probability of "absent" in a pseudo-label.
             eps: Added inside every logarithm.
 
         Raises:
-            ValueError: One of them is negative, or a share above 1.
+            ValueError: A number is negative, or a share is above 1.
         """
         at_least_zero(alpha=alpha, beta=beta, eps=eps)
         shares(sure=sure, softness=softness)
@@ -67,14 +67,14 @@ class VLPL(Method):
         self.eps = eps
 
     def criterion(self) -> EntropyMaximization:
-        """Entropy maximization; the pseudo-labels are its soft labels."""
+        """Return the entropy maximization loss, whose soft labels are the pseudo-labels."""
         return EntropyMaximization(self.alpha, self.beta, self.eps)
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """As in Method; and writes the pseudo-labels. A comparison with nan is false: no score, no pseudo-label."""
+        """Start as Method does, and write the pseudo-labels; a cell whose score is nan gets none."""
         super().begin(labels, mask, epochs, generator)
         if self.evidence is None:
             return
         guessed = (self.targets == UNSEEN) & (self.evidence > self.sure)
-        # -1 would be a person's word.
+        # Below 1: exactly -1 would mean a person's answer.
         self.targets[guessed] = -min(1 - self.softness, 1 - 1e-6)

@@ -6,7 +6,7 @@ from models.methods.end_to_end import shared_protocol
 
 
 class WAN(Method):
-    """The default is the published weight, 1 / (C - 1) for C classes."""
+    """Weak assume negative. The default is the published weight, 1 / (C - 1) for C classes."""
 
     name = "wan"
     title = "Weak assume negative"
@@ -19,15 +19,17 @@ class WAN(Method):
     published = shared_protocol()
 
     def __init__(self, gamma: float | None = None, eps: float = 1e-5):
-        """gamma weighs an unseen cell (None: 1 / (C - 1)); eps is added inside the logarithm (published code: 1e-5).
+        """Store gamma, the weight of an unseen cell (None: 1 / (C - 1)), and eps, added inside the logarithm.
+
+        The published code has eps 1e-5.
 
         Raises:
-            ValueError: One of them is negative.
+            ValueError: One of the numbers is negative.
         """
         self.gamma = gamma
         self.eps = eps
         self.criterion()  # what makes no sense is refused now, not at the first training
 
     def criterion(self) -> WeakAssumeNegative:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return WeakAssumeNegative(self.gamma, self.eps)

@@ -6,7 +6,7 @@ from models.methods.end_to_end import shared_protocol
 
 
 class ZLPRMethod(Method):
-    """There is nothing to choose; OPML (opml.py) is the same with two constants."""
+    """The ZLPR loss on assumed negatives, which has no constants; OPML (opml.py) adds two."""
 
     name = "zlpr"
     title = "Zero-bounded log-sum-exp, pairwise ranking"
@@ -19,5 +19,5 @@ class ZLPRMethod(Method):
     published = shared_protocol()
 
     def criterion(self) -> ZLPR:
-        """The same loss in every epoch."""
+        """Return the loss, which is the same in every epoch."""
         return ZLPR()
