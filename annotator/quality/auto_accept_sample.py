@@ -177,7 +177,12 @@ class AnsweredAudit:
         sampled: np.ndarray,
         states: np.ndarray,
     ) -> Pool:
-        """The cells (rows, columns) (N,) as a population, `sampled` (n,) of which were answered with `states` (n,)."""
+        """Return the cells (rows, columns) (N,) as a population.
+
+        Args:
+            rows, columns, strata: (N,) of its cells.
+            sampled, states: (n,) the places of the answered cells among them, and their answers.
+        """
         labels, newest = self._labels(rows, columns), self._probabilities(rows, columns)
         opposite = newest < 0.5 if state == PRESENT else newest >= 0.5  # False where the newest run has no model
         confidence = _confidence(np.asarray(self.population.scores)[rows, columns], state)

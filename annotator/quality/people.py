@@ -151,8 +151,8 @@ class Tally:
 
         Args:
             answers: Name -> this person's first answer.
-            holds: The cell's label: the state, who gave it, and when (unix seconds; 0 for a blind answer, which corrects
-                nobody).
+            holds: The cell's label: the state, who gave it, and when (unix seconds; 0 for a blind answer, which
+                corrects nobody).
         """
         state, holder, at = holds
         said = Counter(answer.state for answer in answers.values())

@@ -49,7 +49,7 @@ EXPECTED_POSITIVES = 1.5  # of an image, before there is a model
 
 
 def next_actions(db: Database, wanted: WantedActions) -> Work:
-    """Up to `want` actions, the best first, each leased to this page, with everything around them."""
+    """Return up to `want` actions, the best first, each leased to this page, with what the page shows around them."""
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
     leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
@@ -64,7 +64,7 @@ def next_actions(db: Database, wanted: WantedActions) -> Work:
 
 
 class _Planner:
-    """Chooses the actions of one request."""
+    """The chooser of the actions of one request."""
 
     def __init__(self, db: Database, wanted: WantedActions, all_classes: list[Class], image_count: int):
         self.db, self.image_count = db, image_count
@@ -96,7 +96,7 @@ class _Planner:
         self.rng = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
 
     def next(self) -> Action | None:
-        """The next action; None when nothing is free."""
+        """Return the next action; None when nothing is free."""
         if self.known_share and self.rng.random() < self.known_share and (action := self._known()):
             return action
         if self.reading_share and self.rng.random() < self.reading_share and (action := self._reading()):
@@ -109,14 +109,14 @@ class _Planner:
         return self._best() or self._unbiased() or self._leftover() or self._reading()
 
     def _known(self) -> Action | None:
-        """An image whose answers are known and that this person has not answered; it looks like a blind answer."""
+        """Return an image with known answers that this person has not answered; it looks like a blind answer."""
         for image_id in known_answers.next_for(self.db, self.annotator, self.leasing.passed, IMAGES_TRIED):
             if action := self.leasing.reading(image_id, known_answers.SOURCE):
                 return action
         return None
 
     def _reading(self) -> Action | None:
-        """An image that several people answer, blind to each other; None when there is none for this person."""
+        """Return an image that several people answer, blind to each other; None when this person has none left."""
         if not self.reading_share:
             return None
         for image_id in readings.next_for(self.db, self.annotator, self.leasing.passed, IMAGES_TRIED):
@@ -125,10 +125,11 @@ class _Planner:
         return None
 
     def _exploration_kind(self) -> str:
-        """How to explore: "click", "image" (all its classes), or "" for not at all.
+        """Return how to explore: "click", "image" (all its classes), or "" for not at all.
 
-        Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second of
-        a person brings most labels that way. They are all where an image takes longer than LONGEST.
+        Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second
+        of a person brings most labels that way. All exploration is by clicks where a whole image takes longer than
+        LONGEST.
         """
         if not self.whole_images:
             return ""
@@ -183,7 +184,7 @@ class _Planner:
         return self._audit() or self._random_image()
 
     def _audit(self) -> Action | None:
-        """A grid of open audit cells of one class, the class with most of them first."""
+        """Return a grid of open audit cells of one class, the class with most of them first; None when none is free."""
         waiting: dict[int, list[int]] = {}
         for cell in audit.open_cells(self.db):
             if cell.image_id not in self.leasing.out.images(cell.class_id):
@@ -202,7 +203,7 @@ class _Planner:
         return None
 
     def _leftover(self) -> Action | None:
-        """An image with an open class that no model knows and no random image has covered."""
+        """Return an image with an open class that no model knows and no random image has covered; None without one."""
         for class_id, counts in self.counts.items():
             if sum(counts) < self.image_count:
                 for image_id in self._open_images(class_id):
@@ -217,7 +218,11 @@ class _Planner:
         return cells.open_images(self.db, class_id, IMAGES_TRIED, least)
 
     def _whole_image(self, image_id: int, reason: str) -> Action | None:
-        """All open classes of an image, with none preset; reason as in Candidate."""
+        """Return the action of answering all open classes of an image, none preset; None when it is not free.
+
+        Args:
+            reason: As in Candidate.
+        """
         if not self.whole_images or image_id in self.leasing.images_out:
             return None
         if not (open_classes := self.leasing.open_classes(image_id)):
@@ -232,7 +237,10 @@ class _Planner:
         yield from self._unlabeled()
 
     def _explore(self, kind: str) -> Action | None:
-        """An image without a known positive: one click on the most representative, or all classes of a random one."""
+        """Return an image without a known positive to explore; None when none is free.
+
+        "click": one click on the most representative image; "image": all classes of a random one.
+        """
         for image_id in self._to_explore(kind):
             if image_id in self.leasing.images_out or not (open_classes := self.leasing.open_classes(image_id)):
                 continue
