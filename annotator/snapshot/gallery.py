@@ -45,14 +45,12 @@ COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
 class Sorting:
     """The order of a listing.
 
-    Attributes:
-        by: One of SORTS: name; the newest decision; the capture time; how many classes are present; the probability of
-            `class_id` by the current version of the current run.
-        down: From the last to the first; images without a value (no decision, no capture time, no probability) come
-            last either way, by name.
-        class_id: Only with "probability".
+    Attributes: by: One of SORTS: name; the newest decision; the capture time; how many classes are present; the
+    probability of `class_id` by the current version of the current run. down: From the last to the first; images
+    without a value (no decision, no capture time, no probability) come last either way, by name. class_id: Only with
+    "probability".
 
-    Equal ones are in the order of names. An unanswered image has no decision, and 0 labels.
+    Images of equal value are in the order of names. An unanswered image has no decision, and 0 labels.
     """
 
     by: str = "name"
@@ -62,10 +60,9 @@ class Sorting:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """Images in order, as of one version.
+    """The images of a filter in order, as of one version.
 
-    Attributes:
-        rows: Of `image_ids`.
+    Attributes: rows: Rows of `image_ids`, in the order of the listing.
     """
 
     version: str
@@ -73,18 +70,18 @@ class Listing:
     rows: SortedRows
 
     def ids(self, start: int, count: int) -> list[int]:
-        """The ids of a part."""
+        """Return the ids of at most `count` images from place `start` on."""
         return self.image_ids[self.rows.part(start, start + count)].tolist()
 
     def place(self, image_id: int) -> int | None:
-        """Where an image is, None where it is not shown."""
+        """Return the place of an image in the listing, None where it is not shown."""
         [row], [known] = positions([image_id], self.image_ids)
         return self.rows.place(int(row)) if known else None
 
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a listing: the images from place `start` on, of `total`."""
+    """A part of a listing: the images from place `start` on, out of `total`."""
 
     total: int
     start: int
@@ -117,7 +114,7 @@ class _Listings:
 
 
 def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str = "") -> Listing:
-    """The images of a filter in an order.
+    """Return the images of a filter in an order.
 
     Args:
         version: Of the listing that is on screen; "": as of now.
@@ -142,8 +139,11 @@ def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str
 
 
 def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> str:
-    """The version of a listing made now: decisions, changes of classes, images and their names, where it is sorted by
-    probability, the run and its version, and where some images are hidden, which are asked about."""
+    """Return the version of a listing made now.
+
+    It depends on decisions, changes of classes, images and their names; sorted by probability, on the run and its
+    version; with a filter by attributes, on these; and where images to answer blind are hidden, on which these are.
+    """
     parts: list[float] = [*image_columns.stamp(db)]
     if sorting.by == "probability" and (run := runs.current_run(db)):
         parts += [run.id, run.version]
@@ -155,7 +155,7 @@ def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> s
 
 
 def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, count: int, version: str = "") -> Window:
-    """A part of a listing, as `listing` takes and raises it, with what its tiles show now.
+    """Return a part of a listing, as `listing` takes and raises it, with what its tiles show now.
 
     Args:
         start: The first place; past the end there are no images.
@@ -175,16 +175,21 @@ def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, c
 def ids_between(
     db: Database, filter_: GalleryFilter, sorting: Sorting, first: int, last: int, version: str = ""
 ) -> list[int]:
-    """The ids of the images from place `first` to place `last`, which is included; raises as `listing` does, and
-    AnnotatorError for more than MOST_IDS places."""
+    """Return the ids of the images from place `first` to place `last`, which is included.
+
+    Raises as `listing` does, and AnnotatorError for more than MOST_IDS places.
+    """
     if last - first >= MOST_IDS:
         raise AnnotatorError(f"At most {MOST_IDS:,} images can be selected at once; these are {last - first + 1:,}.")
     return listing(db, filter_, sorting, version).ids(first, max(0, last - first + 1))
 
 
 def find(db: Database, text: str, count: int) -> list[tuple[int, str]]:
-    """At most `count` images by a part of their name: (id, name), best first. Files called so, with or without a
-    suffix, come before those whose name begins so, and these before all others that contain it; then by name."""
+    """Return at most `count` images with this text in their name: (id, name), best first.
+
+    Files called exactly so, with or without a suffix, come before those whose name begins so, and these before all
+    others that contain the text; then by name. [] for "".
+    """
     if not text:
         return []
     with _up_to_date(db) as columns:
@@ -193,19 +198,22 @@ def find(db: Database, text: str, count: int) -> list[tuple[int, str]]:
 
 
 def is_ready(db: Database) -> bool:
-    """Whether the images have been read into memory."""
+    """Return whether the images have been read into memory."""
     return image_columns.kept(db).stamp != image_columns.NOTHING
 
 
 def prepare(db: Database) -> None:
-    """Read the images into memory, which with a million takes seconds; everything else here does so, too."""
+    """Read the images into memory, which takes seconds with a million.
+
+    Every other function of this module that needs them does so, too.
+    """
     with _up_to_date(db):
         pass
 
 
 @contextmanager
 def _up_to_date(db: Database) -> Generator[ImageColumns]:
-    """The columns as of now, which stay so inside this context: nobody else reads or changes them."""
+    """Give the columns as of now; inside the context nobody else reads or changes them."""
     columns = image_columns.kept(db)
     with columns.lock, db.reading():
         columns.refresh(db)
@@ -233,7 +241,7 @@ def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
 
 
 def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.ndarray | None:
-    """(N,) bool: which images are shown; None: all."""
+    """Return which images are shown, (N,) bool; None: all."""
     masks = filter_.masks(db, columns)
     if filter_.blind and (hidden := blindness.all_hidden_from(db, filter_.blind)):
         masks.append(~np.isin(columns.image_ids, list(hidden)))
@@ -241,7 +249,7 @@ def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.nda
 
 
 def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> SortedRows:
-    """The rows of a mask in order."""
+    """Return the rows of a mask in order; mask None: all rows."""
     by_name, rank = columns.names.order, columns.names.rank
     if sorting.by in ("name", "labels", "probability"):
         rows = _those(mask, by_name, rank)
@@ -260,7 +268,11 @@ def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sortin
 
 
 def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None = None) -> np.ndarray:
-    """The rows of a mask in an order; rank: the place of each row in it, by which few are sorted more quickly."""
+    """Return the rows of a mask in an order; mask None: all rows.
+
+    Args:
+        rank: The place of each row in the order, by which few rows are sorted more quickly.
+    """
     if mask is None:
         return order
     if rank is not None and np.count_nonzero(mask) * FEW < len(mask):
@@ -270,7 +282,7 @@ def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None =
 
 
 def _by_value(rows: np.ndarray, values: np.ndarray, down: bool) -> RowsByValue:
-    """Rows, given by name, by their values; those with NO_VALUE last either way."""
+    """Return rows, given by name, by their values; rows with NO_VALUE last either way."""
     if not down:
         return RowsByValue(rows, values)
     has_value = values != NO_VALUE
@@ -281,7 +293,7 @@ def _by_value(rows: np.ndarray, values: np.ndarray, down: bool) -> RowsByValue:
 
 
 def _bits(db: Database, columns: ImageColumns, class_id: int) -> np.ndarray:
-    """(N,) uint16: the bits of each row's probability of the class, NO_VALUE where there is none."""
+    """Return the bits of each row's probability of the class, (N,) uint16; NO_VALUE without a probability."""
     predictions = read_predictions(db)
     if predictions is None:
         return np.full(len(columns), NO_VALUE, np.uint16)
@@ -306,7 +318,7 @@ def _read_bits(db: Database, predictions: Predictions, columns: ImageColumns, cl
 
 
 def _are_first(db: Database, predictions: Predictions, columns: ImageColumns) -> bool:
-    """Whether the rows of the run are the first ones of the columns."""
+    """Return whether the rows of the run are the first rows of the columns."""
     ids = predictions.image_ids
     key = (predictions.run.id, columns.stamp.image)
     return db.caches.get("gallery runs", key, lambda: np.array_equal(ids, columns.image_ids[: len(ids)]), 1)

@@ -41,12 +41,9 @@ ABOUT = {
 class Figure:
     """One time, in seconds, with its 95 % interval.
 
-    Attributes:
-        name: Of the part or the task.
-        about: What it is, in words.
-        default: What is taken while nothing is known.
-        answers: From how many timed answers it is estimated; with 0 the interval is that of the prior.
-        an_hour, labels_an_hour: Of a task: how many an hour has, without pauses, and how many labels; None of a part.
+    Attributes: name: Of the part or the task. about: Describes it in words. default: The value while nothing is known.
+    answers: How many timed answers it is estimated from; with 0 the interval is that of the prior. an_hour,
+    labels_an_hour: Of a task: how many tasks, and how many labels, fit in an hour without pauses; None of a part.
     """
 
     name: str
@@ -64,12 +61,9 @@ class Figure:
 class TimeReport:
     """The times of one person.
 
-    Attributes:
-        annotator: "" for everybody together.
-        answers: Timed answers by kind: grid, image, click; tasks of the speed test included.
-        tested: How many of them are tasks of the speed test.
-        parts: The parts of the time model.
-        tasks: Some whole tasks.
+    Attributes: annotator: "" for everybody together. answers: Timed answers by kind: grid, image, click; tasks of the
+    speed test included. tested: How many of them are tasks of the speed test. parts: The parts of the time model.
+    tasks: Some whole tasks.
     """
 
     annotator: str
@@ -79,12 +73,12 @@ class TimeReport:
     tasks: tuple[Figure, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The report as a JSON value."""
+        """Return the report as a JSON value."""
         return asdict(self)
 
 
 def time_report(db: Database, annotator: str) -> TimeReport:
-    """What is known of this person's times; annotator "": of everybody's together."""
+    """Return the times of this person; annotator "": of everybody together."""
     class_count = max(1, len(classes.all_classes(db)))
     newest, tested = answer_times.newest_of(db, annotator), speed_tests.count_tests(db, annotator)
     key = (annotator, newest, tested, class_count)

@@ -143,7 +143,7 @@ class _Planner:
         return "" if long else "image"
 
     def _best(self) -> Action | None:
-        """The candidate with the highest acquisition value per second that can be leased."""
+        """Return the action with the highest acquisition value per second; None without a model or a free candidate."""
         if self.snapshot is None:
             return None
         open_share = 1 - self.answered / max(1, self.image_count * self.class_count)
