@@ -30,9 +30,11 @@ ENOUGH = 10  # cells of two people in one class, below which kappa is not given
 class ClassAgreement:
     """The agreement of people on one class, or on all classes together.
 
-    Attributes: cells: Cells that two people or more answered without seeing each other's answers. differ: Those of
-    `cells` on which the answers are not all the same. raw: How often two people give the same answer to a cell. alpha:
-    Krippendorff's alpha, which is 0 for agreement by chance; nan for all classes together.
+    Attributes:
+        cells: Cells that two people or more answered without seeing each other's answers.
+        differ: Those of `cells` on which the answers are not all the same.
+        raw: How often two people give the same answer to a cell.
+        alpha: Krippendorff's alpha, which is 0 for agreement by chance; nan for all classes together.
     """
 
     name: str
@@ -64,8 +66,8 @@ class WeekAgreement:
 
     A cell counts in the week of its second answer.
 
-    Attributes: alpha: Krippendorff's within classes (models/statistics/agreement.py), which is 0 for agreement by
-    chance.
+    Attributes:
+        alpha: Krippendorff's within classes (models/statistics/agreement.py), which is 0 for agreement by chance.
     """
 
     monday: str
@@ -79,9 +81,11 @@ class WeekAgreement:
 class Agreement:
     """The agreement of all people: overall, by class, by pair of people and by week.
 
-    Attributes: classes: The classes with a cell that several people answered, in the order of the project. pairs: The
-    pair of people with most cells in common first. pairs_by_class: Class by class, ordered like `pairs` within each.
-    weeks: The earliest first.
+    Attributes:
+        classes: The classes with a cell that several people answered, in the order of the project.
+        pairs: The pair of people with most cells in common first.
+        pairs_by_class: Class by class, ordered like `pairs` within each.
+        weeks: The earliest first.
     """
 
     overall: ClassAgreement

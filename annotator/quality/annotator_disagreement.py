@@ -18,8 +18,9 @@ MOST = 10_000  # cells that are ranked; older ones come when these have been set
 class AnnotatorDisagreements:
     """The cells on which people still disagree, ordered by how sure the model is of them, then the newest first.
 
-    Attributes: only: The filter of the page: which of these cells are wanted. low: The lowest probability, as the
-    filter or the page says.
+    Attributes:
+        only: The filter of the page: which of these cells are wanted.
+        low: The lowest probability, as the filter or the page says.
     """
 
     def __init__(self, db: Database, predictions: Predictions | None, only: Filter, low: float):

@@ -40,8 +40,9 @@ MOST_PEOPLE = 9  # who answer the same cell
 class OpenCell:
     """An audit cell without an answer.
 
-    Attributes: score: The model's probability when the cell was drawn, None without a model. It is logged with the
-    answer, never shown.
+    Attributes:
+        score: The model's probability when the cell was drawn, None without a model. It is logged with the answer,
+            never shown.
     """
 
     audit_id: int
@@ -55,9 +56,10 @@ class OpenCell:
 class Sample:
     """The audit sample of one class, as far as it has been answered.
 
-    Attributes: image_ids, strata, scores: (N,) of all cells of the class when the sample was drawn (Population). rows:
-    (n,) int64, the sampled cells whose answers count; within each stratum in their random order. states: (n,) int64,
-    the answers: 1, -1, or 0 for unsure.
+    Attributes:
+        image_ids, strata, scores: (N,) of all cells of the class when the sample was drawn (Population).
+        rows: (n,) int64, the sampled cells whose answers count; within each stratum in their random order.
+        states: (n,) int64, the answers: 1, -1, or 0 for unsure.
     """
 
     audit: Audit

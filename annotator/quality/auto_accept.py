@@ -34,7 +34,9 @@ from models.statistics.sequential_bound import CANDIDATES, CONFIDENCE, Verdict, 
 class Outcome:
     """The result of checking the guarantee for one state of one class; class_id None: of all classes together.
 
-    Attributes: cells: How many cells are accepted now. reason: Why no cell is accepted; "" when some are.
+    Attributes:
+        cells: How many cells are accepted now.
+        reason: Why no cell is accepted; "" when some are.
     """
 
     class_id: int | None

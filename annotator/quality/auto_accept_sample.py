@@ -50,8 +50,9 @@ def draw(db: Database, wanted: Guarantee) -> Audit:
 class _Cells:
     """The cells of a run, read class by class: N cells at a time instead of N x C.
 
-    Attributes: shape: Images, classes. counts: (C, K) int64: how often each probability (`merging.keys_of`) occurs
-    among the open cells of each class.
+    Attributes:
+        shape: Images, classes.
+        counts: (C, K) int64: how often each probability (`merging.keys_of`) occurs among the open cells of each class.
     """
 
     def __init__(self, db: Database, run: Predictions):
@@ -111,10 +112,12 @@ def _draw(cells: _Cells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int,
 class Pool:
     """The population of N cells that one guarantee is about, with its audit sample.
 
-    Attributes: run_id: The run whose probabilities the audit was drawn by. sample: Its scores are the model's
-    confidence in the state when the sample was drawn. image_ids, class_ids: (N,) of the cells. open: (N,) bool: nobody
-    has decided the cell, and the newest run does not predict the opposite. known_wrong: (N,) bool: people have decided
-    the opposite.
+    Attributes:
+        run_id: The run whose probabilities the audit was drawn by.
+        sample: Its scores are the model's confidence in the state when the sample was drawn.
+        image_ids, class_ids: (N,) of the cells.
+        open: (N,) bool: nobody has decided the cell, and the newest run does not predict the opposite.
+        known_wrong: (N,) bool: people have decided the opposite.
     """
 
     audit: Audit
@@ -131,7 +134,8 @@ class AnsweredAudit:
 
     Labels and probabilities are looked up for the cells of one pool at a time, never kept for all cells.
 
-    Attributes: run_id: The run whose probabilities the audit was drawn by.
+    Attributes:
+        run_id: The run whose probabilities the audit was drawn by.
     """
 
     def __init__(self, db: Database, drawn: Audit, run_id: int, newest: Probabilities | None):

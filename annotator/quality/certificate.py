@@ -123,7 +123,9 @@ def seconds_per_tile(db: Database) -> float:
 class _Population:
     """All cells of the project, whose labels are read class by class: N bytes at a time instead of N x C.
 
-    Attributes: image_ids: (N,) int64, ascending. class_ids: (C,) int64.
+    Attributes:
+        image_ids: (N,) int64, ascending.
+        class_ids: (C,) int64.
     """
 
     db: Database
@@ -141,8 +143,11 @@ class _Population:
 class _Aligned:
     """A sample of one class in rows of the current images.
 
-    Attributes: sample: None without an audit. strata: (N,) uint8. rows: (n,) sampled rows, without relabels.
-    uncovered: Images that were added after the sample was drawn.
+    Attributes:
+        sample: None without an audit.
+        strata: (N,) uint8.
+        rows: (n,) sampled rows, without relabels.
+        uncovered: Images that were added after the sample was drawn.
     """
 
     sample: Sample | None

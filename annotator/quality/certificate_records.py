@@ -16,12 +16,15 @@ TARGET = 0.98
 class Row:
     """The certified figures of one class, or of all classes together (class_id None).
 
-    Attributes: people, accepted: Cells labeled present by people, and auto-accepted as present. unknown: Cells that
-    people have not decided. audited, waiting: Audit cells whose answers count here, and audit cells without an answer.
-    recall, precision: Of the labels as they stand, in [0, 1]; recall holds if people's answers are right.
-    recall_allowing: Recall that allows for people's mistakes, measured where several people answered. missing:
-    Positives that are not labeled, in cells. seconds: Of grid work until 95 % of the missing positives are found,
-    likeliest cells first; None where it is not measured.
+    Attributes:
+        people, accepted: Cells labeled present by people, and auto-accepted as present.
+        unknown: Cells that people have not decided.
+        audited, waiting: Audit cells whose answers count here, and audit cells without an answer.
+        recall, precision: Of the labels as they stand, in [0, 1]; recall holds if people's answers are right.
+        recall_allowing: Recall that allows for people's mistakes, measured where several people answered.
+        missing: Positives that are not labeled, in cells.
+        seconds: Of grid work until 95 % of the missing positives are found, likeliest cells first; None where it is not
+            measured.
     """
 
     class_id: int | None
@@ -60,8 +63,9 @@ class Row:
 class Relabels:
     """Counts of the audit answers to cells that people had decided.
 
-    Attributes: present, mistaken: Cells decided present, and those of them answered absent. absent, missed: Cells
-    decided absent, and those of them answered present.
+    Attributes:
+        present, mistaken: Cells decided present, and those of them answered absent.
+        absent, missed: Cells decided absent, and those of them answered present.
     """
 
     present: int = 0
@@ -74,11 +78,16 @@ class Relabels:
 class Certificate:
     """The certified figures of the project: of each class and of all, and what they rest on.
 
-    Attributes: images: How many images can be shown. audits: The audits whose answers were used, newest first.
-    seconds_a_tile: Seconds for one tile of a grid, by the time model. last_decision_id: The newest decision that was
-    counted. uncovered: Images that were added after the audits in use. people: How many people have answered.
-    compared: Answers of people to positives that others, too, had found: the measure of mistakes. unsettled: Cells on
-    which people differ. lacks: Sentences that say what would improve the certificate.
+    Attributes:
+        images: How many images can be shown.
+        audits: The audits whose answers were used, newest first.
+        seconds_a_tile: Seconds for one tile of a grid, by the time model.
+        last_decision_id: The newest decision that was counted.
+        uncovered: Images that were added after the audits in use.
+        people: How many people have answered.
+        compared: Answers of people to positives that others, too, had found: the measure of mistakes.
+        unsettled: Cells on which people differ.
+        lacks: Sentences that say what would improve the certificate.
     """
 
     classes: list[Row]

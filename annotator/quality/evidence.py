@@ -24,8 +24,10 @@ IF_RIGHT = (
 class Interval:
     """A quantity with its 95 % interval.
 
-    Attributes: estimate: None where it cannot be estimated. low, high: Without evidence: the bounds that are certain,
-    often the whole possible range. reason: Why it is not shown as a figure; "" where it is.
+    Attributes:
+        estimate: None where it cannot be estimated.
+        low, high: Without evidence: the bounds that are certain, often the whole possible range.
+        reason: Why it is not shown as a figure; "" where it is.
     """
 
     estimate: float | None

@@ -22,9 +22,10 @@ LARGEST_SAMPLE = 0.5  # share of the cells it is about; a larger sample saves to
 class Guarantee:
     """A precision guarantee: which states are auto-accepted, and with which precision.
 
-    Attributes: precision: Least share of right cells among the auto-accepted ones. together: One guarantee for all
-    classes instead of one for each: a single sample of some 350 cells can be enough for all of them, but one class may
-    be worse than guaranteed if others are better.
+    Attributes:
+        precision: Least share of right cells among the auto-accepted ones.
+        together: One guarantee for all classes instead of one for each: a single sample of some 350 cells can be enough
+            for all of them, but one class may be worse than guaranteed if others are better.
     """
 
     precision: float = PRECISION

@@ -32,13 +32,17 @@ NONE = Estimate(np.nan, np.nan, np.nan)
 class Figures:
     """The figures of one person's first answers: in all, in one class or in one week.
 
-    Attributes: compared: Pairs of a first answer of theirs and one of somebody else to the same cell. same: The share
-    of `compared` in which both answers are the same. shared: Cells that somebody else answered, too, without seeing
-    their answer. changed: Cells that somebody later answered the opposite way, knowing the earlier answer, and whose
-    label is now this later answer. changed_shared: Cells that are both `changed` and `shared`. changed_share: The
-    share of `changed_shared` in `shared`. Other cells have no share: who sees an answer and leaves it stores nothing.
-    timed: How many times `seconds` is the median of; its ends are nan with fewer than six. seconds: Of a click; in a
-    class: of a cell of a grid of this class.
+    Attributes:
+        compared: Pairs of a first answer of theirs and one of somebody else to the same cell.
+        same: The share of `compared` in which both answers are the same.
+        shared: Cells that somebody else answered, too, without seeing their answer.
+        changed: Cells that somebody later answered the opposite way, knowing the earlier answer, and whose label is now
+            this later answer.
+        changed_shared: Cells that are both `changed` and `shared`.
+        changed_share: The share of `changed_shared` in `shared`. Other cells have no share: who sees an answer and
+            leaves it stores nothing.
+        timed: How many times `seconds` is the median of; its ends are nan with fewer than six.
+        seconds: Of a click; in a class: of a cell of a grid of this class.
     """
 
     compared: int
@@ -85,8 +89,9 @@ class Week(Figures):
 class Person(Figures):
     """The figures of one person, in all, by class and by week.
 
-    Attributes: answers: Decisions with an answer, also those taken back. classes: Classes in which others answered,
-    too, or in which this person answered a grid.
+    Attributes:
+        answers: Decisions with an answer, also those taken back.
+        classes: Classes in which others answered, too, or in which this person answered a grid.
     """
 
     name: str
@@ -131,7 +136,9 @@ class Sums:
 class Tally:
     """The sums over the first answers of all images.
 
-    Attributes: weeks: Name -> Monday -> sums. classes: Name -> class id -> sums.
+    Attributes:
+        weeks: Name -> Monday -> sums.
+        classes: Name -> class id -> sums.
     """
 
     def __init__(self, names: list[str], class_ids: list[int]):

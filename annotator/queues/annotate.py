@@ -40,10 +40,12 @@ MODES = ("annotate", "review")
 class WorkItem:
     """One image for a person to answer.
 
-    Attributes: likely: The probability of every class (suggestions.probability_bytes); b"" without a model. note: The
-    note of its flag, "" without one. class_version: Of the classes that `likely` is about (versions.class_version).
-    comments: How many comments the image has. hidden: The person is still to answer the image blind: labels,
-    suggestions and the rest are left empty.
+    Attributes:
+        likely: The probability of every class (suggestions.probability_bytes); b"" without a model.
+        note: The note of its flag, "" without one.
+        class_version: Of the classes that `likely` is about (versions.class_version).
+        comments: How many comments the image has.
+        hidden: The person is still to answer the image blind: labels, suggestions and the rest are left empty.
     """
 
     image: Image
@@ -60,13 +62,17 @@ class WorkItem:
 class Work:
     """The answer to a page's request: images, grids or actions, and what the page shows around them.
 
-    Attributes: progress: How far the project is. empty: Why there is nothing (more) to do; "" while there is. worker:
-    The state of the worker, in one line. run: The current run's id, None before the first. fresh: The run and version
-    that this was read from; what a page holds of another run or version is out of date. onward: Names of the pages to
-    go to from an empty one, the best first. lost: Those of the page's own items that another page has leased by now,
-    in the page's order. sequence: The order by name or time that the images come in, "" for any other. after: The last
-    image in `sequence` that this person has left, 0 where there is none. class_version: versions.class_version: a page
-    that knows another one asks for the classes.
+    Attributes:
+        progress: How far the project is.
+        empty: Why there is nothing (more) to do; "" while there is.
+        worker: The state of the worker, in one line.
+        run: The current run's id, None before the first.
+        fresh: The run and version that this was read from; what a page holds of another run or version is out of date.
+        onward: Names of the pages to go to from an empty one, the best first.
+        lost: Those of the page's own items that another page has leased by now, in the page's order.
+        sequence: The order by name or time that the images come in, "" for any other.
+        after: The last image in `sequence` that this person has left, 0 where there is none.
+        class_version: versions.class_version: a page that knows another one asks for the classes.
     """
 
     items: list[Any]

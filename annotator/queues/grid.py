@@ -34,8 +34,10 @@ _number = count(time.time_ns() // 1_000_000)  # unique also after a restart: pag
 class Tile:
     """One image of a grid.
 
-    Attributes: probability: None without a model. state, by: Its answer and who gave it, or None. models: What models
-    from elsewhere say of it, (name, score).
+    Attributes:
+        probability: None without a model.
+        state, by: Its answer and who gave it, or None.
+        models: What models from elsewhere say of it, (name, score).
     """
 
     image: Image
@@ -49,9 +51,10 @@ class Tile:
 class Grid:
     """Tiles of one class that are answered together.
 
-    Attributes: share: Expected fraction of present tiles, by the model; None without a model. start: "yes" or "no",
-    whichever is expected to need fewer changes. waiting: Of an audit: audited cells of all classes without an answer,
-    this grid's included; else None.
+    Attributes:
+        share: Expected fraction of present tiles, by the model; None without a model.
+        start: "yes" or "no", whichever is expected to need fewer changes.
+        waiting: Of an audit: audited cells of all classes without an answer, this grid's included; else None.
     """
 
     id: str
@@ -160,7 +163,8 @@ class Out:
 
     These are what the page has or has answered, what is leased elsewhere, and what is not assigned to its person.
 
-    Attributes: aside, classes_away: Images and classes that are not the person's (store/people/assignment.py).
+    Attributes:
+        aside, classes_away: Images and classes that are not the person's (store/people/assignment.py).
     """
 
     def __init__(

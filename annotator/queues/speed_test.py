@@ -45,8 +45,12 @@ CONFIRMED = 200  # newest positives of a class that tiles are taken from
 class Task:
     """One task of the test.
 
-    Attributes: task: Its place in PLAN. kind: grid, image or click. class_id: Of a grid; 0 of the others. images: Of a
-    grid its tiles, else the one image. class_ids: The classes that are asked about.
+    Attributes:
+        task: Its place in PLAN.
+        kind: grid, image or click.
+        class_id: Of a grid; 0 of the others.
+        images: Of a grid its tiles, else the one image.
+        class_ids: The classes that are asked about.
     """
 
     task: int
@@ -60,8 +64,11 @@ class Task:
 class SpeedTest:
     """One round of the test.
 
-    Attributes: round: How often this person has begun the test, this time included. tasks: The tasks that are left, in
-    their order. of: How many tasks the test has. empty: Why there are no tasks; "" where there are.
+    Attributes:
+        round: How often this person has begun the test, this time included.
+        tasks: The tasks that are left, in their order.
+        of: How many tasks the test has.
+        empty: Why there are no tasks; "" where there are.
     """
 
     round: int

@@ -20,8 +20,10 @@ from annotator.store.labels import cells
 class _ChangedImage:
     """One image of the delta.
 
-    Attributes: answered: Columns of its answered cells. likeliest: The largest probability of its open cells. columns:
-    The columns of the cells answered since the version; `values` are their probabilities.
+    Attributes:
+        answered: Columns of its answered cells.
+        likeliest: The largest probability of its open cells.
+        columns: The columns of the cells answered since the version; `values` are their probabilities.
     """
 
     answered: frozenset[int]
@@ -34,10 +36,12 @@ class _ChangedImage:
 class Delta:
     """The answers given since a version, up to one decision; never changed, only replaced by a later one.
 
-    Attributes: newest: The last decision that it includes. changed: (N,) bool, rows of the images on which people have
-    decided something since. It is shared with later deltas, because copying a million takes as long as reading the
-    rest, and may name more images; the methods below answer for this delta. answered_probability: (C,) float64, the
-    summed probabilities of the cells answered since.
+    Attributes:
+        newest: The last decision that it includes.
+        changed: (N,) bool, rows of the images on which people have decided something since. It is shared with later
+            deltas, because copying a million takes as long as reading the rest, and may name more images; the methods
+            below answer for this delta.
+        answered_probability: (C,) float64, the summed probabilities of the cells answered since.
     """
 
     predictions: Predictions

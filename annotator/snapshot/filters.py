@@ -46,12 +46,16 @@ def no_choices(db: Database, columns: ImageColumns) -> Sequence[tuple[str, str]]
 class Filter:
     """One condition on images.
 
-    Attributes: name: In requests and addresses. label: What the page calls it; of a switch the adjective, "complete".
-    kind: The kind of value that is given. mask: Return (N,) bool: which images are shown for the given value. choices:
-    Return what can be chosen or is proposed, as (value, words). allowed: The only values of a choice, where they are
-    known beforehand; (): any. reveals_labels: A list filtered by it tells what is known of images. True unless it
-    follows from files alone: people who are still to answer images blind do not find these in such a list. in_front:
-    Its field stands in the first row of the page, not under "More".
+    Attributes:
+        name: In requests and addresses.
+        label: What the page calls it; of a switch the adjective, "complete".
+        kind: The kind of value that is given.
+        mask: Return (N,) bool: which images are shown for the given value.
+        choices: Return what can be chosen or is proposed, as (value, words).
+        allowed: The only values of a choice, where they are known beforehand; (): any.
+        reveals_labels: A list filtered by it tells what is known of images. True unless it follows from files alone:
+            people who are still to answer images blind do not find these in such a list.
+        in_front: Its field stands in the first row of the page, not under "More".
     """
 
     name: str
@@ -68,8 +72,9 @@ class Filter:
 class GalleryFilter:
     """A combination of filters: images are shown for which all given conditions are true.
 
-    Attributes: given: (name, value) of filters in FILTERS, sorted; values as their kind has them. blind: Images that
-    this person is still to answer blind are left out (store/people/blindness.py); "": none are.
+    Attributes:
+        given: (name, value) of filters in FILTERS, sorted; values as their kind has them.
+        blind: Images that this person is still to answer blind are left out (store/people/blindness.py); "": none are.
     """
 
     given: tuple[tuple[str, Hashable], ...] = ()

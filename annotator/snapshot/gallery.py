@@ -45,10 +45,12 @@ COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
 class Sorting:
     """The order of a listing.
 
-    Attributes: by: One of SORTS: name; the newest decision; the capture time; how many classes are present; the
-    probability of `class_id` by the current version of the current run. down: From the last to the first; images
-    without a value (no decision, no capture time, no probability) come last either way, by name. class_id: Only with
-    "probability".
+    Attributes:
+        by: One of SORTS: name; the newest decision; the capture time; how many classes are present; the probability of
+            `class_id` by the current version of the current run.
+        down: From the last to the first; images without a value (no decision, no capture time, no probability) come
+            last either way, by name.
+        class_id: Only with "probability".
 
     Images of equal value are in the order of names. An unanswered image has no decision, and 0 labels.
     """
@@ -62,7 +64,8 @@ class Sorting:
 class Listing:
     """The images of a filter in order, as of one version.
 
-    Attributes: rows: Rows of `image_ids`, in the order of the listing.
+    Attributes:
+        rows: Rows of `image_ids`, in the order of the listing.
     """
 
     version: str

@@ -58,9 +58,12 @@ def images_on_map(folder: Path) -> int:
 class Map:
     """The positions of all images, and which of them are drawn.
 
-    Attributes: image_ids: (N,) int64, ascending. x, y: (N,) float32 in [0, 1]. drawn: (n,) int64, ascending: rows;
-    all, or a fixed random sample of DRAWN. stamp: Differs between maps. colours: The colours of its points that were
-    read so far.
+    Attributes:
+        image_ids: (N,) int64, ascending.
+        x, y: (N,) float32 in [0, 1].
+        drawn: (n,) int64, ascending: rows; all, or a fixed random sample of DRAWN.
+        stamp: Differs between maps.
+        colours: The colours of its points that were read so far.
     """
 
     image_ids: np.ndarray

@@ -42,8 +42,10 @@ class Ranking:
     Likeliest cells come first, equal ones by row. Where there are more cells than `depth`, all but a fifth of those
     kept are the likeliest, and the last fifth is an even sample of the others.
 
-    Attributes: rows: (depth,) int32, the rows that are kept, -1 after the last; complete when all blocks were taken.
-    scores: (depth,) float16, their probabilities, 0 after the last. expected: The sum of all probabilities.
+    Attributes:
+        rows: (depth,) int32, the rows that are kept, -1 after the last; complete when all blocks were taken.
+        scores: (depth,) float16, their probabilities, 0 after the last.
+        expected: The sum of all probabilities.
     """
 
     def __init__(self, counts: np.ndarray, depth: int):
@@ -66,7 +68,7 @@ class Ranking:
         self._seen += count_keys(keys)
 
     def head(self, keys: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which places (m,) of the ranking a block's cells take, and the rows (m,) in the block that take them.
+        """Return the places (m,) of the ranking that a block's cells take, and the block's rows (m,) that take them.
 
         Args:
             seen: (KEYS,) the sum of `count_keys` of the blocks before this one.

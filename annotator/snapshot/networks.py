@@ -18,12 +18,16 @@ ADAPTED, PLUG_IN, NAMED = "adapted in this project", "plug-in", "named for this 
 class Network:
     """A row of the table.
 
-    Attributes: source: "installed", a repository on the hub, a package, "adapted in this project". licence: As the
-    library names it; binds: it has to be accepted; is_accepted: it was, on this machine. parameters, input_size: 0
-    where not known without loading the network. reads_text: It reads texts, too. is_here: It needs no download; None:
-    not known. images_a_second: On this machine; None: not measured. lacking: The command that installs what its
-    library lacks; "" for nothing. hours: Time for all images of the project; None: not measured, or no project.
-    is_used, is_next: The project uses it now; will use it once its features are computed.
+    Attributes:
+        source: "installed", a repository on the hub, a package, "adapted in this project".
+        licence: As the library names it; binds: it has to be accepted; is_accepted: it was, on this machine.
+        parameters, input_size: 0 where not known without loading the network.
+        reads_text: It reads texts, too.
+        is_here: It needs no download; None: not known.
+        images_a_second: On this machine; None: not measured.
+        lacking: The command that installs what its library lacks; "" for nothing.
+        hours: Time for all images of the project; None: not measured, or no project.
+        is_used, is_next: The project uses it now; will use it once its features are computed.
     """
 
     name: str

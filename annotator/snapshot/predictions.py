@@ -27,7 +27,8 @@ VERSIONS_KEPT = 4  # in memory: mapped files, and what is worked out from them
 class Probabilities(CellIndex):
     """A model's probabilities by image and class.
 
-    Attributes: probabilities: (N, C) float16 in [0, 1], nan where the class has no model.
+    Attributes:
+        probabilities: (N, C) float16 in [0, 1], nan where the class has no model.
     """
 
     probabilities: Rows
@@ -37,8 +38,8 @@ class Probabilities(CellIndex):
 class Predictions(Probabilities):
     """One version of a run's probabilities, mapped from disk.
 
-    Attributes: stored_columns: (C,) the columns of the classes in the stored arrays; None: all stored classes are
-    here.
+    Attributes:
+        stored_columns: (C,) the columns of the classes in the stored arrays; None: all stored classes are here.
     """
 
     run: Run

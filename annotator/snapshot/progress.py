@@ -26,11 +26,13 @@ KEPT = 32  # people whose pace is kept
 class Progress:
     """The progress of a project: counts of what is done, and the time that is left.
 
-    Attributes: pairs_answered: Pairs of image and class answered by people, unsure included. pairs: Images times
-    classes, archived classes left out. pairs_accepted: Pairs that the model answers by itself (auto-accept) and people
-    have not; not in the others. images_complete: Every class answered by people. images_labeled: With an answer: a
-    stage on the way, never the progress itself. seconds_left: For the open pairs in grids of 24, at this person's
-    pace; None while no time of anybody is known.
+    Attributes:
+        pairs_answered: Pairs of image and class answered by people, unsure included.
+        pairs: Images times classes, archived classes left out.
+        pairs_accepted: Pairs that the model answers by itself (auto-accept) and people have not; not in the others.
+        images_complete: Every class answered by people.
+        images_labeled: With an answer: a stage on the way, never the progress itself.
+        seconds_left: For the open pairs in grids of 24, at this person's pace; None while no time of anybody is known.
     """
 
     pairs_answered: int

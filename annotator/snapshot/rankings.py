@@ -33,13 +33,15 @@ CELLS_AT_ONCE = 4_000_000  # read at once: 8 MB, and several times as much while
 class Rankings:
     """One run's rankings; rows and columns are those of its probabilities.
 
-    Attributes: by_class: (C, K) int32 rows of the unanswered cells of each class by falling probability, then by row;
-    -1 after the last. Where a class has more than K, the last fifth is an even sample of the others. scores: (C, K)
-    float16, their probabilities; 0 after the last. by_image: (K,) int32 rows of images by the probability of their
-    likeliest unanswered cell, in the same way. likeliest: (K,) float16, the probability of that cell. expected: (C,)
-    float64, the sum of the probabilities of all unanswered cells. disagreements: (D, 2) int32 row and column of
-    answered cells by falling difference of answer and probability. cooccurrence: (C, C) int32, images on which people
-    saw both classes; on the diagonal, the one class.
+    Attributes:
+        by_class: (C, K) int32 rows of the unanswered cells of each class by falling probability, then by row; -1 after
+            the last. Where a class has more than K, the last fifth is an even sample of the others.
+        scores: (C, K) float16, their probabilities; 0 after the last.
+        by_image: (K,) int32 rows of images by the probability of their likeliest unanswered cell, in the same way.
+        likeliest: (K,) float16, the probability of that cell.
+        expected: (C,) float64, the sum of the probabilities of all unanswered cells.
+        disagreements: (D, 2) int32 row and column of answered cells by falling difference of answer and probability.
+        cooccurrence: (C, C) int32, images on which people saw both classes; on the diagonal, the one class.
     """
 
     by_class: np.ndarray
@@ -118,8 +120,10 @@ class Ranker:
             self._expected[column] = ranking.expected
 
     def go_on(self, db: Database, newest: int, stored: Rankings) -> None:
-        """Go on from rankings that were stored with these probabilities, with the answers up to the decision `newest`:
-        nothing is ranked again. Those of another depth are ranked."""
+        """Take over rankings stored with these probabilities, and the answers up to the decision `newest`.
+
+        Nothing is ranked again, unless the stored rankings have another depth.
+        """
         columns = range(len(self._class_ids))
         if stored.by_class.shape != self._by_class.shape:
             return self.rank(db, newest, columns)
@@ -213,8 +217,9 @@ class Ranker:
 class _Likeliest:
     """The likeliest open cell of each image, kept from one ranking to the next.
 
-    Attributes: keys: (N,) uint16 (merging.py), CLOSED without an open cell. columns: (N,) int32, the column of that
-    cell.
+    Attributes:
+        keys: (N,) uint16 (merging.py), CLOSED without an open cell.
+        columns: (N,) int32, the column of that cell.
     """
 
     def __init__(self, keys: np.ndarray, columns: np.ndarray):

@@ -41,9 +41,13 @@ ABOUT = {
 class Figure:
     """One time, in seconds, with its 95 % interval.
 
-    Attributes: name: Of the part or the task. about: Describes it in words. default: The value while nothing is known.
-    answers: How many timed answers it is estimated from; with 0 the interval is that of the prior. an_hour,
-    labels_an_hour: Of a task: how many tasks, and how many labels, fit in an hour without pauses; None of a part.
+    Attributes:
+        name: Of the part or the task.
+        about: Describes it in words.
+        default: The value while nothing is known.
+        answers: How many timed answers it is estimated from; with 0 the interval is that of the prior.
+        an_hour, labels_an_hour: Of a task: how many tasks, and how many labels, fit in an hour without pauses; None of
+            a part.
     """
 
     name: str
@@ -61,9 +65,12 @@ class Figure:
 class TimeReport:
     """The times of one person.
 
-    Attributes: annotator: "" for everybody together. answers: Timed answers by kind: grid, image, click; tasks of the
-    speed test included. tested: How many of them are tasks of the speed test. parts: The parts of the time model.
-    tasks: Some whole tasks.
+    Attributes:
+        annotator: "" for everybody together.
+        answers: Timed answers by kind: grid, image, click; tasks of the speed test included.
+        tested: How many of them are tasks of the speed test.
+        parts: The parts of the time model.
+        tasks: Some whole tasks.
     """
 
     annotator: str

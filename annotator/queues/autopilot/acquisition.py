@@ -33,12 +33,17 @@ LEARNING = 0.25  # labels that an answer to a cell of maximum uncertainty is wor
 class Candidate:
     """A candidate action, before anything is leased for it.
 
-    Attributes: kind: grid, image, click, or relabel (a grid of answers to check again). class_id: Of a grid; 0 for a
-    whole image and for a click. cells: (image id, probability or None) of a grid; of the other kinds their one image.
-    positives: Expected new positives. decided: How many cells it settles. changes: Expected presses besides Enter.
-    learning: What the model learns, in labels. seconds: Expected time of this annotator. reason: Why it is not chosen
-    by value: "random", "exploration" or "leftover"; "" where it is. start_present: Relabel: the answers in question
-    are "present".
+    Attributes:
+        kind: grid, image, click, or relabel (a grid of answers to check again).
+        class_id: Of a grid; 0 for a whole image and for a click.
+        cells: (image id, probability or None) of a grid; of the other kinds their one image.
+        positives: Expected new positives.
+        decided: How many cells it settles.
+        changes: Expected presses besides Enter.
+        learning: What the model learns, in labels.
+        seconds: Expected time of this annotator.
+        reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is.
+        start_present: Relabel: the answers in question are "present".
     """
 
     kind: str

@@ -35,13 +35,16 @@ _number = count(time_ns() // 1_000_000)
 class Action:
     """One task for a person, leased to their page.
 
-    Attributes: kind: grid, audit (a grid of audit cells), image (every open class of it), click (one class of it), or
-    reading (every class of an image that others answer as well; nothing that is known of it is shown). source: Of the
-    decisions that answer it: records.SOURCES. line: What it asks, what it brings and how long it takes, in words.
-    labels: Expected new positives; decided: cells settled; seconds: expected time of this annotator. preset: Image:
-    the classes that start as present. scores: Image and click: class id and probability of each open class, logged
-    with the answer. models: Image: of the classes that start as present, what models from elsewhere say: class id,
-    name, score. others: What the other kinds would have brought, one line each.
+    Attributes:
+        kind: grid, audit (a grid of audit cells), image (every open class of it), click (one class of it), or reading
+            (every class of an image that others answer as well; nothing that is known of it is shown).
+        source: Of the decisions that answer it: records.SOURCES.
+        line: What it asks, what it brings and how long it takes, in words.
+        labels: Expected new positives; decided: cells settled; seconds: expected time of this annotator.
+        preset: Image: the classes that start as present.
+        scores: Image and click: class id and probability of each open class, logged with the answer.
+        models: Image: of the classes that start as present, what models from elsewhere say: class id, name, score.
+        others: What the other kinds would have brought, one line each.
     """
 
     id: str
@@ -62,8 +65,10 @@ class Action:
 class Leasing:
     """Turns candidates into actions for one request; what it has leased is out for the next candidate.
 
-    Attributes: out: Cells of grids that are not free. images_out: Images that are not free. guessed_from: From this
-    probability on a class of an image starts as present; None: none does.
+    Attributes:
+        out: Cells of grids that are not free.
+        images_out: Images that are not free.
+        guessed_from: From this probability on a class of an image starts as present; None: none does.
     """
 
     def __init__(

@@ -38,7 +38,10 @@ class Pacing:
         self._collecting: asyncio.TimerHandle | None = None
 
     async def carry(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, who: Hashable) -> None:
-        """Have the application answer a WebSocket of this person, whose messages come no faster than allowed."""
+        """Have the application answer a WebSocket of this person, whose messages come no faster than allowed.
+
+        Over MOST_OPEN of a person the WebSocket is closed at once.
+        """
         if self._open[who] >= MOST_OPEN:
             await receive()
             await send({"type": "websocket.close", "code": TRY_LATER})
@@ -52,13 +55,13 @@ class Pacing:
                 del self._open[who]
 
     def wait_for(self, who: Hashable, socket: object, size: int) -> float:
-        """Count a message of so many bytes; the seconds that it has to wait."""
+        """Count a message of this many bytes and return the seconds that it has to wait."""
         cost = 1 + size // LARGE
         self._collect_later()
         return max(self._people.charge(who, cost), self._sockets.charge(id(socket), cost))
 
     def _collect_later(self) -> None:
-        """Free what the runs leave behind, once for all of them. Streamlit would after each, and stop all answers."""
+        """Schedule one garbage collection for all runs. Streamlit would collect after each, and stop all answers."""
         if self._collecting is None:
             self._collecting = asyncio.get_running_loop().call_later(COLLECT_AFTER, self._collect)
 
@@ -68,7 +71,7 @@ class Pacing:
 
 
 class _Paced:
-    """`receive` of one WebSocket."""
+    """The `receive` of one WebSocket, which waits where its person or the socket is over the allowance."""
 
     def __init__(self, pacing: Pacing, who: Hashable, receive: Receive, send: Send):
         self._pacing, self._who, self._receive, self._send = pacing, who, receive, send

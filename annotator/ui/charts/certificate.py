@@ -15,13 +15,13 @@ SHAPES = ("circle", "square", "diamond")
 
 
 def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart | alt.FacetChart:
-    """Intervals of KINDS, a class a row, in the order of the table; a dashed line at the target.
+    """Return the chart of intervals of KINDS, a class a row, in the order of the table; a dashed line at the target.
+
+    Kinds differ in lightness, shape and place as well as in hue. Kinds without any figure are not in the legend.
 
     Args:
         table: Class, kind (of KINDS), estimate, low, high; nan: not measured, nothing is drawn.
         target: The recall that is asked for.
-
-    Kinds differ in lightness, shape and place as well as in hue. Those without any figure are not in the legend.
     """
     table = theme.drawable(table)
     drawn, names = set(table.loc[table["low"].notna(), "kind"]), list(dict.fromkeys(table["class"]))

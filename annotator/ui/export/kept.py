@@ -8,7 +8,11 @@ import streamlit as st
 
 
 def kept(key: str, usual: Any, allowed: Collection[Any] | None = None) -> str:
-    """The key of a widget, which shows what it last did, or `usual`. allowed: its options; others are dropped."""
+    """Return the key of a widget, which shows its last value, or `usual`.
+
+    Args:
+        allowed: Its options; a value that is not among them is dropped.
+    """
     state = st.session_state
     store = state.setdefault("export_kept", {})
     value = state[key] if key in state else store.get(key, usual)

@@ -9,7 +9,7 @@ from annotator.ui.parts.class_form import first_form
 
 
 def page() -> None:
-    """The page; without classes, a form to name them."""
+    """Draw the page; without classes, a form to name them."""
     frame.annotator_name()
     if not classes.all_classes(context.db()):
         first_form()

@@ -20,7 +20,7 @@ PROVIDER = {  # access.NEEDED, with what a provider gives for each
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Settings page."""
     with frame.errors_shown():
         _settings()
 
@@ -56,10 +56,10 @@ def _settings() -> None:
 
 
 def _login_provider(address: str) -> None:
-    """How to let people sign in at a login provider.
+    """Draw the instructions for signing in at a login provider.
 
     Args:
-        address: That people open.
+        address: The address that people open.
     """
     address = address.replace("http://", "https://", 1)  # providers send people back to such addresses only
     with st.expander("Login provider (OpenID Connect): how to set one up"):

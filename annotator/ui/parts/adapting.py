@@ -13,7 +13,7 @@ REFRESH = 2.0  # seconds between two looks at what is under way
 
 
 def section(db: Database) -> None:
-    """The part, refreshed while something is under way."""
+    """Draw this part of the page, refreshed while something is under way."""
     st.subheader("Adapt the network")
     st.caption(
         "The last stages of the network learn from the answers of this project. The new network is used only if it is "
@@ -57,7 +57,7 @@ def _now(db: Database, was_at_work: bool) -> None:
 
 
 def _result(db: Database) -> None:
-    """How the last one ended, or how long it would take."""
+    """Draw the outcome of the last adaptation, or the estimate of how long one would take."""
     result = adapting.result(db)
     kind = result.get("kind")
     if kind == "error":

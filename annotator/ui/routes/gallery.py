@@ -56,8 +56,10 @@ async def place(request: Request, annotator: str) -> Response:
 
 
 async def ids(request: Request, annotator: str) -> Response:
-    """POST {filter?, sort?, class?, down?, version?, first, last} -> {ids}: those of the places from first to last,
-    both included; more than gallery.MOST_IDS places are refused."""
+    """POST {filter?, sort?, class?, down?, version?, first, last} -> {ids}: of the places from first to last.
+
+    Both ends are included; more than gallery.MOST_IDS places are refused.
+    """
     asked, blind = parsed(await body_of(request), GalleryIdsRequest), blind_as(request, annotator)
     return JSONResponse(await run_sync(_ids, asked, blind), headers=FRESH)
 

@@ -17,7 +17,7 @@ log = logging.getLogger("annotator.ahead")
 
 
 class ReadAhead:
-    """The thread that reads."""
+    """The thread that reads ahead."""
 
     def __init__(self, db: Database, pause: float = HEAD_START):
         self.db, self.pause = db, pause
@@ -28,7 +28,7 @@ class ReadAhead:
         self._thread.start()
 
     def stop(self) -> None:
-        """Read nothing more, if reading has not begun."""
+        """Prevent the reading, if it has not begun."""
         self._ending.set()
         self._thread.join(0.1)
 

@@ -30,7 +30,7 @@ WHAT_TO_DO = (
 
 
 class _Call:
-    """One read. Everything but `clock` is changed by the event loop's thread only."""
+    """One read. Its fields, `clock` excepted, are changed by the event loop's thread only."""
 
     def __init__(self, file: Hashable, work: Callable[[], Any]):
         self.file, self.work = file, work
@@ -55,7 +55,7 @@ class Readers:
         self._last_end = 0.0
 
     async def read(self, file: Hashable, kind: Hashable, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the function returns or raises, called in one of the threads.
+        """Call the function in one of the threads, and return or raise what it does.
 
         Args:
             file: What is read: while a read of it hangs, no other is started.

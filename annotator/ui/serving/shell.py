@@ -19,7 +19,7 @@ TOLD = "<title>Annotator</title><script>window.__streamlit = {BACKEND_BASE_URL: 
 
 
 async def shell(request: Request) -> HTMLResponse:
-    """The answer to the address of a page."""
+    """Return the HTML of a page's address."""
     return HTMLResponse(_shell(), headers={"cache-control": "no-cache"})
 
 

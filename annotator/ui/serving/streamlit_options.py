@@ -73,7 +73,10 @@ LOOK: dict[str, object] = {
 
 
 def options(access: Access) -> dict[str, Any]:
-    """The options for st.App.run. From now on Streamlit reads no file and no environment variable for any other."""
+    """Return the options for st.App.run.
+
+    From now on Streamlit reads no file and no environment variable for any other option.
+    """
     _replace(config, "get_config_files", lambda name: [])
     # Called for a foreign origin; the first would ask a server on the net. Our address is known.
     _replace(net_util, "get_external_ip", lambda: None)

@@ -23,7 +23,7 @@ log = logging.getLogger("annotator.watch")
 
 
 class Watch:
-    """Watches over one project's worker, in a thread of the app's process."""
+    """The watch over one project's worker, in a thread of the app's process."""
 
     def __init__(self, db: Database):
         self.db = db
@@ -35,7 +35,7 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the worker: ask, then kill."""
+        """End the worker: close its input, and kill it if it does not end within GRACE seconds."""
         self._ending.set()
         process = self._process
         if process and process.poll() is None:
