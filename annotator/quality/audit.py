@@ -33,7 +33,7 @@ CELLS_A_CLASS, CELLS = 30, 200  # default size of an audit: so many cells of eac
 RELABELS = 0.1  # share of an audit that are relabels: cells that people have decided, half of them "present"
 DECIDED = -1
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
-MOST_PEOPLE = 9  # who answer the same cell
+MOST_PEOPLE = 9  # people who may answer the same cell
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def again(db: Database, annotator: str | None, but: Collection[tuple[int, int]] 
             cell = class_id, image_id
             had = people.get(cell, set())
             if shown and had and len(had) < audit.people and annotator not in had and cell not in but:
-                # The model's probability is logged with the first answer only: a test of it once, not k times.
+                # The model's probability is logged with the first answer only, so that a cell tests it once.
                 wanted.setdefault(cell, OpenCell(audit.id, class_id, image_id, audit.run_id, None))
     return list(wanted.values())
 
@@ -264,7 +264,7 @@ def _draw_relabels(strata: np.ndarray, counts: np.ndarray, size: int, rng: np.ra
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):
         cells, ends = int(of_classes.sum()), np.cumsum(of_classes)
-        # Numbers of cells, counted class by class: which row each has is looked up for the classes that are drawn from.
+        # Cells are numbered class by class. Their rows are looked up only for the classes that are drawn from.
         numbers = rng.choice(cells, min(round(RELABELS * size / 2), cells), replace=False)
         columns = np.searchsorted(ends, numbers, "right")
         for column in np.unique(columns).tolist():

@@ -23,7 +23,7 @@ from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUT
 
 ONE_CLASS = {PRESENT: 40, ABSENT: 41}  # strata of an audit for auto-accept: acceptable cells of one class
 ALL_CLASSES = {PRESENT: 42, ABSENT: 43}  # the same, sampled from all classes as one
-SLACK = 0.02  # cells that the model expects to be right this much less often than guaranteed are sampled, too
+SLACK = 0.02  # the model's own expected precision may lie this far below the guarantee
 FALLBACKS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # suggested where the precision asked for is out of reach
 
 

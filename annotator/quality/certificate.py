@@ -37,7 +37,7 @@ from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUT
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
 FOUND = 0.95  # share of the missing positives that the stated time finds
 UNKNOWN = Interval(None, 0.0, 1.0)
-SLACK = 0.02  # an audit that leaves this share of a class's cells more without a sample is used as well
+SLACK = 0.02  # an audit is used, too, if it leaves at most this share of a class's cells more without a sample
 
 
 def certificate(db: Database, target: float = TARGET) -> Certificate:
@@ -251,7 +251,7 @@ def _labels(db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: R
         if acceptance.state == PRESENT and acceptance.cells and acceptance.class_id in column_of:
             column, in_all = column_of[acceptance.class_id], min(in_all, acceptance.precision)
             expected[column] = 1 - acceptance.wrong / max(acceptance.audited, 1)
-            # A guarantee for all classes together guarantees nothing of a single one.
+            # A guarantee for all classes together guarantees nothing about a single class.
             guaranteed[column] = 0.0 if chosen is None or chosen.together else acceptance.precision
     for (class_id, state), cells in audits.disagreement_counts(db).items():
         if class_id in column_of and state in (PRESENT, ABSENT):

@@ -1,4 +1,4 @@
-"""What a certificate states, of one class and of all."""
+"""The figures that a certificate states, of each class and of all."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

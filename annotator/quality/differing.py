@@ -1,4 +1,4 @@
-"""What to take for true where people differ and nobody has settled it: most of them, or an estimate."""
+"""The state of cells on which people differ and which nobody has settled: the majority's, or an estimate."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ WAYS = {
     BY_ESTIMATE: "what is probable by how often each person errs; leave out what stays in doubt",
 }
 SURE = 0.9  # probability from which an estimate is taken
-FEWEST = 3  # people who answered a cell that a training takes an estimate of
+FEWEST = 3  # people who must have answered a cell before a training uses its estimate
 
 
 def states(db: Database, way: str) -> dict[tuple[int, int], int | None]:

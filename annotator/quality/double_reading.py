@@ -1,4 +1,4 @@
-"""What several people said of the same images, blind to each other, counted for models/statistics/double_reading.py."""
+"""Counts of blind answers of several people to the same images, for models/statistics/double_reading.py."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
         The counts; None where no two people answered the same image.
     """
     if readings.SOURCE not in overview.decisions_by_source(db):
-        return None  # without a look at every decision
+        return None  # avoids reading every decision
     volume = overview.decisions_by_person(db)
     counted = Counted(len(volume), len(class_ids))
     for rows in readings.answers(db, list(volume)):
@@ -76,6 +76,6 @@ class Counted:
         by_people = np.flatnonzero((self.found + self.rejected).any(0))
         if not len(by_people):
             return None
-        # As many columns as there were people: each takes memory a thousand times, once a draw.
+        # Columns only up to the most people at one cell: each column is kept for each of a thousand draws.
         found, rejected = self.found[:, : by_people[-1] + 1], self.rejected[:, : by_people[-1] + 1]
         return DoubleRead(volume / volume.sum(), self.present, self.absent, found, rejected)

@@ -1,4 +1,4 @@
-"""When a figure may be shown, and how: what was not measured has a reason instead of a number.
+"""Figures with their evidence: when a figure may be shown, and in which words; otherwise a reason is shown.
 
 An interval that covers more than half of the possible range says nearly nothing, whatever its estimate ("100 %" of two
 answers): the number of answers is stated instead. Percentages are rounded down: 199 of 200 are never 100 %.

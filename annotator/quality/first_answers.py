@@ -1,4 +1,4 @@
-"""How probable it is that a class is there, by what several people first said of it.
+"""The probability that a class is present, by the first answers of several people.
 
 The probability is that of models/statistics/error_rates.py, from everybody's first answers to all cells that several
 people answered without seeing each other's. A worker keeps them from one training to the next, and reads again only

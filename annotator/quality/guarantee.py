@@ -1,4 +1,4 @@
-"""The precision guarantee that people ask of auto-accept, and what showing it takes.
+"""The precision guarantee that people ask of auto-accept, and the sample that it takes to show it.
 
 It is one setting of the project. A guarantee is about the share of right cells among those that are auto-accepted.
 """
@@ -15,7 +15,7 @@ from models.statistics.sequential_bound import needed, possible_precision, sampl
 SETTING = "acceptance"
 PRECISION = 0.99
 POPULATION = 100_000  # cells; a larger population hardly needs a larger sample
-LARGEST_SAMPLE = 0.5  # share of the cells it is about; a larger sample saves too little work
+LARGEST_SAMPLE = 0.5  # share of the guaranteed cells; a larger sample saves too little work
 
 
 @dataclass(frozen=True)

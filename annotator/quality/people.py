@@ -1,4 +1,4 @@
-"""People: how each answers, as far as the answers of others to the same questions say.
+"""People: how each person answers, compared with the answers of others to the same cells.
 
 What counts is each person's first answer to a cell, given seeing nobody else's (store/labels/disagreement.py).
 Shares have Wilson's interval, as if the answers of others were given; pairs with several people at one cell hang
@@ -197,7 +197,7 @@ def tally(db: Database, note: Callable[[int, int], None] = lambda done, of: None
     for number, said in enumerate(annotator_disagreement.first_answers(db, image_ids)):
         labels = annotator_disagreement.answers_that_hold(db, image_ids[number])
         for class_id, answers in said.items():
-            # A label that was cleared meanwhile is nobody's.
+            # A label that was cleared meanwhile belongs to nobody.
             found.add(class_id, answers, labels.get(class_id, (0, "import", 0.0)))
         if number % 100 == 0:
             note(number, len(image_ids))

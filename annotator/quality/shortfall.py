@@ -1,4 +1,4 @@
-"""What a certificate lacks, and what to do about it, in words."""
+"""The shortfall of a certificate: sentences on what it lacks and what to do about it."""
 
 import numpy as np
 

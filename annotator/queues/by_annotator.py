@@ -1,5 +1,7 @@
-"""Which images a person decided on: all decisions are read once, then only new ones, so that a filter by person is
-quick."""
+"""The images that a person has decided on.
+
+All decisions are read once, then only new ones, so that a filter by person is quick.
+"""
 
 import threading
 

@@ -25,7 +25,7 @@ from annotator.store.runs import runs
 from annotator.store.runs.prediction_sources import in_words
 
 EVEN = 0.5  # expected share of positives from which on every tile of a grid starts as "yes"
-DEPTH = 2  # of every class, so many times the tiles of a grid are read to find the best class
+DEPTH = 2  # to find the best class, this many grids of tiles are read of every class
 
 _number = count(time.time_ns() // 1_000_000)  # unique also after a restart: pages may still hold older grids
 

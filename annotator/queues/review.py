@@ -1,4 +1,4 @@
-"""Which images Review shows next: missing labels, likely mistakes, or annotator disagreements.
+"""The next images of Review: missing labels, likely mistakes, or annotator disagreements.
 
 The first two follow the run's rankings, without the cells of the delta; images are compared with the labels once more
 after they have been leased.
@@ -49,7 +49,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
     chosen: list[tuple[int, list[Suggestion]]] = []
     blocks = _of_person(db, only.by, source.images())
     away: set[int] = set()
-    if not isinstance(source, AnnotatorDisagreements):  # whoever settles, settles what others have said
+    if not isinstance(source, AnnotatorDisagreements):  # a disagreement is settled by anybody, whoever has the image
         aside, away = assignment.aside(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
         blocks = (ids[~aside.among(ids)] for ids in blocks)
     for ids in _parts(_each_once(blocks, {*wanted.have, *wanted.passed}), SCAN):

@@ -80,7 +80,7 @@ class Delta:
 
     @property
     def changed_images(self) -> int:
-        """The number of images on which people have decided something since the version."""
+        """Return the number of images on which people have decided something since the version."""
         return len(self._images)
 
     def column(self, class_id: int) -> int | None:
@@ -116,7 +116,7 @@ class Delta:
         values[np.isnan(values)] = 0
         still_open = np.array(probabilities, np.float32)
         still_open[list(columns)] = 0
-        likeliest = float(np.fmax.reduce(still_open, initial=0))  # of nan and a number the number
+        likeliest = float(np.fmax.reduce(still_open, initial=0))  # fmax ignores nan
         return _ChangedImage(frozenset(columns), likeliest, since, values)
 
 

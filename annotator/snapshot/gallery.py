@@ -35,8 +35,8 @@ LISTINGS_KEPT = 32  # 4 bytes an image each, 6 of those by probability ...
 LISTING_BYTES = 64_000_000  # ... but no more than these together
 MOST_IDS = 5000
 SORTS = ("name", "decided", "captured", "labels", "probability")
-FEW = 16  # one image in so many
-LARGEST_BITS = 0x7C00  # of a float16 that is a number from 0 on, which sort as the numbers do
+FEW = 16  # a mask with fewer than one image in this many counts as few
+LARGEST_BITS = 0x7C00  # of a float16 from 0 on; the bits sort as the numbers do
 NO_VALUE = LARGEST_BITS + 1
 COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
 
@@ -311,13 +311,13 @@ def _read_bits(db: Database, predictions: Predictions, columns: ImageColumns, cl
     values = np.full(len(columns), np.nan, np.float16)
     [column], [known] = predictions.columns([class_id])
     image_ids = predictions.image_ids
-    if known and _are_first(db, predictions, columns):  # as most often
+    if known and _are_first(db, predictions, columns):  # the usual case
         values[: len(image_ids)] = predictions.probabilities[:, column]
     elif known:
         rows, in_project = positions(image_ids, columns.image_ids)
         values[rows[in_project]] = predictions.probabilities[:, column][in_project]
     bits = np.abs(values, out=values).view(np.uint16)
-    return np.minimum(bits, NO_VALUE, out=bits)  # those of nan are larger
+    return np.minimum(bits, NO_VALUE, out=bits)  # the bits of nan are larger
 
 
 def _are_first(db: Database, predictions: Predictions, columns: ImageColumns) -> bool:

@@ -1,4 +1,4 @@
-"""The rows of a listing in order: sorted ones, and those by a value of 16 bits, sorted part by part when asked for.
+"""The rows of a listing in order: sorted rows, and rows by a value of 16 bits, sorted part by part when read.
 
 Of a million rows, counting how often each value occurs takes 2 ms, and finding a part 1 ms; sorting all takes 10.
 """

@@ -75,7 +75,7 @@ class Ranking:
         """
         counts = count_keys(keys)
         cells = int(counts.sum())
-        order = np.argsort(keys, kind="stable")[:cells]  # by counting, too: the keys are of 16 bits
+        order = np.argsort(keys, kind="stable")[:cells]  # numpy sorts 16-bit keys by counting, too
         in_block = np.cumsum(counts) - counts  # where each key begins
         positions = np.arange(cells) + (self._starts + seen - in_block)[keys[order]]  # they rise, as the keys do
         likeliest = int(np.searchsorted(positions, self._whole))

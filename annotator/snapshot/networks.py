@@ -1,4 +1,4 @@
-"""The networks that a project can choose from, as a table: whose, how large, how fast, whether they are here yet."""
+"""The table of networks that a project can choose from: source, size, speed, and whether they are installed."""
 
 from dataclasses import dataclass
 

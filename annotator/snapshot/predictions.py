@@ -20,7 +20,7 @@ from annotator.store.database.database import Database
 from annotator.store.runs import probabilities, runs
 from models.rows import Rows
 
-VERSIONS_KEPT = 4  # in memory: mapped files, and what is worked out from them
+VERSIONS_KEPT = 4  # in memory: mapped files, and what is computed from them
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted
 from annotator.store.labels import counts as overview
 
-TILES, CHANGED = 24, 2  # of the grid that stated times are multiples of
-MINUTE = 60.0  # seconds for which a pace is kept: whoever answers quickly does not make it be fitted at each answer
+TILES, CHANGED = 24, 2  # of the grid that the stated times are computed from
+MINUTE = 60.0  # seconds for which a pace is kept, so that it is not fitted again at every answer
 KEPT = 32  # people whose pace is kept
 
 
@@ -45,7 +45,7 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """The fraction of pairs that are answered: 1.0 only when all are, 0.0 without pairs."""
+        """Return the fraction of pairs that are answered: 1.0 only when all are, 0.0 without pairs."""
         return self.pairs_answered / self.pairs if self.pairs else 0.0
 
     def sentence(self) -> str:

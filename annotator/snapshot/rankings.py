@@ -25,7 +25,7 @@ RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk
 DISAGREEMENTS = 10_000
 DOUBTFUL = 0.5  # difference of answer and probability from which on an answer is a likely mistake
 SMALL = 20_000_000  # cells up to which a page computes the rankings of a run that has none
-FEW_OF = 4  # changed classes, up to one in so many, that are counted together one by one
+FEW_OF = 4  # while at most one class in this many has changed, only the changed classes are counted again
 CELLS_AT_ONCE = 4_000_000  # read at once: 8 MB, and several times as much while they are ranked
 
 
@@ -172,7 +172,7 @@ class Ranker:
         for start in range(0, len(wanted), rows):
             some = wanted[start : start + rows]
             whole = len(wanted) == len(self._image_ids)
-            # As they lie, image by image: nothing has to be turned, as _blocks would by classes.
+            # Read image by image, as they are stored; _blocks would transpose them.
             block = self.probabilities[slice(start, start + rows) if whole else some]
             keys = merging.keys_of(np.ascontiguousarray(block))
             places[some] = np.arange(len(some), dtype=np.int32)

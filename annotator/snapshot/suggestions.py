@@ -26,7 +26,7 @@ def missing_positives(db: Database, class_id: int | None = None, limit: int | No
         limit: How many at most; None: all, which takes memory for every cell.
     """
     if limit is not None and (snapshot := read_snapshot(db)):
-        depth = limit + snapshot.delta.changed_images  # among so many, `limit` are open
+        depth = limit + snapshot.delta.changed_images  # at least `limit` of these are open
         if depth <= whole(snapshot.rankings):
             return _likeliest(snapshot, class_id, limit, depth)
     predictions = read_predictions(db)

@@ -1,4 +1,4 @@
-"""What is known of a person's times: each part of the time model and some whole tasks, with 95 % intervals.
+"""The report on a person's times: each part of the time model and some whole tasks, with 95 % intervals.
 
 It is about one person. Nothing here compares people: their images, classes and devices differ.
 """
@@ -23,7 +23,7 @@ from annotator.store.labels import answer_times
 from annotator.store.people import speed_tests
 
 TILES, CHANGES = 24, 3  # of the grid whose seconds are reported
-NAMED = 1.5  # classes that an image is taken to show, of those it is asked about
+NAMED = 1.5  # classes that an image is assumed to show, of those it is asked about
 KEPT = 8
 
 ABOUT = {

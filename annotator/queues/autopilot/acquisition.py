@@ -19,14 +19,14 @@ from annotator.snapshot.time_model import TimeModel
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, decisions
 
-SIZES = (12, 24, 48, 96)  # tiles of a grid, where the person's own has room for so many
+SIZES = (12, 24, 48, 96)  # tiles of a grid, unless the person's grid has room for fewer
 NEW = 24  # tiles of the largest grid of a class of which people have answered fewer cells
 PRESS = 1.0  # seconds that a press counts beyond its time
 CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
 IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
 RULED_OUT = 0.02  # value of a cell ruled out, in labels
 SURE, SURE_AMONG = 0.8, 5000  # probability from which the model is sure; cells of a class that are read
-LEARNING = 0.25  # labels that an answer to a cell of maximum uncertainty is worth while nothing is decided
+LEARNING = 0.25  # value, in labels, of an answer to a cell of maximum uncertainty, while nothing is decided
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class Candidate:
 
     @property
     def value(self) -> float:
-        """The acquisition value, in labels."""
+        """Return the acquisition value, in labels."""
         return self.positives + RULED_OUT * max(0.0, self.decided - self.positives) + self.learning
 
     @property
     def value_per_second(self) -> float:
-        """The acquisition value divided by the seconds, with PRESS more seconds for each press."""
+        """Return the acquisition value divided by the seconds, with PRESS more seconds for each press."""
         presses = 1 if self.kind == "click" else 1 + self.changes
         return self.value / (self.seconds + PRESS * presses)
 
@@ -168,7 +168,7 @@ class PositivePrior:
     """
 
     def __init__(self, images: int, with_positives: int, present: dict[int, int]):
-        self.share = with_positives / (images + 1)  # counts one empty image until one has been seen
+        self.share = with_positives / (images + 1)  # adds one image without positives, as a prior
         self.frequency = {class_id: count + 0.5 for class_id, count in present.items()}
         self.total = sum(self.frequency.values())
 

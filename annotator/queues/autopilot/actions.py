@@ -63,7 +63,7 @@ class Action:
 
 
 class Leasing:
-    """Turns candidates into actions for one request; what it has leased is out for the next candidate.
+    """The maker of actions for one request; what it leases for one candidate is not free for the next.
 
     Attributes:
         out: Cells of grids that are not free.
@@ -134,7 +134,7 @@ class Leasing:
         tiles = self._tiles(candidate.class_id, candidate.cells, hide_predictions=True)
         if tiles is None:
             return None
-        if not apart.sees_all(self.db):  # how it starts tells what was answered
+        if not apart.sees_all(self.db):  # the state it starts with would tell what was answered
             blindness.show(self.db, self.wanted.annotator, [tile.image.id for tile in tiles.tiles])
         tiles = replace(tiles, start="yes" if candidate.start_present else "no")
         return self._described(tiles.id, candidate, others, grid=tiles)

@@ -36,9 +36,9 @@ from models.query_strategies.representative import REPRESENTATIVE
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
 CLICKED_FIRST = REPRESENTATIVE.name  # the query order of these images
-EXPLORED = 20  # and so many more without a known positive are answered in every class;
-MANY, EXPLORED_OF_MANY = 50, 8  # with so many images a class fewer, as grids then teach what is absent in less time:
-SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
+EXPLORED = 20  # images without a known positive that are then answered in every class
+MANY, EXPLORED_OF_MANY = 50, 8  # from 50 images a class on only 8 of these, as grids then teach absence in less time
+SHARP = 0.3  # exploration beyond the least goes on while the model's sharpness (acquisition.sharpness) is below this
 LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
@@ -74,7 +74,7 @@ class _Planner:
         self.time_model: TimeModel = time_model_of(db, wanted.annotator)
         names = {class_.id: class_.name for class_ in all_classes}
         self.leasing = Leasing(db, wanted, names, self.snapshot, self.time_model)
-        # Whoever has a share of images: drawing from all would seldom meet one of theirs.
+        # Set for a person with a share of the images: drawing from all images would seldom meet one of theirs.
         self.own = self.leasing.out.aside.own
         self.whole_images = not assignment.has_classes(db, wanted.annotator)
         chosen, self.annotator = readings.overlap(db), wanted.annotator

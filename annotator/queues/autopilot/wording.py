@@ -1,4 +1,4 @@
-"""What the Autopilot page says: one line for each action, and why there is none."""
+"""The words of the Autopilot page: one line for each action, and why there is none."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""How a browser gets access: one-time keys, the addresses that carry them, and the cookie they are exchanged for."""
+"""Keys that give a browser access, once each: the addresses that carry them, and the cookie they are exchanged for."""
 
 import secrets
 import threading

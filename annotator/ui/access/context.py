@@ -44,7 +44,7 @@ def address() -> str:
 
 
 def mode() -> str:
-    """Return how people get to the project: one of access.MODES."""
+    """Return how people get to the project: one of serving_modes.MODES."""
     return _reached[0][0].mode if _reached else LOCAL
 
 

@@ -1,4 +1,4 @@
-"""What door.py answers to whoever is not let in, and to whoever signs in or out: HTML of our own, without Streamlit."""
+"""The answers of middleware.py to a browser that is not let in, signs in or signs out: HTML without Streamlit."""
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
 

@@ -2,13 +2,13 @@
 
 Where the project is served to this computer only, a browser gets in with a one-time key in the address (`/?key=...`),
 which `annotator serve` and `annotator link` print. The key is exchanged for a cookie and removed from the address.
-Where it is served to its members (access.py), a session is what lets them in: an invitation link begins one, or a login
-at a provider, which is Streamlit's; what a member may do there is up to the routes (routes/guard.py) and the store.
+Where it is served to its members (serving_modes.py), a session gives access. An invitation link begins it, or a login
+at a provider, which is Streamlit's. What a member may do is decided by the routes (routes/guard.py) and the store.
 
 Without a cookie nothing is answered. A request that names another origin is refused even with the cookie: browsers send
-the cookies of one port of a machine to all of them. Two addresses are for programs, which have an access token instead
-of the cookie; they refuse whatever names an origin. Where there are members, whoever asks has an allowance: a member,
-a program by its token, and everybody else by their address.
+the cookies of one port of a machine to all its ports. Two addresses are for programs, which have an access token
+instead of the cookie; they refuse every request that names an origin. Where there are members, each has an allowance of
+requests, and so have programs by their token and everybody else by their address.
 """
 
 import hashlib

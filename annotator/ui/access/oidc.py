@@ -1,5 +1,4 @@
-"""What comes back from a login provider, beyond Streamlit's login: why somebody was not signed in, in words, and what
-the provider says of a person at its userinfo endpoint only.
+"""Additions to Streamlit's login at a provider: why somebody was not signed in, and facts of the userinfo endpoint.
 
 Streamlit sends whoever it cannot sign in back to the page they came from, and gives the reason to the log alone.
 """
@@ -83,7 +82,7 @@ def _why_not(message: Message, query: Mapping[str, str], is_in: bool) -> str:
         code = query["error"] if CODE.fullmatch(query["error"]) else "unknown error"
         own = {"access_denied": CANCELLED, "server_error": BUSY % code, "temporarily_unavailable": BUSY % code}
         return own.get(code, REFUSED % code)
-    if user is not None:  # taken away: the code could not be exchanged for a token, or the token is not to be trusted
+    if user is not None:  # removed: the code could not be exchanged for a token, or the token is not valid
         return UNUSABLE
     return "" if is_in else STALE
 

@@ -1,4 +1,4 @@
-"""How often one person's pages may run: their WebSockets' messages wait, so that everybody else's answers do not.
+"""Limits on how often one person's pages may run: WebSocket messages wait, so that the answers of others do not.
 
 Each message on a WebSocket of Streamlit's makes a page's script run, 50 to 100 ms in which other threads get little
 done. A person, and each of their sockets, has an allowance of runs. Over it messages wait, none is lost, and what has
@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotator.ui.access.rate_limit import Allowance
 
-BURST, A_SECOND = 30, 3.0  # runs at once of all pages of one person, and those that come back
+BURST, A_SECOND = 30, 3.0  # runs at once of all pages of one person, and runs regained per second
 SOCKET_BURST, SOCKET_A_SECOND = 12, 1.5  # of one page
-TOGETHER = 0.05  # seconds; what comes in them is one run
-LARGE = 100_000  # bytes of a message; each further ones cost as much as a run
+TOGETHER = 0.05  # seconds; messages within them count as one run
+LARGE = 100_000  # bytes of a message; each further LARGE bytes cost as much as a run
 MOST_OPEN = 50  # sockets of one person: tabs and windows
 MOST_LATE = 100  # messages in a row that had to wait
 TRY_LATER = 1013  # of a closed WebSocket (RFC 6455, IANA registry)

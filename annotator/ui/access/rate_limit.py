@@ -1,4 +1,4 @@
-"""How many requests one person may cause: far more than any page does, far fewer than would starve the others."""
+"""Limits on requests by one person: far more than any page makes, far fewer than would slow others down."""
 
 import ipaddress
 import time
@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 BURST = 3000  # requests at once; a page of grids fetches hundreds of pictures when it opens
-A_SECOND = 150.0  # that come back
-MOST_KNOWN = 10_000  # people, programs, and addresses of whoever is not signed in; the longest unseen are forgotten
+A_SECOND = 150.0  # requests regained per second
+MOST_KNOWN = 10_000  # people, programs, and addresses of visitors not signed in; the longest unseen are forgotten
 
 
 class Allowance:
@@ -54,7 +54,7 @@ def network_of(address: str) -> str:
     """
     try:
         known = ipaddress.ip_address(address)
-    except ValueError:  # whatever a proxy said
+    except ValueError:  # a proxy may send any text
         return address[:64]
     if isinstance(known, ipaddress.IPv4Address) or known.ipv4_mapped:
         return str(known if isinstance(known, ipaddress.IPv4Address) else known.ipv4_mapped)

@@ -1,4 +1,4 @@
-"""How people get to a served project: from this computer only, by invitation links, or by a login provider (OIDC)."""
+"""The ways to serve a project: to this computer only, by invitation links, or by a login provider (OIDC)."""
 
 import ipaddress
 import re

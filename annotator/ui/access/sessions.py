@@ -1,4 +1,4 @@
-"""Who is asking: the member whom a browser's signed cookie names, for pages and routes alike.
+"""Sessions: the member whom a browser's signed cookie names, for pages and routes alike.
 
 An invitation link or a one-time key gives a cookie of our own. After a login at a provider the cookie is Streamlit's,
 which the same secret signs. Both only say who somebody is; what they may do is looked up, so a role that an owner takes
@@ -34,10 +34,10 @@ from annotator.ui.access.serving_modes import Access
 from annotator.ui.access.tokens import Tokens
 
 LOOKED_UP = 1.0  # seconds for which roles are not looked up again
-SESSION_SECONDS = 7 * 24 * 3600.0  # after a login at a provider; then it is asked again
+SESSION_SECONDS = 7 * 24 * 3600.0  # after a login at a provider; then the provider is asked again
 
 _MEMBER = "member_id"  # in the session state of a page, which only the server sees
-# Whose request the running task is at; routes run in it, and what they hand to threads does too.
+# The member whose request the running task handles; the threads that a route starts inherit it.
 _asking: ContextVar[int | None] = ContextVar("asking", default=None)
 
 
@@ -51,7 +51,7 @@ class Sessions:
         self._hidden: tuple[str, ...] = ()
         self._looked_up = -LOOKED_UP
         self._ended: set[str] = set()
-        self._last_entry = 0  # of the log, up to which _ended is
+        self._last_entry = 0  # the log entry up to which _ended is complete
 
     def member(self, cookies: Mapping[str, str]) -> Member | None:
         """Return the member whose session this is, perhaps a member without access.

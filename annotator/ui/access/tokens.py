@@ -1,8 +1,8 @@
-"""What the project's secret signs: tokens, cookies, and the keys in addresses.
+"""Tokens, cookies and keys in addresses, signed with the project's secret.
 
 The page script mints a token for the person who gave their name and passes it to its component; every route checks
-it. A cookie gives a browser access (door.py), a key is exchanged for the cookie. The secret is in the project folder,
-so tokens and cookies stay valid when the server is restarted.
+it. A cookie gives a browser access (middleware.py), a key is exchanged for the cookie. The secret is in the project
+folder, so tokens and cookies stay valid when the server is restarted.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class Tokens:
         self._keys = URLSafeSerializer(secret, salt="annotator key")
         # What Streamlit signs the cookies with that follow a login at a provider.
         self.provider_secret = hmac.new(secret.encode(), b"annotator login provider", hashlib.sha256).hexdigest()
-        # Part of the name of what browsers store (keys.storage_name): one address may have served several projects.
+        # Part of the name of what browsers store (access_keys.storage_name), as one address may serve several projects.
         self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
 
     def mint(self, annotator: str) -> str:

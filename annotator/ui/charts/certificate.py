@@ -8,7 +8,7 @@ from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
 
 AROUND = 56  # pixels that the axis above takes
-ROW = 14  # ... and one kind of one class
+ROW = 14  # pixels of one kind of one class
 CLASSES_SHOWN = 200
 KINDS = (f"recall {IF_RIGHT}", "allowing for mistakes", "precision")
 SHAPES = ("circle", "square", "diamond")

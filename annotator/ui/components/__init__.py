@@ -1,4 +1,4 @@
-"""Mounting the components: plain ES modules and style sheets, one folder a page, beside shared/.
+"""Mounting the components: plain ES modules and style sheets, one folder for each page, beside shared/.
 
 Streamlit takes a component's script as one string. That string is a loader that imports the module
 components/<name>/<name>.js from /api/script. Its default export is a class: constructed with what Streamlit hands a

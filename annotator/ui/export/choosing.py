@@ -1,4 +1,4 @@
-"""The widgets of the Export page by which an export is chosen, and the choices that come of them."""
+"""The widgets of the Export page that choose an export, and the choices they result in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

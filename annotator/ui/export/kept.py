@@ -1,5 +1,7 @@
-"""Widgets that show again what was chosen, when somebody comes back from another page: Streamlit forgets those that are
-not drawn."""
+"""Widgets that show the last choice again when a person returns from another page.
+
+Streamlit forgets widgets that are not drawn.
+"""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,4 +1,4 @@
-"""Writing the export, on the Export page: its name and place, what is agreed to, how far it is, what came of it."""
+"""Ordering an export on the Export page: its name and place, losses to agree to, progress and outcome."""
 
 from dataclasses import replace
 from html import escape
@@ -120,7 +120,7 @@ def _agreed(found: list[Loss]) -> bool:
         frame.warning(f"{loss.text}. {loss.on_page}")
     if not found:
         return False
-    # Another loss is another tick: the key names what was agreed to.
+    # Another loss needs another tick: the key names what was agreed to.
     key = "export_lossy_" + "_".join(loss.text.split(":")[0] for loss in found)
     return st.checkbox("Go on: these may be lost in the exported files", key=key)
 
@@ -133,7 +133,7 @@ def _progress(work: Exporting) -> None:
         st.progress(running.done / running.of if running.of else 0.0, text=words)
         st.button("Cancel", on_click=work.cancel, key="export_cancel")
     elif st.session_state.pop("was_exporting", False):
-        st.rerun()  # the whole page, once: what came of it, and no further refresh
+        st.rerun()  # the whole page, once: it shows the outcome and refreshes no more
 
 
 def _words(running: Running) -> str:

@@ -1,4 +1,4 @@
-"""What the chosen export would hold, on the Export page: counts, what the model fills in, splits, first rows.
+"""The preview of the chosen export on the Export page: counts, what the model fills in, splits, first rows.
 
 It is counted in the background. What took long is not counted again at every answer: the page says how old it is.
 """

@@ -31,7 +31,7 @@ log = logging.getLogger("annotator.export")
 
 
 class _Cancelled(Exception):
-    """Raised when somebody has pressed Cancel, or the app ends."""
+    """The exception raised when somebody has pressed Cancel, or the app ends."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Exporting:
                     moved = True
                 else:
                     self._begin("Packing")
-                    # What is one file and others beside it has no folder around them.
+                    # A format of one file with others beside it has no folder around them.
                     pack(staged if format_.ending else files, zipped, self._note)
                 view = prepared.data.view
         except BaseException:

@@ -1,4 +1,4 @@
-"""Tagged exports on the Export page: which there are, and what changed between two, or since one."""
+"""Tagged exports on the Export page: the list, and the changes between two of them or since one."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The projects to serve: where they are, what they are called in addresses, at which port each is, what is wrong."""
+"""The projects to serve: their folders, names in addresses and ports, and why one cannot be opened."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -113,7 +113,7 @@ class StartPage:
     def _text(self, cookies: Mapping[str, str]) -> str:
         parts = [self._row(one) for one in self._listed(cookies)]
         text = f"<ul>{''.join(parts)}</ul>" if parts else NOBODY
-        if not self._how.is_team:  # nobody can tell who has a role in one that cannot be opened: the log names it
+        if not self._how.is_team:  # roles in a project that cannot be opened are unknown: only the log names it
             text += "".join(
                 f"<h2>{html.escape(place.name)} cannot be served</h2><pre>{html.escape(place.trouble)}</pre>"
                 for place in self._places

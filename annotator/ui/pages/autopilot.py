@@ -1,5 +1,7 @@
-"""Autopilot: whatever brings most for a person's time, one after the other. Everything quick happens in
-components/autopilot/autopilot.js."""
+"""Autopilot: the action that brings most for a person's time, one after the other.
+
+Everything quick happens in components/autopilot/autopilot.js.
+"""
 
 from annotator.store.classes import classes
 from annotator.ui.access import context

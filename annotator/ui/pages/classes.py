@@ -50,7 +50,7 @@ def page() -> None:
         _adding(db)
         _archived(db, name)
         _history(db, name)
-        with told:  # last: a page that is drawn anew meanwhile says it then
+        with told:  # last: if the page is drawn again meanwhile, the sentences are kept for then
             one_class.show_told()
 
 

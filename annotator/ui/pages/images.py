@@ -112,7 +112,7 @@ def _progress(work: Adding) -> None:
         st.button("Stop", on_click=work.stop, key="stop_adding")
         st.session_state["was_adding"] = True
     elif st.session_state.pop("was_adding", False):
-        st.rerun()  # the whole page: other numbers, and no further refresh
+        st.rerun()  # the whole page: it shows new numbers and refreshes no more
     for outcome in progress.outcomes:
         if outcome.registered:
             frame.info(f"{outcome.folder}: {registered_in_words(outcome.registered)}.")

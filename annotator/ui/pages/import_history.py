@@ -1,4 +1,4 @@
-"""What was imported: the predictions of other models with what became of each, and the imports, each undone as one."""
+"""The history of imports: the predictions of other models and what became of each, and the imports, each undoable."""
 
 import streamlit as st
 

@@ -1,5 +1,4 @@
-"""People: how each person answers, as far as the answers of others say. Everybody sees themselves; reviewers and owners
-see all."""
+"""People: how each person answers, compared with others. Everybody sees themselves; reviewers and owners see all."""
 
 import math
 

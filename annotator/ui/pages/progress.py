@@ -204,7 +204,7 @@ def _training(run: Run | None, colours: Palette) -> None:
         if run is None:
             st.info(frame.escaped(f"No model yet: {first_run_in_words(context.db())}."))
             return
-        if len(run.loss) < 2:  # a line begins with the second
+        if len(run.loss) < 2:  # a line needs two points
             loss = f", with a loss of {run.loss[0]:.4f}" if run.loss else ""
             st.caption(frame.escaped(f"{run.method}: {counted(run.epochs, 'epoch')}{loss}."))
             return

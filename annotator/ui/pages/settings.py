@@ -12,7 +12,7 @@ from annotator.ui.access import context
 from annotator.ui.parts import adapting, class_names, frame, networks
 from models import catalogue
 
-PROVIDER = {  # access.NEEDED, with what a provider gives for each
+PROVIDER = {  # serving_modes.NEEDED, with what a provider gives for each
     "client_id": "annotator",
     "client_secret": "...",
     "server_metadata_url": "https://login.example.org/.well-known/openid-configuration",
@@ -106,7 +106,7 @@ def _order(db: Database) -> None:
 
 def _method(db: Database) -> None:
     current = configuration.method(db)
-    # One that needs all labels of all images is for comparisons; a project where everything is known needs no model.
+    # A method that needs all labels of all images is for comparisons: a fully labeled project needs no model.
     known = {name: method for name, method in catalogue.methods().items() if name == current or not method.full_labels}
     names = list(known)
     chosen = st.selectbox(

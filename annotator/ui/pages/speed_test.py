@@ -1,5 +1,7 @@
-"""Speed test: two minutes of short tasks that tell how long each part of the work takes a person. Everything quick
-happens in components/speed_test/speed_test.js."""
+"""Speed test: two minutes of short tasks that tell how long each part of the work takes a person.
+
+Everything quick happens in components/speed_test/speed_test.js.
+"""
 
 from annotator.store.classes import classes
 from annotator.ui.access import context

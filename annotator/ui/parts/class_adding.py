@@ -1,5 +1,4 @@
-"""The classes as pages hold them, and adding one: what may be a surprise about it, and whether pages may do it where a
-class is missing.
+"""The classes as pages hold them, and adding one while labeling: surprises, and whether it is allowed.
 
 Adding is safe when two people add the same name at once: both get the same class. What somebody types as a new name and
 is one already, or the synonym of one, adds nothing.

@@ -140,7 +140,7 @@ def _add(pairs: Pairs) -> None:
     added = classes.add_classes(db, list(texts.items()), frame.annotator_name())
     state["classes_clear"], state["classes_done"] = True, what_was_done(pairs, added, before)
     if not before:
-        st.toast(frame.escaped(state.pop("classes_done")))  # the form gives way to the page
+        st.toast(frame.escaped(state.pop("classes_done")))  # the page has replaced the form
     st.rerun()
 
 

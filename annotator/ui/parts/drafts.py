@@ -1,4 +1,4 @@
-"""Tables that people edit: what was typed and not saved is there again when they come back from another page.
+"""Tables that people edit: unsaved entries are shown again when a person returns from another page.
 
 Streamlit forgets a widget that is not drawn, and with it what was typed into it.
 """

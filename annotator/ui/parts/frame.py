@@ -1,4 +1,4 @@
-"""What all pages share: the style around them, error boxes, text made safe for Markdown, and the annotator's name."""
+"""The frame of all pages: the style around them, error boxes, text made safe for Markdown, and the annotator's name."""
 
 import functools
 import re

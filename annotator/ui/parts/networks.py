@@ -1,4 +1,4 @@
-"""The part of the Settings page that chooses a network: which there are, how they compare here, going over to one."""
+"""The part of the Settings page that chooses a network: the list, how they compare here, and the change to one."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Decisions in, and those that a person can still take back."""
+"""The routes for decisions: storing them, and listing those that a person can still take back."""
 
 from dataclasses import asdict, replace
 
@@ -32,7 +32,7 @@ from annotator.ui.routes.requests import (
 )
 
 RECENT = 200  # steps a page can take back after a reload
-RECENT_CELLS = 500  # and cells in them: ten grids of 48
+RECENT_CELLS = 500  # cells in these steps: ten grids of 48
 
 
 BLIND = (readings.SOURCE, known_answers.SOURCE)
@@ -66,7 +66,7 @@ async def decide(request: Request, annotator: str) -> Response:
     given, refused = parsed_decisions(await body_of(request))
     result, more = await run_sync(_decide, given, annotator)
     refused |= more | result.refused
-    saved = [uuid for uuid in result.saved if uuid not in refused]  # one uuid with two contents is told as refused
+    saved = [uuid for uuid in result.saved if uuid not in refused]  # a uuid sent with two contents is in both
     day = await run_sync(today, context.db(), annotator)
     answer = {"saved": saved, "refused": refused, "opinions": result.opinions, "today": asdict(day)}
     return JSONResponse(answer, headers=FRESH)

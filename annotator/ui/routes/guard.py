@@ -1,4 +1,4 @@
-"""What every route does first and last: the token, the body, and what went wrong as JSON that a person can read."""
+"""The first and last steps of every route: checking the token, reading the body, and errors as readable JSON."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -125,9 +125,9 @@ async def readable(answer: Awaitable[Response]) -> Response:
     """Await the answer of a handler and return it; errors become JSON that a person can read."""
     try:
         return await answer
-    except ClientDisconnect:  # before it had said what it wants: nobody hears an answer
+    except ClientDisconnect:  # the request was incomplete: nobody receives an answer
         return Response(status_code=400)
-    except BadRequest as problem:  # and nothing else: a page sets aside for good what is answered with 400
+    except BadRequest as problem:  # only here: a page gives up for good a request that is answered with 400
         return error(400, f"The request is not as it should be: {problem}")
     except Exception as problem:
         told = system_errors.in_words(problem)

@@ -1,4 +1,4 @@
-"""The map out, as bytes that a browser draws without parsing; selections in."""
+"""The routes of the map: its points as bytes that a browser draws without parsing, and selections."""
 
 import numpy as np
 from anyio.to_thread import run_sync

@@ -1,4 +1,4 @@
-"""What a monitor asks: is the server ready, and its figures in the format of Prometheus.
+"""The routes for monitoring: whether the server is ready, and its figures in the format of Prometheus.
 
 Figures are read when they are asked for; a page never waits for them. Nothing names a person, an image or a class.
 """

@@ -1,4 +1,4 @@
-"""Pictures out: images as a browser can show them, and heat maps; and the components' scripts."""
+"""The routes for pictures: images as a browser can show them, and heat maps; and the components' scripts."""
 
 import contextlib
 import os

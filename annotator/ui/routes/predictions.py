@@ -1,4 +1,4 @@
-"""Scores that a program sends while it runs: an outside model beside the project, with a token of its own."""
+"""The route by which a program sends scores: a model that runs beside the project, with a token of its own."""
 
 from functools import partial
 

@@ -240,7 +240,7 @@ class ScoredImage(Struct):
 
 
 class PredictionsRequest(Struct):
-    """Scores of another model; scale: as in store.prediction_sources.Source."""
+    """Scores of another model; scale: as in prediction_sources.Source."""
 
     name: Text
     images: Annotated[list[ScoredImage], Meta(min_length=1, max_length=MOST_NAMED)]

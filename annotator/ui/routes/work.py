@@ -1,4 +1,4 @@
-"""Routes for more work: the next images or grids, images a page goes back to, and how far the classes are."""
+"""The routes for more work: the next images or grids, images that a page goes back to, and the progress of classes."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ EXAMPLES = 6
 async def work(request: Request, annotator: str) -> Response:
     """POST {mode, holder, have, want, instead?, passed?, filter?, order?, after?} -> a mode's next images, leased."""
     asked = parsed(await body_of(request), WorkRequest)
-    if asked.only.kind == "annotator_disagreements":  # it shows what others have said
+    if asked.only.kind == "annotator_disagreements":  # these show the answers of others
         refuse_without(request, Right.REVIEW)
     wanted = Wanted(
         mode=asked.mode,

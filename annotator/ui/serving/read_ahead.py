@@ -1,4 +1,4 @@
-"""Reads in the background, a moment after a start, what the Gallery and the finder of images keep in memory.
+"""The read-ahead, a moment after a start, of what the Gallery and the finder of images keep in memory.
 
 With a million images that takes seconds, which otherwise the first person who opens one of them would wait for. The
 solver of the time model is loaded as well: half a second of Autopilot's first action.

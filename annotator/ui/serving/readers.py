@@ -131,7 +131,7 @@ class Readers:
     def _end(self, call: _Call, result: Any, error: Exception | None) -> None:
         if not call.dropped:
             self._last_end = time.monotonic()
-        if call.hung:  # it ended after it was given up: one thread is too many
+        if call.hung:  # it ended after it was given up and replaced: this thread is surplus
             self._hung -= 1
             self._hung_files[call.file] -= 1
             if not self._hung_files[call.file]:

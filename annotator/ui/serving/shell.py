@@ -1,4 +1,4 @@
-"""The HTML file that every page begins with: Streamlit's own, told where its server is.
+"""The HTML file that every page begins with: Streamlit's own, with the address of its server added.
 
 Streamlit's script takes /grid for a folder that its server may lie in, and asks there first: two requests that are not
 found, before the one that is. `window.__streamlit` is how a host tells it.
@@ -25,5 +25,5 @@ async def shell(request: Request) -> HTMLResponse:
 
 @cache
 def _shell() -> str:
-    base = context.base()  # letters, digits and . _ ~ - / only (access.py)
+    base = context.base()  # letters, digits and . _ ~ - / only (serving_modes.py)
     return INDEX.read_text(encoding="utf-8").replace(TITLE, TOLD % base)

@@ -35,9 +35,9 @@ PINNED: dict[str, object] = {
     "server.sslKeyFile": "",
     "server.headless": True,  # the browser is opened here, when the port answers
     "server.showEmailPrompt": False,
-    "server.maxUploadSize": 0,  # nothing is uploaded by Streamlit's means (door.py refuses the address)
+    "server.maxUploadSize": 0,  # nothing is uploaded by Streamlit's means (middleware.py refuses the address)
     "server.maxMessageSize": 200,
-    "server.maxWidgetStateSize": 5,  # MB; of one message, too (pacing.LARGEST)
+    "server.maxWidgetStateSize": 5,  # MB; also the most of one message (pacing.LARGEST)
     "server.fileWatcherType": "none",
     "server.folderWatchList": [],
     "server.runOnSave": False,

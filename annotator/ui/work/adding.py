@@ -22,7 +22,7 @@ log = logging.getLogger("annotator.adding")
 
 
 class _Stopped(Exception):
-    """Raised when somebody has pressed Stop."""
+    """The exception raised when somebody has pressed Stop."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Long computations for pages, in threads of their own: a page shows how far one is and answers at once meanwhile.
+"""Long computations for pages, in threads of their own: a page shows the progress and stays responsive.
 
 One runs at a time for each project. Its result is kept under a key, so that everybody who asks the same gets it. It
 ends by itself soon after nobody asks for it any more: a page that waits asks every second.
@@ -26,7 +26,7 @@ Note = Callable[[int, int], None]
 
 
 class _Unasked(Exception):
-    """Raised when nobody waits for the result any more."""
+    """The exception raised when nobody waits for the result any more."""
 
 
 class Work:

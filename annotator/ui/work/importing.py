@@ -1,5 +1,4 @@
-"""Importing from a page: one thread of the page process reads a source, keeps what it would change until somebody
-decides, and stores it.
+"""Imports from a page: a thread of the page process reads a source, waits for a decision, and stores it.
 
 There is one at a time for each project, whoever asks; what it does is the same for all pages, so a page that is opened
 again comes back to it. The thread does what `annotator import` and `annotator predictions` do (exchange/imports,
@@ -42,7 +41,7 @@ log = logging.getLogger("annotator.importing")
 
 
 class _CancelledError(Exception):
-    """Raised when somebody has pressed Cancel. The message says what stays, "" where nothing does."""
+    """The exception raised when somebody has pressed Cancel; it says what stays, "" where nothing does."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Which files of this machine a page may be told to read: what somebody types who is let in is not typed by its owner.
+"""The files of this machine that a page may read: a person who types a path need not be the machine's owner.
 
 Folders of images, and files and archives by the endings that data sets have, that the owner's own rights reach. Hidden
 files and folders, where programs keep keys and settings, are refused, and so are files of other kinds: an error of a

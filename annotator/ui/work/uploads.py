@@ -1,4 +1,4 @@
-"""Files that a browser sends to be imported: streamed into the project's folder, and removed once they are.
+"""Files that a browser sends to be imported: streamed into the project's folder, and removed after the import.
 
     <project>/uploads/<random>/<name>    a folder a person; nobody but the project's owner may read it
 
