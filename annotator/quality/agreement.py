@@ -1,8 +1,8 @@
 """Agreement: how often people who answered the same cells gave the same answers, by class and by pair of people.
 
-What counts is each person's first answer to a cell, given where no answer of another stood, or blind
-(store/labels/disagreement.py). Who sees an answer and leaves it stores nothing, who changes it does: to count the
-changes alone would make people seem to differ.
+Only the first answer of each person to a cell counts, given blind or while no other person's answer was there
+(store/labels/disagreement.py). A person who sees an answer and agrees stores nothing, and a person who changes it
+does: counting the changes alone would make people seem to differ.
 """
 
 import math

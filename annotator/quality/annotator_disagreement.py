@@ -1,6 +1,7 @@
 """Annotator disagreement: cells to which people gave opposite answers, shown in Review with each of the answers.
 
-No model is needed. Where there is one, cells of which it is surest come first, either way: there the mistake is plain.
+No model is needed. With a model, the cells that it is surest of come first, whether present or absent: there the
+mistake is plain.
 """
 
 from collections.abc import Iterator

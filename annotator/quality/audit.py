@@ -1,6 +1,6 @@
 """Audits: cells drawn at random, whose answers say how complete and how correct all labels are.
 
-Whoever answers them sees neither the model's predictions nor previous answers.
+The people who answer them see neither the model's predictions nor previous answers.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,11 +1,11 @@
-"""Auto-accept: the model labels cells where an audit sample guarantees its precision; off until somebody asks.
+"""Auto-accept: the model labels cells where an audit sample guarantees its precision; off until turned on.
 
-The guarantee is about the share of right cells among those accepted. An audit keeps the scores of its time: neither its
-answers nor later trainings change them, so no cell is judged by a model that has learned from its answer. The sample
-bounds how many of *all* cells above a threshold are wrong, whoever has answered them since; mistakes that people found
-are subtracted, and the rest must be few enough for the open cells (models/statistics/sequential_bound.py). Answers to
-grids never count: they show the likeliest cells first and are no random sample. Cells of which the newest run predicts
-the opposite are not accepted.
+The guarantee is about the share of right cells among those accepted. An audit keeps the scores it was drawn by:
+neither its answers nor later trainings change them, so no cell is judged by a model that has learned from its answer.
+The sample bounds how many of *all* cells above a threshold are wrong, also of those answered since. Mistakes that
+people found are subtracted, and the rest must be few enough for the open cells
+(models/statistics/sequential_bound.py). Answers to grids never count: they show the likeliest cells first and are no
+random sample. Cells of which the newest run predicts the opposite are not accepted.
 """
 
 import uuid

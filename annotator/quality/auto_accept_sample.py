@@ -1,6 +1,7 @@
 """Audit samples for auto-accept: cells that the current run would accept, and what their answers say later.
 
-Any audit counts. One drawn here asks only about cells that would be accepted, so fewer answers are enough.
+Any audit can show a guarantee. An audit drawn here asks only about cells that would be accepted, so it needs fewer
+answers.
 """
 
 from dataclasses import dataclass

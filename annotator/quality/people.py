@@ -1,10 +1,10 @@
 """People: how each person answers, compared with the answers of others to the same cells.
 
-What counts is each person's first answer to a cell, given seeing nobody else's (store/labels/disagreement.py).
-Shares have Wilson's interval, as if the answers of others were given; pairs with several people at one cell hang
-together, and make it a little too short. Sensitivity and specificity are estimates of models/statistics/error_rates.py;
-with fewer than ENOUGH cells behind them they are not given. Times are those of a person's newest answers
-(answer_times.LOOKED_AT).
+Only each person's first answer to a cell counts, given without seeing another's (store/labels/disagreement.py). Shares
+have Wilson's interval, which takes the answers of others as fixed. Where several people answered a cell, its pairs are
+not independent, and the interval is a little too short. Sensitivity and specificity are estimates of
+models/statistics/error_rates.py; with fewer than ENOUGH cells they are not given. Times are those of a person's newest
+answers (answer_times.LOOKED_AT).
 """
 
 from collections import Counter, defaultdict

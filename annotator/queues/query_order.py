@@ -1,11 +1,11 @@
 """Query orders: the order in which Annotate shows images, chosen by a person and computed by the worker.
 
 Each run stores one order per strategy of models/query_strategies/, over at most CONSIDERED images without a label. The
-page walks the chosen one and takes what is still free. Before the first run there are orders by strategies that need
-features alone, as soon as some images have theirs. Images that are not in the order (new ones, skipped ones, all of
-them where there is none) follow in the order of their sha256, which is as good as random. Incomplete images come last,
-or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its first images
-again (store/labels/incomplete.py).
+page walks the chosen order and takes the images that are still free. Before the first run only strategies that need
+nothing but features have orders, once some images have features. Images that are not in the order (new ones, skipped
+ones, all of them without an order) follow in the order of their sha256, which is as good as random. Incomplete images
+come last, or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its
+first images again (store/labels/incomplete.py).
 
 The orders by file name and capture time follow from the images alone (store/images/sequences.py), so they need no run.
 They hold all images that are not complete, and every person goes on behind the last image that they have left.

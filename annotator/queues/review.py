@@ -1,7 +1,7 @@
 """The next images of Review: missing labels, likely mistakes, or annotator disagreements.
 
-The first two follow the run's rankings, without the cells of the delta; images are compared with the labels once more
-after they have been leased.
+Missing labels and likely mistakes follow the run's rankings, without the cells answered since. Images are compared
+with the labels again after they have been leased.
 """
 
 from collections.abc import Collection, Iterator

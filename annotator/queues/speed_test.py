@@ -1,7 +1,7 @@
 """The tasks of the speed test: grids, whole images and clicks of known sizes, on the project's own images.
 
-Two minutes at the default times. The sizes are chosen so that every part of the time model is told from the others:
-few and many tiles, few and many presses, few and many classes. Nothing is leased and nothing is stored here but times
+The test takes two minutes at the default times. The sizes are chosen so that the parts of the time model can be told
+apart: few and many tiles, few and many presses, few and many classes. Nothing is leased, and only times are stored
 (store/people/speed_tests.py); what is marked in the test is no label.
 """
 

@@ -1,8 +1,8 @@
 """The delta since a version of a run: the cells that people answered after the version had seen the decisions.
 
-Rankings (rankings.py) were made before; the delta says which of their cells are no longer open. It holds labels as they
-are, so a decision that was taken back opens its cell again. There are few such cells: they stay in memory, and each
-reader brings them up to date by the newest decisions.
+Rankings (rankings.py) were made earlier; the delta says which of their cells are no longer open. It holds labels as
+they are now, so a decision that was taken back opens its cell again. Few cells change between versions: they stay in
+memory, and each reader adds the newest decisions.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """The filters of the Gallery, each declared once: FILTERS is the table.
 
-From a line of it follow the field of a request and its bounds (ui/routes/requests.py), which images are shown, whether
-that tells what a blind reader may not know, and the field on the page with its part of the address
+A line of it determines the field of a request and its bounds (ui/routes/requests.py), which images are shown, whether
+the list would tell a blind reader too much, and the field on the page with its part of the address
 (components/gallery/filter.js).
 """
 

@@ -1,11 +1,11 @@
 """The Gallery: which images a filter shows, in which order, and what is known of those on screen.
 
-A listing is the images of one filter in one order at one moment, which its `version` names. Whoever scrolls sends the
-version they were given and gets parts of the same listing: neither their own decisions nor those of others move or hide
-an image on screen. Only what a tile shows (labels, flag, comments) is read anew each time. Without a version, and with
-one that is no longer kept (LISTINGS_KEPT were used since, or the server was started again), the listing is made of what
-is known now; the answer then has another version, and the page looks up where its image is now (`place`). `changed`
-says that a new listing might differ.
+A listing is the images of one filter in one order at one moment, which its `version` names. A page that scrolls sends
+the version it was given and gets parts of the same listing: no decision, by anybody, moves or hides an image on
+screen. Only what a tile shows (labels, flag, comments) is read again each time. Without a version, and with a version
+that is no longer kept (LISTINGS_KEPT were used since, or the server was started again), the listing is made as of now;
+the answer then has another version, and the page looks up where its image is now (`place`). `changed` says that a new
+listing might differ.
 """
 
 import threading

@@ -1,8 +1,8 @@
 """Guesses: which classes of a whole image start as present, before the person has answered.
 
-A guess that is right saves a press, one that is wrong costs a press. A class is guessed where it is more probable than
-not, and only where the record of this project says that such probabilities are right more often than wrong: the
-probabilities of an early model are not. The record are the answers to cells whose probability was logged before.
+A right guess saves a press, a wrong guess costs one. A class is guessed where it is more probable than not, and only
+where the record of this project says that such probabilities are right more often than wrong: the probabilities of an
+early model are not. The record consists of the answers to cells whose probability was logged before.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The current run's probabilities as the page process reads them: mapped from the disk, never read as a whole.
 
-Archived classes have none. Until the next training, which a changed list of classes calls for, the columns of the
-others are copied into memory.
+Archived classes are left out. A changed list of classes calls for a training; until it ends, the columns of the other
+classes are copied into memory.
 """
 
 from dataclasses import dataclass, replace

@@ -1,9 +1,9 @@
-"""How far a project is: the one measure of progress, and its words, for every page, command and program.
+"""The progress of a project: the one measure of it, and its words, for every page, command and program.
 
-A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer; what the
-model has accepted is none, and counted beside. Archived classes have no pairs. Images whose files are gone have some,
-and their answers count: a project with such images is finished when their pairs are answered, too.
-All counts are tallies (store/labels/counts.py), so a million images cost no more than a thousand.
+A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer. What the
+model has accepted is no answer, and is counted separately. Archived classes have no pairs. Images whose files are gone
+have pairs, and their answers count: a project with such images is finished when these pairs are answered, too. All
+counts are tallies (store/labels/counts.py), so a million images cost no more than a thousand.
 """
 
 import time

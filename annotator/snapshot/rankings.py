@@ -1,8 +1,8 @@
-"""The rankings that a run stores beside its probabilities, so that a page never reads all of them.
+"""The rankings that a run stores beside its probabilities, so that a page never reads all of these.
 
-The worker makes them before it publishes, class by class; the page maps the files into memory and reads their
-beginnings. They rank the cells that were open at the run's last decision (`Run.last_decision_id`); the delta (delta.py)
-takes out what people answered since.
+The worker makes them before it publishes a version, class by class. The page maps the files into memory and reads only
+their first entries. They rank the cells that were open at the run's last decision (`Run.last_decision_id`); the delta
+(delta.py) removes those that people answered since.
 """
 
 from bisect import bisect_right

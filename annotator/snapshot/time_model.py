@@ -1,9 +1,9 @@
 """Time model: how many seconds an answer of each kind takes this annotator.
 
-Default times (with sources, below) are the middle of a prior that this annotator's own times move: of their newest
-answers and of the speed test (models/statistics/time_regression.py has the estimate). Without times of this annotator
-those of all annotators are used. The module lies in snapshot because Autopilot (queues) and the certificate (quality)
-both use it.
+The default times (with sources, below) are the middle of a prior, which this annotator's own times adjust: those of
+their newest answers and of the speed test (models/statistics/time_regression.py has the estimate). Without times of
+this annotator those of all annotators are used. The module is in snapshot because Autopilot (queues) and the
+certificate (quality) both use it.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The report on a person's times: each part of the time model and some whole tasks, with 95 % intervals.
 
-It is about one person. Nothing here compares people: their images, classes and devices differ.
+It is about one person. Nothing here compares people, because their images, classes and devices differ.
 """
 
 from dataclasses import asdict, dataclass

@@ -1,10 +1,11 @@
 """The next best action: the grid, image or click that finishes most labels per second of this annotator.
 
-It begins with single clicks on images that represent many others, at least as many as the first training needs: a label
-takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few of the
-positives it expects, exploration comes first: more such clicks, then a few random images without a known positive,
-answered in every class. From then on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep
-probabilities calibrated, those of audits make the certificate, and both find what the model does not expect.
+It begins with single clicks on images that represent many others, at least as many as the first training needs: a
+label takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few
+of the positives it expects, exploration comes first: more such clicks, then a few random images without a known
+positive, answered in every class. After that a fraction RANDOM_SHARE of the actions is sampled at random: these
+answers keep probabilities calibrated, answers to audits support the certificate, and both find what the model does not
+expect.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Additions to Streamlit's login at a provider: why somebody was not signed in, and facts of the userinfo endpoint.
 
-Streamlit sends whoever it cannot sign in back to the page they came from, and gives the reason to the log alone.
+A person whom Streamlit cannot sign in is sent back to the page they came from, and only the log has the reason.
 """
 
 import html

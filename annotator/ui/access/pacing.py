@@ -1,10 +1,10 @@
 """Limits on how often one person's pages may run: WebSocket messages wait, so that the answers of others do not.
 
 Each message on a WebSocket of Streamlit's makes a page's script run, 50 to 100 ms in which other threads get little
-done. A person, and each of their sockets, has an allowance of runs. Over it messages wait, none is lost, and what has
-come meanwhile goes on together: Streamlit makes one run of it. So dragging a slider stays smooth, and a program that
-sends without end has no more runs than a person's hands. A socket that does so for a minute is closed, and its page,
-if it is one, connects again by itself.
+done. A person, and each of their sockets, has an allowance of runs. Beyond it messages wait; none is lost, and
+messages that arrived meanwhile are passed on together, so that Streamlit makes one run of them. So dragging a slider
+stays smooth, and a program that sends without end gets no more runs than a person could cause. A socket that does so
+for a minute is closed, and its page, if it is one, connects again by itself.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """Sessions: the member whom a browser's signed cookie names, for pages and routes alike.
 
 An invitation link or a one-time key gives a cookie of our own. After a login at a provider the cookie is Streamlit's,
-which the same secret signs. Both only say who somebody is; what they may do is looked up, so a role that an owner takes
+signed with the same secret. Both only say who the person is; their rights are looked up, so a role that an owner takes
 away is gone at once (within LOOKED_UP seconds for looking, immediately for writing: store/database/authorization.py).
-Whoever signs out ends that session for all copies of its cookies; it is in the log by its name, and so stays ended
+Signing out ends the session for all copies of its cookies. The log records the session by its name, so it stays ended
 after a restart.
 """
 

@@ -1,6 +1,6 @@
 """The preview of the chosen export on the Export page: counts, what the model fills in, splits, first rows.
 
-It is counted in the background. What took long is not counted again at every answer: the page says how old it is.
+It is counted in the background. A count that took long is not repeated at every answer: the page says how old it is.
 """
 
 import time

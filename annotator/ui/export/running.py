@@ -1,7 +1,7 @@
 """Exports that people start on the Export page: written in a thread of the page process, whatever the page does.
 
-There is one at a time for each project. It is written in a folder of its own (ui/work/downloads.py), and then packed as
-a zip, which is offered for a while, or renamed to a folder in Paths.exports: nothing is in there before it is complete.
+Each project writes one export at a time, in a folder of its own (ui/work/downloads.py). It is then packed as a zip,
+which is offered for a while, or renamed to a folder in Paths.exports, which never holds an incomplete export.
 """
 
 import logging

@@ -2,8 +2,8 @@
 
 Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
 read (ui/access/middleware.py); it proves who they are in that project, and nothing else. So the page names no project
-to somebody who has no role in it; one that cannot be opened is named in the log of the server only. On one's own
-computer a key lets the browser in, as everywhere, and all projects are listed.
+to a visitor who has no role in it; a project that cannot be opened is named only in the log of the server. On one's
+own computer a one-time key lets the browser in, and all projects are listed.
 """
 
 import html

@@ -1,6 +1,6 @@
 """Certificate: how complete and how correct the labels are, how sure that is, and what would make it surer.
 
-Working it out takes seconds where there are many cells, so it is kept until something it rests on has changed.
+Computing it takes seconds with many cells, so it is kept until something it depends on has changed.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
 """Classes: names, keys, headings, synonyms and notes in a table, one class at a time, the archive and the history.
 
-What somebody has typed into the table stays when others change classes meanwhile: the table shows the classes as they
-were when it was opened, and saving it changes only the fields that were edited. It also stays while they are on another
-page.
+Unsaved entries stay when others change classes meanwhile: the table shows the classes as they were when it was opened,
+and saving it changes only the fields that were edited. They also stay while the person is on another page.
 """
 
 import time

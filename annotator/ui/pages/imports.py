@@ -1,6 +1,6 @@
 """Import: choose a source, see what it would change, import it; what was imported, and undoing it.
 
-What is done is done by the project's one import (ui/work/importing.py), which every page of it shows.
+A project has one import at a time (ui/work/importing.py), and every open Import page shows it.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The classes as pages hold them, and adding one while labeling: surprises, and whether it is allowed.
 
-Adding is safe when two people add the same name at once: both get the same class. What somebody types as a new name and
-is one already, or the synonym of one, adds nothing.
+Two people may add the same name at once: both get the same class. A name that exists already, also as a synonym, adds
+nothing.
 """
 
 from collections.abc import Sequence

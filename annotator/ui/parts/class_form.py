@@ -1,7 +1,7 @@
 """The form that adds classes, on the Classes page and on the first page of a project without any.
 
-A new class reopens images that were complete: where that, or a name, may be a surprise, the form
-says so and asks once more before it adds anything.
+A new class reopens images that were complete. Where that, or a name, may be a surprise, the form says so and asks
+again before it adds anything.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The read-ahead, a moment after a start, of what the Gallery and the finder of images keep in memory.
 
-With a million images that takes seconds, which otherwise the first person who opens one of them would wait for. The
+With a million images this takes seconds, for which the first person to open one of them would otherwise wait. The
 solver of the time model is loaded as well: half a second of Autopilot's first action.
 """
 

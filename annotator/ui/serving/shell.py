@@ -1,7 +1,7 @@
 """The HTML file that every page begins with: Streamlit's own, with the address of its server added.
 
-Streamlit's script takes /grid for a folder that its server may lie in, and asks there first: two requests that are not
-found, before the one that is. `window.__streamlit` is how a host tells it.
+Without it Streamlit's script takes /grid for a folder that its server may be in and asks there first, which costs two
+requests that are not found. A host names the address in `window.__streamlit`.
 """
 
 from functools import cache

@@ -1,7 +1,7 @@
 """Adding folders of images from a page: a thread of the page process, which goes on whatever the page does.
 
-There is one at a time for each project. It does what `annotator init` does to an existing project (exchange/setup.py),
-so it may be stopped, killed and repeated at any moment: each batch of files is committed.
+Each project has one such thread at a time. It does what `annotator init` does to an existing project
+(exchange/setup.py), so it may be stopped, killed and repeated at any moment: each batch of files is committed.
 """
 
 import logging

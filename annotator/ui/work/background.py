@@ -1,7 +1,7 @@
 """Long computations for pages, in threads of their own: a page shows the progress and stays responsive.
 
-One runs at a time for each project. Its result is kept under a key, so that everybody who asks the same gets it. It
-ends by itself soon after nobody asks for it any more: a page that waits asks every second.
+Each project computes one result at a time. The result is kept under a key, so that everybody who asks the same gets
+it. A computation ends by itself soon after nobody asks for it any more: a page that waits asks every second.
 """
 
 import logging

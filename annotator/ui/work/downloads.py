@@ -1,6 +1,6 @@
 """Files that pages write for a download: each in a folder of a random name, offered for a while and then deleted.
 
-What a killed process has left is removed when the next one begins.
+Files that a killed process has left are removed when the next process starts to use the folder.
 """
 
 import shutil

@@ -1,9 +1,9 @@
 """Imports from a page: a thread of the page process reads a source, waits for a decision, and stores it.
 
-There is one at a time for each project, whoever asks; what it does is the same for all pages, so a page that is opened
-again comes back to it. The thread does what `annotator import` and `annotator predictions` do (exchange/imports,
-exchange/predictions): until the moment in which all is stored nothing is changed, so cancelling it, or killing the
-server, leaves the project as it was.
+Each project has one import at a time, and all pages show the same one, so a page that is opened again comes back to
+it. The thread does what `annotator import` and `annotator predictions` do (exchange/imports, exchange/predictions):
+nothing is changed until the moment in which all is stored, so cancelling it, or killing the server, leaves the project
+as it was.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """The files of this machine that a page may read: a person who types a path need not be the machine's owner.
 
-Folders of images, and files and archives by the endings that data sets have, that the owner's own rights reach. Hidden
-files and folders, where programs keep keys and settings, are refused, and so are files of other kinds: an error of a
-reader may quote them. Addresses are read unless they lead into this machine or its network.
+A page may read folders of images, and files and archives with the endings of data sets, as far as the server's own
+rights reach. Hidden files and folders, where programs keep keys and settings, are refused, and so are files of other
+kinds: the error of a reader may quote them. Addresses are read unless they lead into this machine or its network.
 """
 
 from pathlib import Path
