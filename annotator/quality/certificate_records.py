@@ -115,7 +115,7 @@ class Certificate:
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
     def sentence(self, target: float = TARGET) -> str:
-        """Return the stopping rule and what is known of precision, in words without a full stop at the end."""
+        """Return the stopping rule and the state of precision in words, without a full stop at the end."""
         size = len(self.classes)
         unmeasured = sum(bool(row.recall.reason) for row in self.classes)
         share = f"{len(self.reached(target))} of {counted(size, 'class', 'classes')}"

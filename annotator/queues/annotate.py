@@ -251,9 +251,9 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
 
 
 def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
-    """Return the items; those that this person is still to answer blind, without what is known.
+    """Return the items, with only the image of those that this person is still to answer blind.
 
-    That the person is shown the others is noted.
+    Showing the other images to the person is recorded, so that they are not asked about these blind later.
 
     Args:
         blind: The person; "": nobody is to answer blind.
@@ -266,10 +266,10 @@ def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[Wor
 
 
 def shown_to(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkItem]:
-    """Return the images as `items` has them; those that this person is still to answer blind, without what is known.
+    """Return the images as `items` has them, with only the image of those that this person is still to answer blind.
 
-    Of images to answer blind nothing else is read, so that the response time does not reveal it either. That the
-    person is shown the others is noted.
+    Of images to answer blind nothing else is read, so that the response time does not reveal it either. Showing the
+    other images to the person is recorded, so that they are not asked about these blind later.
 
     Args:
         blind: The person; "": nobody is to answer blind.

@@ -45,14 +45,14 @@ COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
 class Sorting:
     """The order of a listing.
 
+    Images of equal value are in the order of names. An unanswered image has no decision, and 0 labels.
+
     Attributes:
         by: One of SORTS: name; the newest decision; the capture time; how many classes are present; the probability of
             `class_id` by the current version of the current run.
         down: From the last to the first; images without a value (no decision, no capture time, no probability) come
             last either way, by name.
         class_id: Only with "probability".
-
-    Images of equal value are in the order of names. An unanswered image has no decision, and 0 labels.
     """
 
     by: str = "name"

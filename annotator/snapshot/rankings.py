@@ -189,7 +189,7 @@ class Ranker:
             likeliest.columns[some] = keys.argmin(1) if keys.shape[1] else 0
 
     def _count_together(self, columns: Collection[int]) -> None:
-        """Count anew on how many images each of these classes was seen together with each other class."""
+        """Count again on how many images each of these classes was seen together with each other class."""
         if FEW_OF * len(columns) > len(self._present):
             self._together = _cooccurrence(self._present)
             return
@@ -272,7 +272,7 @@ def of_columns(
 ) -> Rankings:
     """Return the rankings of some classes from those of all classes.
 
-    Images are ranked anew by their cells that are open now; images beyond the ranked ones stay out.
+    Images are ranked again by their cells that are open now; images beyond the ranked ones stay out.
 
     Args:
         columns: (c,) of those classes, ascending.

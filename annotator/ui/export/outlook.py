@@ -28,7 +28,7 @@ COLUMNS_SHOWN = 40  # of the preview
 
 
 def stamp_of(db: Database) -> Hashable:
-    """Return all that an export depends on, besides the choices: while two stamps are equal, so are the exports."""
+    """Return all that an export depends on, besides the choices: while it is equal, so is the export."""
     return stamp(db), db.setting("registrations", 0), len(imports.imports(db))
 
 

@@ -102,10 +102,9 @@ def _row(db: Database, member: Member, by: str) -> None:
 
 
 def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
-    """Store what was chosen in a box that showed `seen`.
+    """Store what was chosen in a box that showed `seen`, and show the sentence that `store` returns.
 
-    `store` returns a sentence on what is so now. This runs before the page is drawn again, which shows the error, and
-    what another owner has chosen meanwhile.
+    It runs before the page is drawn again, which then shows an error, and what another owner has chosen meanwhile.
     """
     try:
         words = store(st.session_state[key])

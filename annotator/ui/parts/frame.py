@@ -65,9 +65,9 @@ def style() -> None:
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """Show an AnnotatorError, or an error of the system, as a box on the page instead of a traceback.
+    """Show an AnnotatorError, or an error of the system, raised in this context as a box instead of a traceback.
 
-    So is an error of a change that `follows` made.
+    An error of a change that `follows` made is shown, too.
     """
     if problem := st.session_state.pop(_PROBLEM, ""):
         error(problem)

@@ -75,9 +75,9 @@ def refuse_without(request: Request, right: Right) -> None:
 
 
 def blind_as(request: Request, annotator: str) -> str:
-    """Return the annotator where images that they are still to answer blind must not be shown with what is known.
+    """Return the annotator, if images that they are still to answer blind must be hidden from them; "" otherwise.
 
-    "" for a person who may review, and for everybody where the project has no members (store/people/blindness.py).
+    Nothing is hidden from a person who may review, or where the project has no members (store/people/blindness.py).
     """
     member: Member | None = request.scope.get(MEMBER)
     return annotator if member is not None and member.right < Right.REVIEW else ""
