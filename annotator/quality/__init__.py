@@ -1,4 +1,4 @@
-"""How good the labels are, and how sure that is: audits, the certificate, auto-accept; without torch.
+"""The quality of the labels and how sure it is: audits, the certificate, auto-accept; without torch.
 
 audit.py draws cells, certificate.py estimates recall and precision from their answers, auto_accept.py accepts cells
 under a precision guarantee, agreement.py compares people. May import snapshot, store and models.statistics. Begin with

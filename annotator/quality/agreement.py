@@ -1,8 +1,8 @@
 """Agreement: how often people who answered the same cells gave the same answers, by class and by pair of people.
 
-What counts is each person's first answer to a cell, given where no answer of another stood, or blind
-(store/labels/disagreement.py). Who sees an answer and leaves it stores nothing, who changes it does: to count the
-changes alone would make people seem to differ.
+Only the first answer of each person to a cell counts, given blind or while no other person's answer was there
+(store/labels/disagreement.py). A person who sees an answer and agrees stores nothing, and a person who changes it
+does: counting the changes alone would make people seem to differ.
 """
 
 import math
@@ -28,13 +28,13 @@ ENOUGH = 10  # cells of two people in one class, below which kappa is not given
 
 @dataclass(frozen=True)
 class ClassAgreement:
-    """One class, or all together.
+    """The agreement of people on one class, or on all classes together.
 
     Attributes:
-        cells: That two people or more answered, none seeing another's answer.
-        differ: Of them, on which not all said the same.
-        raw: How often two people say the same of a cell.
-        alpha: Krippendorff's, which is 0 for agreement by chance; nan for all classes together.
+        cells: Cells that two people or more answered without seeing each other's answers.
+        differ: Those of `cells` on which the answers are not all the same.
+        raw: How often two people give the same answer to a cell.
+        alpha: Krippendorff's alpha, which is 0 for agreement by chance; nan for all classes together.
     """
 
     name: str
@@ -46,8 +46,10 @@ class ClassAgreement:
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """Two people, over all classes, or in one of them (`name`); kappa is Cohen's, in one class not given (nan) below
-    ENOUGH cells."""
+    """The agreement of two people, over all classes or in the class `name`.
+
+    kappa is Cohen's; in one class it is nan below ENOUGH cells.
+    """
 
     first: str
     second: str
@@ -60,7 +62,9 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class WeekAgreement:
-    """One week, from its Monday (YYYY-MM-DD, UTC) on: the cells whose second answer was given in it.
+    """The agreement in one week, which begins on `monday` (YYYY-MM-DD, UTC).
+
+    A cell counts in the week of its second answer.
 
     Attributes:
         alpha: Krippendorff's within classes (models/statistics/agreement.py), which is 0 for agreement by chance.
@@ -75,8 +79,14 @@ class WeekAgreement:
 
 @dataclass(frozen=True)
 class Agreement:
-    """classes: in the order of the project, those with a cell that several people answered; pairs: those with most
-    cells in common first, so are those of each class in pairs_by_class; weeks: the earliest first."""
+    """The agreement of all people: overall, by class, by pair of people and by week.
+
+    Attributes:
+        classes: The classes with a cell that several people answered, in the order of the project.
+        pairs: The pair of people with most cells in common first.
+        pairs_by_class: Class by class, ordered like `pairs` within each.
+        weeks: The earliest first.
+    """
 
     overall: ClassAgreement
     classes: list[ClassAgreement]
@@ -85,7 +95,7 @@ class Agreement:
     weeks: list[WeekAgreement]
 
     def as_json(self) -> dict[str, Any]:
-        """For machines; None where a figure is not measured."""
+        """Return the figures as plain values for JSON; None where a figure is not measured."""
         return {
             "overall": plain(asdict(self.overall)),
             "classes": [plain(asdict(row)) for row in self.classes],
@@ -96,7 +106,11 @@ class Agreement:
 
 
 def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: None) -> Agreement:
-    """The agreement of everybody who answered; note(done, of) is called from time to time, in images."""
+    """Compute the agreement of everybody who answered.
+
+    Args:
+        note: Called from time to time as note(done, of), in images.
+    """
     image_ids = annotator_disagreement.images_of_several(db)
     by_class: dict[int, Counter[tuple[int, int]]] = {}
     by_pair: dict[int, dict[tuple[str, str], Counter[tuple[int, int]]]] = {}
@@ -141,7 +155,7 @@ def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: 
 
 
 def monday(at: float) -> str:
-    """The Monday (YYYY-MM-DD, UTC) of the week of a time in unix seconds."""
+    """Return the Monday (YYYY-MM-DD, UTC) of the week of a time in unix seconds."""
     day = datetime.fromtimestamp(at, UTC).date()
     return (day - timedelta(days=day.weekday())).isoformat()
 
@@ -169,7 +183,10 @@ def _pair(first: str, second: str, found: Counter[tuple[int, int]], name: str = 
 
 
 def as_rows(measured: Agreement) -> Iterator[list[object]]:
-    """All figures as rows of a table, the headings first; "" where a figure is not measured or a row has none."""
+    """Yield all figures as rows of a table, the headings first.
+
+    A field is "" where its figure is not measured or the row has none.
+    """
     ends = [f"{figure}{end}" for figure in ("same", "alpha", "kappa") for end in ("", "_low", "_high")]
     yield ["by", "class", "person", "other", "week", "answered_twice", "differ", *ends]
     for row in (*measured.classes, measured.overall):
@@ -188,7 +205,7 @@ def _ends(*figures: Estimate) -> list[object]:
 
 
 def plain(values: dict[str, Any]) -> dict[str, Any]:
-    """The same for JSON, which has no nan: None instead."""
+    """Return the figures with None in place of nan, which JSON does not have; nested dicts included."""
     return {
         key: plain(value) if isinstance(value, dict) else None if value != value else value  # nan
         for key, value in values.items()

@@ -1,6 +1,7 @@
 """Annotator disagreement: cells to which people gave opposite answers, shown in Review with each of the answers.
 
-No model is needed. Where there is one, cells of which it is surest come first, either way: there the mistake is plain.
+No model is needed. With a model, the cells that it is surest of come first, whether present or absent: there the
+mistake is plain.
 """
 
 from collections.abc import Iterator
@@ -16,10 +17,10 @@ MOST = 10_000  # cells that are ranked; older ones come when these have been set
 
 
 class AnnotatorDisagreements:
-    """Cells on which people still disagree: those first of which the model is surest, then the newest.
+    """The cells on which people still disagree, ordered by how sure the model is of them, then the newest first.
 
     Attributes:
-        only: Which of them.
+        only: The filter of the page: which of these cells are wanted.
         low: The lowest probability, as the filter or the page says.
     """
 
@@ -27,7 +28,7 @@ class AnnotatorDisagreements:
         self.db, self.predictions, self.only, self.low = db, predictions, only, low
 
     def images(self) -> Iterator[np.ndarray]:
-        """Ids of images with such a cell; an image may come more than once."""
+        """Yield one array of ids of images with a disagreement that the filter wants; an image may be repeated."""
         cells = annotator_disagreement.newest(self.db, MOST)
         probabilities = self._probabilities(cells)
         keep = np.ones(len(cells), bool)
@@ -39,12 +40,12 @@ class AnnotatorDisagreements:
         yield cells[keep, 0][np.argsort(-sureness, kind="stable")]
 
     def still(self, image_ids: list[int]) -> list[int]:
-        """Those of the images on which a disagreement is open."""
+        """Return those of the given images that still have an open disagreement to show."""
         chips = self.chips(image_ids)
         return [image_id for image_id in image_ids if chips[image_id]]
 
     def chips(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """The suggestions to show of these images, from the decisions as they are now."""
+        """Return the suggestions to show of each image, by image id, from the decisions as they are now."""
         chips: dict[int, list[Suggestion]] = {}
         for image_id, answers_of in annotator_disagreement.voices(self.db, image_ids).items():
             cells = np.array([(image_id, class_id) for class_id in answers_of], np.int64).reshape(-1, 2)
@@ -73,7 +74,7 @@ class AnnotatorDisagreements:
         return Suggestion(image_id, class_id, round(probability, 4), self.predictions.run.id, newest, voices)
 
     def _probabilities(self, cells: np.ndarray) -> np.ndarray:
-        """The probabilities of cells (n, 2), image id and class id: (n,) float64, nan where there is none."""
+        """Return the probabilities of cells (n, 2), image id and class id: (n,) float64, nan where there is none."""
         probabilities = np.full(len(cells), np.nan)
         if self.predictions is not None:
             rows, columns, known = self.predictions.cells(*cells.T)

@@ -1,6 +1,6 @@
 """Audits: cells drawn at random, whose answers say how complete and how correct all labels are.
 
-Whoever answers them sees neither the model's predictions nor previous answers.
+The people who answer them see neither the model's predictions nor previous answers.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,7 +33,7 @@ CELLS_A_CLASS, CELLS = 30, 200  # default size of an audit: so many cells of eac
 RELABELS = 0.1  # share of an audit that are relabels: cells that people have decided, half of them "present"
 DECIDED = -1
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
-MOST_PEOPLE = 9  # who answer the same cell
+MOST_PEOPLE = 9  # people who may answer the same cell
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class OpenCell:
     """An audit cell without an answer.
 
     Attributes:
-        score: The probability when it was drawn, None without a model: logged with the answer, never shown.
+        score: The model's probability when the cell was drawn, None without a model. It is logged with the answer,
+            never shown.
     """
 
     audit_id: int
@@ -56,8 +57,8 @@ class Sample:
     """The audit sample of one class, as far as it has been answered.
 
     Attributes:
-        image_ids, strata, scores: (N,) of all cells of the class when it was drawn (Population).
-        rows: (n,) int64, the sampled cells whose answers count, each stratum's in its random order.
+        image_ids, strata, scores: (N,) of all cells of the class when the sample was drawn (Population).
+        rows: (n,) int64, the sampled cells whose answers count; within each stratum in their random order.
         states: (n,) int64, the answers: 1, -1, or 0 for unsure.
     """
 
@@ -71,7 +72,7 @@ class Sample:
 
 
 def default_size(db: Database) -> int:
-    """The number of cells of an audit for which none was given."""
+    """Return the number of cells of an audit for which no size was given."""
     return max(CELLS, CELLS_A_CLASS * len(classes.all_classes(db)))
 
 
@@ -84,15 +85,19 @@ def draw(
 ) -> Audit:
     """Draw an audit from the labels as they stand.
 
+    Undecided cells are sampled by strata of the current run's probabilities; auto-accepted cells are strata of their
+    own (models/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
+    decided.
+
     Args:
         size: Cells in all, relabels included; fewer where there are not as many. None: `default_size`.
         seed: None: a different audit every time.
-        class_ids: Only of these classes; None: of all, the same number of each.
-        people: How many are to answer each cell, blind to each other: 1 to MOST_PEOPLE.
+        class_ids: Only these classes; None: all. Each class gets the same number of cells.
+        people: How many people answer each cell, blind to each other: 1 to MOST_PEOPLE.
 
-    Undecided cells are sampled by strata of the current run's probabilities; auto-accepted cells are strata of their
-    own (models/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
-    decided. Raises AnnotatorError when there is nothing to draw from, or for a size below 1; DiskFull.
+    Raises:
+        AnnotatorError: When there is nothing to draw from, for a size below 1, and for another number of people.
+        DiskFull: When the audit cannot be written.
     """
     size = default_size(db) if size is None else size
     if size < 1:
@@ -108,7 +113,11 @@ def draw(
 def _draw(
     db: Database, size: int, rng: np.random.Generator, chosen_ids: Sequence[int] | None
 ) -> tuple[CellIndex, np.ndarray, Rows, list[tuple[int, int, int, int]], int | None, int]:
-    """What `audits.publish` takes."""
+    """Draw the cells and return the arguments of `audits.publish`.
+
+    These are the population, strata (N, C), scores, cells (class id, image id, stratum, place), the run's id (None
+    without a run), and the newest decision.
+    """
     newest = newest_decision(db.sql)
     all_ids = np.array([class_.id for class_ in classes.all_classes(db)], np.int64)
     chosen = np.ones(len(all_ids), bool) if chosen_ids is None else np.isin(all_ids, list(chosen_ids))
@@ -150,9 +159,9 @@ def _draw(
 
 
 def open_cells(db: Database, class_id: int | None = None) -> list[OpenCell]:
-    """Audit cells without an answer, those of the newest audit first, by class, in the order to ask them in.
+    """Return the audit cells without an answer, the newest audit first, by class, in the order to ask them in.
 
-    That order is random, and an answer counts once all before it in its class and stratum are answered. Images that
+    This order is random. An answer counts once all cells before it in its class and stratum are answered. Images that
     cannot be shown any more are left out; a cell that several audits ask about appears once.
     """
     open_: dict[tuple[int, int], OpenCell] = {}
@@ -171,17 +180,19 @@ def open_cells(db: Database, class_id: int | None = None) -> list[OpenCell]:
 
 
 def open_to(db: Database, annotator: str) -> list[OpenCell]:
-    """The audit cells to ask this person: those without an answer, and then those that fewer people have answered than
-    the audit wants, none of which is this one. Nobody is asked the same cell twice."""
+    """Return the audit cells to ask this person; none that they have answered in an audit.
+
+    First come the cells without an answer, then those that fewer people have answered than their audit wants.
+    """
     unanswered = open_cells(db)
     return unanswered + again(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
 
 
 def again(db: Database, annotator: str | None, but: Collection[tuple[int, int]] = ()) -> list[OpenCell]:
-    """The audit cells that somebody has answered and more people are to answer, in the order to ask them in.
+    """Return the answered audit cells that more people are to answer, in the order to ask them in.
 
     Args:
-        annotator: Only those that this person has not answered; None: all.
+        annotator: Only cells that this person has not answered; None: all.
         but: Cells (class id, image id) to leave out.
     """
     wanted: dict[tuple[int, int], OpenCell] = {}
@@ -195,16 +206,16 @@ def again(db: Database, annotator: str | None, but: Collection[tuple[int, int]] 
             cell = class_id, image_id
             had = people.get(cell, set())
             if shown and had and len(had) < audit.people and annotator not in had and cell not in but:
-                # The model's probability is logged with the first answer only: a test of it once, not k times.
+                # The model's probability is logged with the first answer only, so that a cell tests it once.
                 wanted.setdefault(cell, OpenCell(audit.id, class_id, image_id, audit.run_id, None))
     return list(wanted.values())
 
 
 def samples_of(db: Database, audit: Audit, cells: AuditCells) -> list[Sample]:
-    """The samples of an audit, class by class; [] when its arrays are gone.
+    """Return the samples of an audit, class by class; [] when its arrays are gone.
 
-    Of every stratum those answers count that `models.statistics.stratified_sampling.usable` allows. Images that cannot
-    be shown any more are taken out, sampled or not: the rest of the sample is a random sample of the rest.
+    In each stratum only the answers count that `models.statistics.stratified_sampling.usable` allows. Images that
+    cannot be shown any more are taken out, sampled or not: the rest of the sample is a random sample of the rest.
     """
     try:
         population = audits.population(db, audit.id)
@@ -226,15 +237,17 @@ def samples_of(db: Database, audit: Audit, cells: AuditCells) -> list[Sample]:
 
 
 def probabilities_of(predictions: Predictions | None, image_ids: np.ndarray, class_ids: np.ndarray) -> np.ndarray:
-    """The current run's probabilities of these images and classes: (N, C) float16, nan where there is no model."""
+    """Return the current run's probabilities of these images and classes: (N, C) float16, nan without a model."""
     if predictions is None:
         return np.full((len(image_ids), len(class_ids)), np.nan, np.float16)
     return predictions.aligned(predictions.probabilities, image_ids, class_ids)
 
 
 def _kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """What each cell of a class that nobody has decided is to an audit, (N,) int8: auto-accepted as present or absent,
-    or unknown."""
+    """Return each cell's kind for `draw_class`, (N,) int8: ACCEPTED_PRESENT, ACCEPTED_ABSENT or UNKNOWN.
+
+    Cells that people have decided are not looked at here; the caller marks them.
+    """
     accepted = audits.class_accepted(db, class_id, image_ids)
     kinds = np.full(len(accepted), UNKNOWN, np.int8)
     kinds[accepted == PRESENT], kinds[accepted == ABSENT] = ACCEPTED_PRESENT, ACCEPTED_ABSENT
@@ -242,16 +255,16 @@ def _kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
 
 
 def _draw_relabels(strata: np.ndarray, counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw from the decided cells: (n, 2) rows and columns.
+    """Draw relabels from the cells that people have decided: (n, 2) rows and columns.
 
     Args:
         strata: (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are.
-        counts: (2, C) how many these are.
+        counts: (2, C) how many cells of each class are decided present, and absent.
     """
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):
         cells, ends = int(of_classes.sum()), np.cumsum(of_classes)
-        # Numbers of cells, counted class by class: which row each has is looked up for the classes that are drawn from.
+        # Cells are numbered class by class. Their rows are looked up only for the classes that are drawn from.
         numbers = rng.choice(cells, min(round(RELABELS * size / 2), cells), replace=False)
         columns = np.searchsorted(ends, numbers, "right")
         for column in np.unique(columns).tolist():

@@ -1,11 +1,11 @@
-"""Auto-accept: the model labels cells where an audit sample guarantees its precision; off until somebody asks.
+"""Auto-accept: the model labels cells where an audit sample guarantees its precision; off until turned on.
 
-The guarantee is about the share of right cells among those accepted. An audit keeps the scores of its time: neither its
-answers nor later trainings change them, so no cell is judged by a model that has learned from its answer. The sample
-bounds how many of *all* cells above a threshold are wrong, whoever has answered them since; mistakes that people found
-are subtracted, and the rest must be few enough for the open cells (models/statistics/sequential_bound.py). Answers to
-grids never count: they show the likeliest cells first and are no random sample. Cells of which the newest run predicts
-the opposite are not accepted.
+The guarantee is about the share of right cells among those accepted. An audit keeps the scores it was drawn by:
+neither its answers nor later trainings change them, so no cell is judged by a model that has learned from its answer.
+The sample bounds how many of *all* cells above a threshold are wrong, also of those answered since. Mistakes that
+people found are subtracted, and the rest must be few enough for the open cells
+(models/statistics/sequential_bound.py). Answers to grids never count: they show the likeliest cells first and are no
+random sample. Cells of which the newest run predicts the opposite are not accepted.
 """
 
 import uuid
@@ -32,11 +32,11 @@ from models.statistics.sequential_bound import CANDIDATES, CONFIDENCE, Verdict, 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check of the guarantee gave for one state of one class (class_id None: of all classes together).
+    """The result of checking the guarantee for one state of one class; class_id None: of all classes together.
 
     Attributes:
-        cells: Accepted now.
-        reason: Why none is; "" when some are.
+        cells: How many cells are accepted now.
+        reason: Why no cell is accepted; "" when some are.
     """
 
     class_id: int | None
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
-    """Auto-accept under this guarantee from now on, after every run anew; None: give all cells back and stop.
+    """Auto-accept under this guarantee from now on, and again after every run; None: give all cells back and stop.
 
     Raises:
         AnnotatorError: For a precision outside [0.5, 1), or when neither present nor absent is wanted.
@@ -70,8 +70,11 @@ def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
 def undo(db: Database, batch: str) -> int:
     """Give back the cells of a batch and turn auto-accept off, or the next run would accept them again.
 
-    Returns how many classes and states the batch had. Raises AnnotatorError for a batch that no longer holds, listing
-    those that do.
+    Returns:
+        How many pairs of class and state the batch had.
+
+    Raises:
+        AnnotatorError: For a batch that no longer holds; the message lists those that do.
     """
     db.set_setting(SETTING, None, Right.REVIEW)
     if withdrawn := auto_accepted.withdraw_batch(db, batch, "undone"):
@@ -88,7 +91,7 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
         newest: The newest run's probabilities before they are published; None: those of the current run.
 
     Returns:
-        One for each class and state that is wanted; [] while auto-accept is off.
+        One outcome for each class and state that is wanted; [] while auto-accept is off.
     """
     wanted, batch = guarantee.chosen(db), f"a{uuid.uuid4().hex[:8]}"
     outcomes: list[Outcome] = []
@@ -119,7 +122,7 @@ def _holding(db: Database) -> list[auto_accepted.Acceptance]:
 def _accept(
     db: Database, wanted: Guarantee, state: int, class_id: int | None, pools: list[Pool], batch: str
 ) -> tuple[Outcome, set[tuple[int, int]]]:
-    """Accept by the newest audit that is large enough; also returns each accepted (class id, state)."""
+    """Accept cells by the newest audit that is large enough; also return each accepted (class id, state)."""
     nothing = Outcome(class_id, state, 0, 0, 0, None, "no audit answers yet")
     best: tuple[Pool, Verdict] | None = None
     for pool in pools:

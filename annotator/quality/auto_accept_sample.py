@@ -1,6 +1,7 @@
 """Audit samples for auto-accept: cells that the current run would accept, and what their answers say later.
 
-Any audit counts. One drawn here asks only about cells that would be accepted, so fewer answers are enough.
+Any audit can show a guarantee. An audit drawn here asks only about cells that would be accepted, so it needs fewer
+answers.
 """
 
 from dataclasses import dataclass
@@ -23,12 +24,12 @@ from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUT
 
 ONE_CLASS = {PRESENT: 40, ABSENT: 41}  # strata of an audit for auto-accept: acceptable cells of one class
 ALL_CLASSES = {PRESENT: 42, ABSENT: 43}  # the same, sampled from all classes as one
-SLACK = 0.02  # cells that the model expects to be right this much less often than guaranteed are sampled, too
+SLACK = 0.02  # the model's own expected precision may lie this far below the guarantee
 FALLBACKS = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # suggested where the precision asked for is out of reach
 
 
 def draw(db: Database, wanted: Guarantee) -> Audit:
-    """Draw an audit whose answers can show this guarantee, of the cells that the current run would accept.
+    """Draw an audit whose answers can show this guarantee, from the cells that the current run would accept.
 
     Raises:
         AnnotatorError: Without a run, and where no class has so many likely cells that a sample of them saves work.
@@ -65,7 +66,7 @@ class _Cells:
             self.counts[column] = merging.count_keys(merging.keys_of(probabilities[is_open]))
 
     def of_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """The probabilities (N,) float16 of a class, and which cells are open, (N,) bool."""
+        """Return the probabilities of a class, (N,) float16, and whether each of its cells is open, (N,) bool."""
         place = column - self._first
         if not 0 <= place < self._some.shape[1]:
             place, self._first = 0, column
@@ -76,7 +77,7 @@ class _Cells:
 
 
 def _draw(cells: _Cells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
-    """The strata (N, C) of a sample, and its cells in their random order: row, column, stratum."""
+    """Return the strata (N, C) of a sample, and its cells in their random order: row, column, stratum."""
     strata = np.full(cells.shape, OUTSIDE, np.uint8, order="F")  # written, and read, class by class
     rng = np.random.default_rng()
     drawn: list[tuple[int, int, int]] = []
@@ -110,14 +111,14 @@ def _draw(cells: _Cells, wanted: Guarantee) -> tuple[np.ndarray, list[tuple[int,
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The population that one guarantee is about, N cells, and its audit sample.
+    """The population of N cells that one guarantee is about, with its audit sample.
 
     Attributes:
         run_id: The run whose probabilities the audit was drawn by.
-        sample: Scores are the model's confidence in the state when the sample was drawn.
-        image_ids, class_ids: (N,) of its cells.
-        open: (N,) bool, nobody has decided, and the newest run does not predict the opposite.
-        known_wrong: (N,) bool, people have decided the opposite.
+        sample: Its scores are the model's confidence in the state when the sample was drawn.
+        image_ids, class_ids: (N,) of the cells.
+        open: (N,) bool: nobody has decided the cell, and the newest run does not predict the opposite.
+        known_wrong: (N,) bool: people have decided the opposite.
     """
 
     audit: Audit
@@ -132,10 +133,10 @@ class Pool:
 class AnsweredAudit:
     """One audit with its answers, the labels as they are now, and the newest run's probabilities (None: no run).
 
-    Labels and probabilities are looked up for the cells of a pool, and never held for all.
+    Labels and probabilities are looked up for the cells of one pool at a time, never kept for all cells.
 
     Attributes:
-        run_id: The run whose probabilities it was drawn by.
+        run_id: The run whose probabilities the audit was drawn by.
     """
 
     def __init__(self, db: Database, drawn: Audit, run_id: int, newest: Probabilities | None):
@@ -146,7 +147,7 @@ class AnsweredAudit:
         self._db, self._newest = db, newest
 
     def pool(self, state: int, class_id: int | None) -> Pool | None:
-        """The pool of one class, or of all classes (None); None where nothing was sampled for it."""
+        """Return the pool of one class, or of all classes (class_id None); None where nothing was sampled for it."""
         if class_id is None:
             return self._pool_of_all(state)
         if class_id not in self.samples or np.isnan(self.samples[class_id].scores).all():
@@ -181,7 +182,12 @@ class AnsweredAudit:
         sampled: np.ndarray,
         states: np.ndarray,
     ) -> Pool:
-        """The cells (rows, columns) (N,) as a population, `sampled` (n,) of which were answered with `states` (n,)."""
+        """Return the cells (rows, columns) (N,) as a population.
+
+        Args:
+            rows, columns, strata: (N,) of its cells.
+            sampled, states: (n,) the places of the answered cells among them, and their answers.
+        """
         labels, newest = self._labels(rows, columns), self._probabilities(rows, columns)
         opposite = newest < 0.5 if state == PRESENT else newest >= 0.5  # False where the newest run has no model
         confidence = _confidence(np.asarray(self.population.scores)[rows, columns], state)
@@ -196,7 +202,7 @@ class AnsweredAudit:
         )
 
     def _labels(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The labels of some cells, (N,) int8."""
+        """Return the labels of the cells at these rows and columns, (N,) int8."""
         labels = np.full(len(rows), OPEN, np.int8)
         for column in np.unique(columns).tolist():
             of_class = audits.class_labels(self._db, int(self.population.class_ids[column]), self.population.image_ids)
@@ -205,7 +211,10 @@ class AnsweredAudit:
         return labels
 
     def _probabilities(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The newest run's probabilities of some cells, (N,) float16; nan where it has none."""
+        """Return the newest run's probabilities of the cells at these rows and columns, (N,) float16.
+
+        nan where the run has none.
+        """
         values = np.full(len(rows), np.nan, np.float16)
         if self._newest is not None:
             image_ids, class_ids = self.population.image_ids[rows], self.population.class_ids[columns]
@@ -215,7 +224,11 @@ class AnsweredAudit:
 
 
 def _alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
-    """What could be guaranteed of the cells that the current run would accept, in a sentence; counts as of _Cells."""
+    """Return a sentence on what could be guaranteed of the cells that the current run would accept.
+
+    Args:
+        counts: As of _Cells.
+    """
     columns = np.arange(len(counts))
     possible: dict[bool, float] = {}  # together -> highest precision
     for precision in [fallback for fallback in FALLBACKS if fallback <= wanted.precision]:
@@ -238,14 +251,16 @@ def _alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
 
 
 def _confidence(probabilities: np.ndarray, state: int) -> np.ndarray:
-    """The model's confidence in a state, float32 of the shape of its probabilities."""
+    """Return the model's confidence in a state, float32 of the shape of its probabilities."""
     wide = np.asarray(probabilities, np.float32)
     return wide if state == PRESENT else np.where(wide < 0.5, 1 - wide, 0)
 
 
 def _acceptable(counts: np.ndarray, state: int, precision: float) -> tuple[float, np.ndarray]:
-    """From which confidence on open cells could be accepted: the lowest threshold at which the model itself expects the
-    precision, within SLACK. And (c,) how many cells of each class that are.
+    """Return the lowest threshold that open cells could be accepted at, and (c,) how many of each class reach it.
+
+    It is the lowest confidence at which the model itself expects the precision, within SLACK; inf and zeros where it
+    expects it at none of the CANDIDATES.
 
     Args:
         counts: (c, K) of some classes, as of _Cells.

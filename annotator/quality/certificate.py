@@ -37,20 +37,20 @@ from models.statistics.stratified_sampling import LOOK_ABSENT, LOOK_PRESENT, OUT
 COLUMNS_AT_ONCE = 8  # of all probabilities: reading one column of them takes as long as reading eight
 FOUND = 0.95  # share of the missing positives that the stated time finds
 UNKNOWN = Interval(None, 0.0, 1.0)
-SLACK = 0.02  # an audit that leaves this share of a class's cells more without a sample is used as well
+SLACK = 0.02  # an audit is used, too, if it leaves at most this share of a class's cells more without a sample
 
 
 def certificate(db: Database, target: float = TARGET) -> Certificate:
-    """The certificate of the labels as they stand.
-
-    Args:
-        target: The recall that `lacks` refers to.
+    """Compute the certificate of the labels as they stand.
 
     People's decisions are taken as true; relabels estimate how many are not, and lower precision. Where several people
-    answered the same images, recall is given allowing for their mistakes, too (double_reading.py). Cells on which
+    answered the same images, recall is also given allowing for their mistakes (double_reading.py). Cells on which
     annotators disagree count either way. Audits that leave out newer images or classes are used only where there is no
     other. Without any answer the interval of recall is what is certain: from "all unknown cells are present" to "none
     is".
+
+    Args:
+        target: The recall that `lacks` refers to.
     """
     with db.reading():  # labels are read class by class, as of one moment
         result = _certificate(db, target)
@@ -103,7 +103,7 @@ def _certificate(db: Database, target: float) -> Certificate:
 
 
 def stamp(db: Database) -> tuple[object, ...]:
-    """What the certificate depends on: while this is equal, so is the certificate."""
+    """Return all that the certificate depends on: while two stamps are equal, so are the certificates."""
     run, acceptances, newest_audit = runs.current_run(db), auto_accepted.acceptances(db), audits.audits(db, 1)
     return (
         versions.version(db),
@@ -115,7 +115,7 @@ def stamp(db: Database) -> tuple[object, ...]:
 
 
 def seconds_per_tile(db: Database) -> float:
-    """Seconds for a tile of a grid, by the time model of everybody's newest answers."""
+    """Return the seconds for one tile of a grid, by the time model of everybody's newest answers."""
     return time_model_of(db, "").grid(TILES, CHANGED) / TILES
 
 
@@ -133,7 +133,7 @@ class _Population:
     class_ids: np.ndarray
 
     def of_class(self, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """The labels of one class, (N,) int8, and what was auto-accepted as present, (N,) bool."""
+        """Return the labels of one class, (N,) int8, and which cells are auto-accepted as present, (N,) bool."""
         class_id = int(self.class_ids[column])
         accepted = audits.class_accepted(self.db, class_id, self.image_ids) == PRESENT
         return audits.class_labels(self.db, class_id, self.image_ids), accepted
@@ -141,13 +141,13 @@ class _Population:
 
 @dataclass(frozen=True, eq=False)
 class _Aligned:
-    """A sample in rows of the current images.
+    """A sample of one class in rows of the current images.
 
     Attributes:
         sample: None without an audit.
         strata: (N,) uint8.
         rows: (n,) sampled rows, without relabels.
-        uncovered: Images that were not there when it was drawn.
+        uncovered: Images that were added after the sample was drawn.
     """
 
     sample: Sample | None
@@ -158,7 +158,7 @@ class _Aligned:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What one audit contributes to the strata of one class: rows (h,) are places in `Strata`."""
+    """The strata that one audit contributes to one class; rows (h,) are places in `Strata`."""
 
     column: int
     sample: Sample | None
@@ -185,7 +185,7 @@ def _counts(aligned: _Aligned, states: np.ndarray, accepted: np.ndarray) -> dict
 def _sharpest(
     counted: list[tuple[_Aligned, dict[str, np.ndarray]]], images: int
 ) -> list[tuple[_Aligned, dict[str, np.ndarray]]]:
-    """Of the audits of one class those that leave the fewest open cells without a sample, within SLACK."""
+    """Return the audits of one class that leave the fewest open cells without a sample, within SLACK."""
     blank = [
         int(((counts["size"] - counts["present"] - counts["absent"]) * (counts["drawn"] == 0)).sum())
         for _, counts in counted
@@ -194,7 +194,11 @@ def _sharpest(
 
 
 class CellCounts(NamedTuple):
-    """(C,) each: cells labeled present; without a present or absent label, and of these the auto-accepted ones."""
+    """Counts of cells by class, (C,) each.
+
+    present: labeled present; open: without a present or absent label; accepted: those of `open` that are auto-accepted
+    as present.
+    """
 
     present: np.ndarray
     accepted: np.ndarray
@@ -202,7 +206,7 @@ class CellCounts(NamedTuple):
 
 
 def _strata(samples: list[Sample], population: _Population) -> tuple[Strata, list[_Part], CellCounts]:
-    """All strata of all classes, which of them each audit contributed, and how many cells have which label."""
+    """Return all strata of all classes, the part of each audit in them, and the counts of cells by label."""
     strata: list[dict[str, np.ndarray]] = []
     parts: list[_Part] = []
     images, length = len(population.image_ids), 0
@@ -247,7 +251,7 @@ def _labels(db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: R
         if acceptance.state == PRESENT and acceptance.cells and acceptance.class_id in column_of:
             column, in_all = column_of[acceptance.class_id], min(in_all, acceptance.precision)
             expected[column] = 1 - acceptance.wrong / max(acceptance.audited, 1)
-            # A guarantee for all classes together guarantees nothing of a single one.
+            # A guarantee for all classes together guarantees nothing about a single class.
             guaranteed[column] = 0.0 if chosen is None or chosen.together else acceptance.precision
     for (class_id, state), cells in audits.disagreement_counts(db).items():
         if class_id in column_of and state in (PRESENT, ABSENT):
@@ -266,16 +270,16 @@ def _labels(db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: R
 
 
 def _waiting(cells: AuditCells) -> set[tuple[int, int]]:
-    """The audit cells that wait for an answer, (class id, image id)."""
+    """Return the audit cells that wait for an answer, as (class id, image id)."""
     waits = (cells.state == OPEN) & cells.shown
     return set(zip(cells.class_id[waits].tolist(), cells.image_id[waits].tolist(), strict=True))
 
 
 def _tiles(population: _Population, strata: Strata, parts: list[_Part], certified: Certified) -> np.ndarray:
-    """(C,) how many tiles a grid shows until FOUND of the missing positives are found; nan for an unaudited class.
+    """Return (C,) how many tiles grids show until FOUND of the missing positives are found.
 
-    The missing positives of a stratum are distributed over its open cells in proportion to the current run's
-    probabilities; grids show the likeliest cells first.
+    nan for an unaudited class. The missing positives of a stratum are distributed over its open cells in proportion to
+    the current run's probabilities; grids show the likeliest cells first.
     """
     image_ids, class_ids = population.image_ids, population.class_ids
     tiles = np.full(len(class_ids), np.nan)
@@ -311,7 +315,7 @@ def _rows(
     waiting: Counter[int],
     seconds: np.ndarray,
 ) -> list[Row]:
-    """A row of each class, and at the end the row of all of them."""
+    """Return the row of each class, and at the end the row of all of them together."""
     size = len(all_classes)
     audited = np.bincount(strata.of_class, strata.drawn, minlength=size) if size else np.zeros(0)
     waits = np.array([waiting[class_.id] for class_ in all_classes], np.int64)

@@ -1,4 +1,4 @@
-"""What a certificate states, of one class and of all."""
+"""The figures that a certificate states, of each class and of all."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,16 +14,17 @@ TARGET = 0.98
 
 @dataclass(frozen=True)
 class Row:
-    """What is certified of one class, or of all together (class_id None).
+    """The certified figures of one class, or of all classes together (class_id None).
 
     Attributes:
         people, accepted: Cells labeled present by people, and auto-accepted as present.
         unknown: Cells that people have not decided.
-        audited, waiting: Audit cells that count here, and those without an answer.
-        recall, precision: Of the labels as they stand, in [0, 1]; recall: if people's answers are right.
-        recall_allowing: Recall that allows for people's mistakes, as overlap shows them.
+        audited, waiting: Audit cells whose answers count here, and audit cells without an answer.
+        recall, precision: Of the labels as they stand, in [0, 1]; recall holds if people's answers are right.
+        recall_allowing: Recall that allows for people's mistakes, measured where several people answered.
         missing: Positives that are not labeled, in cells.
-        seconds: Of grid work until 95 % of them are found, likeliest cells first; None where it is not measured.
+        seconds: Of grid work until 95 % of the missing positives are found, likeliest cells first; None where it is not
+            measured.
     """
 
     class_id: int | None
@@ -41,14 +42,16 @@ class Row:
 
     @property
     def says(self) -> str:
-        """What recall and the missing labels assume, as a sentence."""
+        """Return a sentence on what recall and the number of missing labels assume."""
         if not self.unknown and not self.audited:
             return f"{IF_RIGHT.capitalize()}: every pair has one, and no audit has checked them."
         return f"{IF_RIGHT.capitalize()}."
 
     def as_json(self) -> dict[str, Any]:
-        """Everything as plain values; what was not measured is None, with the reason; `assuming` says under which
-        condition a figure holds."""
+        """Return all fields as plain values.
+
+        A figure that was not measured is None, with the reason; `assuming` says under which condition a figure holds.
+        """
         figures = {name: value.as_json() for name, value in vars(self).items() if isinstance(value, Interval)}
         for name in ("recall", "missing"):
             if "reason" not in figures[name]:
@@ -58,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Relabels:
-    """Audit answers to cells that people had decided.
+    """Counts of the audit answers to cells that people had decided.
 
     Attributes:
         present, mistaken: Cells decided present, and those of them answered absent.
@@ -73,18 +76,18 @@ class Relabels:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Everything that is certified now.
+    """The certified figures of the project: of each class and of all, and what they rest on.
 
     Attributes:
-        images: That can be shown.
-        audits: Whose answers were used, newest first.
-        seconds_a_tile: Of a grid, by the time model.
-        last_decision_id: The newest decision it has seen.
-        uncovered: Images that were added after the audits it rests on.
-        people: Who have answered.
-        compared: Answers of people to positives that others, too, had found: what mistakes are measured on.
+        images: How many images can be shown.
+        audits: The audits whose answers were used, newest first.
+        seconds_a_tile: Seconds for one tile of a grid, by the time model.
+        last_decision_id: The newest decision that was counted.
+        uncovered: Images that were added after the audits in use.
+        people: How many people have answered.
+        compared: Answers of people to positives that others, too, had found: the measure of mistakes.
         unsettled: Cells on which people differ.
-        lacks: What would make it better, in sentences.
+        lacks: Sentences that say what would improve the certificate.
     """
 
     classes: list[Row]
@@ -101,16 +104,18 @@ class Certificate:
     lacks: list[str]
 
     def reached(self, target: float = TARGET, allowing: bool = False) -> list[int]:
-        """The classes whose recall is at least `target` with 95 % confidence (the low end of its interval).
+        """Return the ids of the classes whose recall is at least `target` with 95 % confidence.
+
+        That is the low end of recall's interval.
 
         Args:
-            allowing: For people's mistakes; else if their answers are right.
+            allowing: Allow for people's mistakes; False: take their answers as right.
         """
         recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
     def sentence(self, target: float = TARGET) -> str:
-        """The stopping rule in words, and what is known of precision. No full stop at the end."""
+        """Return the stopping rule and the state of precision in words, without a full stop at the end."""
         size = len(self.classes)
         unmeasured = sum(bool(row.recall.reason) for row in self.classes)
         share = f"{len(self.reached(target))} of {counted(size, 'class', 'classes')}"
@@ -127,17 +132,20 @@ class Certificate:
 
     @property
     def time_is_assumed(self) -> bool:
-        """Whether no grid has been timed in this project: times are those of the default time model."""
+        """Return whether the times are those of the default time model, as no grid has been timed in this project."""
         return self.seconds_a_tile == DEFAULTS.grid(TILES, CHANGED) / TILES
 
     def as_json(self) -> dict[str, Any]:
-        """Everything as plain values; what was not measured is None, with the reason."""
+        """Return all fields as plain values; a figure that was not measured is None, with the reason."""
         rows = {"classes": [row.as_json() for row in self.classes], "overall": self.overall.as_json()}
         return asdict(self) | rows
 
 
 def in_words(certificate: Certificate) -> str:
-    """What "allowing for mistakes" rests on, and what it does not see. For certificates with compared answers."""
+    """Return what "allowing for mistakes" is measured on and what it cannot see, in words.
+
+    Only for certificates with compared answers.
+    """
     return (
         f"Allowing for mistakes: {counted(certificate.compared, 'answer')} could be compared with what others found "
         "on the same images, not knowing of each other. What everybody overlooks is not seen."

@@ -1,4 +1,4 @@
-"""What to take for true where people differ and nobody has settled it: most of them, or an estimate."""
+"""The state of cells on which people differ and which nobody has settled: the majority's, or an estimate."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ WAYS = {
     BY_ESTIMATE: "what is probable by how often each person errs; leave out what stays in doubt",
 }
 SURE = 0.9  # probability from which an estimate is taken
-FEWEST = 3  # people who answered a cell that a training takes an estimate of
+FEWEST = 3  # people who must have answered a cell before a training uses its estimate
 
 
 def states(db: Database, way: str) -> dict[tuple[int, int], int | None]:
-    """The state of each cell (image id, class id) on which people differ; None where it is left out. {} for LABEL.
+    """Return the state of each cell (image id, class id) on which people differ; None: leave it out. {} for LABEL.
 
     Args:
         way: One of WAYS. BY_ESTIMATE: the probability of presence given everybody's first answer (Dawid and Skene 1979,
@@ -60,12 +60,15 @@ def _by_estimate(db: Database, cells: Sequence[tuple[int, int]]) -> dict[tuple[i
 
 
 def taught(db: Database) -> dict[tuple[int, int], int]:
-    """What a training takes for true: the state of those cells (image id, class id) on which FEWEST people or more
-    differ, and the estimate is SURE one way or the other. Not of those that somebody has settled and others contradict
-    again: who settles is not among the people whose errors are estimated.
+    """Return the states of disputed cells (image id, class id), used as training labels.
 
-    In simulations that teaches better than leaving them out (docs/team.md). Of fewer people little would be sure, and
-    where no cell has so many answers, nothing is computed. First answers are kept in memory: for one thread.
+    These are the cells on which FEWEST people or more differ and for which the estimate is SURE one way or the other.
+    A cell that somebody has settled and others contradict again is left out: who settles is not among the people whose
+    errors are estimated.
+
+    In simulations this teaches better than leaving disputed cells out (docs/team.md). With fewer people little would
+    be sure, and where no cell has so many answers, nothing is computed. First answers are kept in memory: for one
+    thread.
     """
     with db.reading():
         cells = annotator_disagreement.of_many(db, FEWEST).tolist()

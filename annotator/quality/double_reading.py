@@ -1,4 +1,4 @@
-"""What several people said of the same images, blind to each other, counted for models/statistics/double_reading.py."""
+"""Counts of blind answers of several people to the same images, for models/statistics/double_reading.py."""
 
 import numpy as np
 
@@ -11,16 +11,18 @@ from models.statistics.double_reading import AS_ABSENT, AS_LABELED, AS_PRESENT, 
 
 
 def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
-    """The answers to images that several people answer (store/labels/overlap.py); None where no two answered the same
-    one.
+    """Count the answers to images that several people answer (store/labels/overlap.py).
+
+    Audits that several people answer are left out: they ask about as many cells of each class, of those open then.
 
     Args:
         class_ids: (C,) int64.
 
-    Audits that several people answer are left out: they ask about as many cells of each class, of those open then.
+    Returns:
+        The counts; None where no two people answered the same image.
     """
     if readings.SOURCE not in overview.decisions_by_source(db):
-        return None  # without a look at every decision
+        return None  # avoids reading every decision
     volume = overview.decisions_by_person(db)
     counted = Counted(len(volume), len(class_ids))
     for rows in readings.answers(db, list(volume)):
@@ -30,14 +32,19 @@ def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
 
 
 class Counted:
-    """The counts of DoubleRead, added up block by block; without a database, for simulations as well."""
+    """The counts of DoubleRead, added up block by block; it needs no database and serves simulations as well."""
 
     def __init__(self, people: int, classes: int):
         self.present, self.absent = np.zeros((2, WAYS, 2, people, classes), np.int64)
         self.found, self.rejected = np.zeros((2, classes, readings.MOST_PEOPLE + 1), np.int64)
 
     def add(self, rows: np.ndarray, columns: np.ndarray) -> None:
-        """Answers to some images, as readings.answers has them, and the column of each one's class."""
+        """Count a block of answers.
+
+        Args:
+            rows: Answers as readings.answers has them.
+            columns: The column of each answer's class.
+        """
         cells = rows[:, 0] * self.found.shape[0] + columns
         _, first, cell = np.unique(cells, return_index=True, return_inverse=True)
         people = np.bincount(cell)
@@ -61,7 +68,7 @@ class Counted:
             np.add.at(counts, (columns[first][chosen], many[chosen]), 1)
 
     def double_read(self, volume: np.ndarray) -> DoubleRead | None:
-        """What was added up; None where no two people answered the same cell.
+        """Return the counts so far; None where no two people answered the same cell.
 
         Args:
             volume: (P,) how many answers each person gave, of the same cells or not.
@@ -69,6 +76,6 @@ class Counted:
         by_people = np.flatnonzero((self.found + self.rejected).any(0))
         if not len(by_people):
             return None
-        # As many columns as there were people: each takes memory a thousand times, once a draw.
+        # Columns only up to the most people at one cell: each column is kept for each of a thousand draws.
         found, rejected = self.found[:, : by_people[-1] + 1], self.rejected[:, : by_people[-1] + 1]
         return DoubleRead(volume / volume.sum(), self.present, self.absent, found, rejected)

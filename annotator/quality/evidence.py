@@ -1,4 +1,4 @@
-"""When a figure may be shown, and how: what was not measured has a reason instead of a number.
+"""Figures with their evidence: when a figure may be shown, and in which words; otherwise a reason is shown.
 
 An interval that covers more than half of the possible range says nearly nothing, whatever its estimate ("100 %" of two
 answers): the number of answers is stated instead. Percentages are rounded down: 199 of 200 are never 100 %.
@@ -25,8 +25,8 @@ class Interval:
     """A quantity with its 95 % interval.
 
     Attributes:
-        estimate: None where there is none.
-        low, high: Without evidence: what is certain, which is often the whole possible range.
+        estimate: None where it cannot be estimated.
+        low, high: Without evidence: the bounds that are certain, often the whole possible range.
         reason: Why it is not shown as a figure; "" where it is.
     """
 
@@ -36,14 +36,19 @@ class Interval:
     reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """estimate, low, high; without evidence all of them None, with the reason."""
+        """Return estimate, low and high; where there is a reason, all of them None, with the reason."""
         if self.reason:
             return {"estimate": None, "low": None, "high": None, "reason": self.reason}
         return {"estimate": self.estimate, "low": self.low, "high": self.high}
 
 
 def recall_reason(recall: Interval, labeled: int, unknown: int, audited: int) -> str:
-    """Why recall is not shown; labeled and unknown cells of the class, and audit answers that count."""
+    """Return why recall is not shown; "" where it is.
+
+    Args:
+        labeled, unknown: Cells of the class.
+        audited: Audit answers that count.
+    """
     if not unknown:
         return ""
     if not audited:
@@ -52,15 +57,22 @@ def recall_reason(recall: Interval, labeled: int, unknown: int, audited: int) ->
 
 
 def allowing_reason(recall: Interval, labeled: int, compared: int) -> str:
-    """Why recall that allows for mistakes is not shown; labeled cells of the class, answers that others' were compared
-    with."""
+    """Return why recall that allows for mistakes is not shown; "" where it is.
+
+    Args:
+        labeled: Labeled cells of the class.
+        compared: Answers that could be compared with those of others.
+    """
     if not labeled:
         return NO_LABEL
     return _too_wide(recall, 1, compared) if compared else NOT_COMPARED
 
 
 def missing_reason(missing: Interval, recall: Interval, labeled: int, unknown: int, audited: int) -> str:
-    """Why the number of missing positives is not shown: recall's reason, and without labels its own width."""
+    """Return why the number of missing positives is not shown; "" where it is.
+
+    With labels the width of recall's interval decides, without labels the width of its own.
+    """
     if not unknown:
         return ""
     if not audited:
@@ -69,7 +81,13 @@ def missing_reason(missing: Interval, recall: Interval, labeled: int, unknown: i
 
 
 def precision_reason(precision: Interval, people: int, accepted: int, audited: int, relabeled: int) -> str:
-    """Why precision is not shown; labels of people and auto-accepted ones, audit answers, relabels of "present"."""
+    """Return why precision is not shown; "" where it is.
+
+    Args:
+        people, accepted: Cells labeled by people, and auto-accepted ones.
+        audited: Audit answers that count.
+        relabeled: Relabels of "present".
+    """
     if not people + accepted:
         return NO_LABEL
     if people and not relabeled:
@@ -78,31 +96,31 @@ def precision_reason(precision: Interval, people: int, accepted: int, audited: i
 
 
 def share_in_words(share: Interval) -> str:
-    """A share with its interval, or why there is none."""
+    """Return a share with its interval in words, or why it is not shown."""
     if share.reason:
         return share.reason
     return "nothing to find" if share.estimate is None else f"{percent(share.estimate, digits=1)} ({ends(share)})"
 
 
 def count_in_words(count: Interval) -> str:
-    """A number of cells with its interval, or why there is none."""
+    """Return a number of cells with its interval in words, or why it is not shown."""
     return count.reason or f"{count.estimate or 0:,.0f} ({count_ends(count)})"
 
 
 def ends(share: Interval) -> str:
-    """The interval of a share, rounded outwards: it never looks narrower than it is."""
+    """Return the interval of a share in percent, rounded outwards: it never looks narrower than it is."""
     low, high = math.floor(1000 * share.low + 1e-6) / 10, math.ceil(1000 * share.high - 1e-6) / 10
     return f"{low:g} % to {high:g} %" if low < high else f"{low:g} %"
 
 
 def count_ends(count: Interval) -> str:
-    """The interval of a number of cells, rounded outwards."""
+    """Return the interval of a number of cells, rounded outwards."""
     low, high = math.floor(count.low + 1e-6), math.ceil(count.high - 1e-6)
     return f"{low:,} to {high:,}" if low < high else f"{low:,}"
 
 
 def duration(seconds: float | None) -> str:
-    """A time in words. None: not measured; 0: no missing positives are expected."""
+    """Return a time in words. None: not measured; 0: no missing positives are expected."""
     if seconds is None:
         return NOT_MEASURED
     if not seconds:
@@ -113,7 +131,7 @@ def duration(seconds: float | None) -> str:
 
 
 def _too_wide(interval: Interval, possible: float, answers: int) -> str:
-    """Why an interval is no figure; "" where it is narrow enough for the range from 0 to `possible`."""
+    """Return why an interval is too wide to show; "" where it is narrow enough for the range from 0 to `possible`."""
     if interval.estimate is not None and interval.high - interval.low <= WIDE * possible:
         return ""
     return f"too few answers ({answers:,})"

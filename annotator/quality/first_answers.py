@@ -1,4 +1,4 @@
-"""How probable it is that a class is there, by what several people first said of it.
+"""The probability that a class is present, by the first answers of several people.
 
 The probability is that of models/statistics/error_rates.py, from everybody's first answers to all cells that several
 people answered without seeing each other's. A worker keeps them from one training to the next, and reads again only
@@ -17,11 +17,13 @@ from models.statistics.error_rates import Pattern, probabilities
 
 
 class FirstAnswers:
-    """Everybody's first answers to cells that several people answered, of one project; for one thread, and for as long
-    as the classes stay the same."""
+    """Everybody's first answers to the cells of one project that several people answered.
+
+    For one thread, and for as long as the classes stay the same.
+    """
 
     def __init__(self, class_ids: Sequence[int]):
-        """class_ids: of the classes that are not archived."""
+        """Start empty; class_ids are the classes that are not archived."""
         self._column = {class_id: column for column, class_id in enumerate(class_ids)}
         self._number: dict[str, int] = {}  # of each person
         self._of_image: dict[int, tuple[Pattern, ...]] = {}
@@ -31,7 +33,7 @@ class FirstAnswers:
         self._newest = 0
 
     def refresh(self, db: Database) -> None:
-        """Read what was decided since the last call."""
+        """Read the decisions made since the last call."""
         with db.reading():
             newest = decisions.newest_decision(db)
             image_ids = annotator_disagreement.images_of_several(db, self._newest)
@@ -47,11 +49,11 @@ class FirstAnswers:
         self._newest = newest
 
     def people(self, image_id: int, class_id: int) -> int:
-        """How many people answered this cell, 0 for one alone."""
+        """Return how many people answered this cell; 0 where fewer than two did."""
         return len(pattern[1]) if (pattern := self._pattern(image_id, class_id)) else 0
 
     def probability(self, image_id: int, class_id: int) -> float:
-        """That the class is there; 0.5 where it is not known, as fewer than two people answered."""
+        """Return the probability that the class is present; 0.5 where fewer than two people answered."""
         return self._probability[pattern] if (pattern := self._pattern(image_id, class_id)) else 0.5
 
     def _pattern(self, image_id: int, class_id: int) -> Pattern | None:
@@ -62,10 +64,10 @@ class FirstAnswers:
 def pattern_of(
     number: dict[str, int], column: Mapping[int, int], class_id: int, answers: Mapping[str, FirstAnswer]
 ) -> Pattern | None:
-    """Who said what of a cell; None for a class without a column, or fewer than two people.
+    """Return who answered what to a cell; None for a class without a column, or fewer than two people.
 
     Args:
-        number: Of each person; who has none yet gets the next.
+        number: The number of each person; a new person is added with the next number.
     """
     if len(answers) < 2 or class_id not in column:
         return None

@@ -1,4 +1,4 @@
-"""The precision guarantee that people ask of auto-accept, and what showing it takes.
+"""The precision guarantee that people ask of auto-accept, and the sample that it takes to show it.
 
 It is one setting of the project. A guarantee is about the share of right cells among those that are auto-accepted.
 """
@@ -15,15 +15,15 @@ from models.statistics.sequential_bound import needed, possible_precision, sampl
 SETTING = "acceptance"
 PRECISION = 0.99
 POPULATION = 100_000  # cells; a larger population hardly needs a larger sample
-LARGEST_SAMPLE = 0.5  # share of the cells it is about; a larger sample saves too little work
+LARGEST_SAMPLE = 0.5  # share of the guaranteed cells; a larger sample saves too little work
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What is auto-accepted, and with which precision.
+    """A precision guarantee: which states are auto-accepted, and with which precision.
 
     Attributes:
-        precision: Share of right cells among the auto-accepted ones, at least.
+        precision: Least share of right cells among the auto-accepted ones.
         together: One guarantee for all classes instead of one for each: a single sample of some 350 cells can be enough
             for all of them, but one class may be worse than guaranteed if others are better.
     """
@@ -35,12 +35,12 @@ class Guarantee:
 
     @property
     def states(self) -> list[int]:
-        """The states that are auto-accepted."""
+        """Return the states that are auto-accepted: PRESENT, ABSENT or both."""
         return [state for state, accepted in ((PRESENT, self.present), (ABSENT, self.absent)) if accepted]
 
 
 def chosen(db: Database) -> Guarantee | None:
-    """The guarantee in force; None while auto-accept is off, and where the setting is not valid (`ignored`)."""
+    """Return the guarantee in force; None while auto-accept is off, and where the setting is not valid (`ignored`)."""
     setting = db.setting(SETTING)
     try:
         guarantee = Guarantee(**setting) if setting else None
@@ -50,7 +50,7 @@ def chosen(db: Database) -> Guarantee | None:
 
 
 def ignored(db: Database) -> list[str]:
-    """A setting that is no valid guarantee, in a sentence; [] where it is one or is off."""
+    """Return a sentence on a setting that is no valid guarantee; [] where it is valid or off."""
     setting = db.setting(SETTING)
     if not setting or chosen(db):
         return []
@@ -58,10 +58,10 @@ def ignored(db: Database) -> list[str]:
 
 
 def outlook(db: Database, guarantee: Guarantee) -> str:
-    """What showing this guarantee takes here, or why it cannot be shown here and what could be, in sentences.
+    """Return sentences on what showing this guarantee takes here, or why it cannot be shown and what could be.
 
-    It follows from the numbers of images and classes alone, so that a page can show it at no cost: a class has at most
-    as many cells to accept as there are images. `auto_accept_sample.draw` looks at the probabilities.
+    They follow from the numbers of images and classes alone, so that a page can show them at no cost: a class has at
+    most as many cells to accept as there are images. `auto_accept_sample.draw` looks at the probabilities.
     """
     images, class_count = overview.image_counts(db)["all"], len(classes.all_classes(db))
     cells, what = (images * class_count, "all classes together") if guarantee.together else (images, "one class")
@@ -80,17 +80,21 @@ def outlook(db: Database, guarantee: Guarantee) -> str:
 
 
 def in_reach(cells: int, precision: float) -> bool:
-    """Whether a sample of at most LARGEST_SAMPLE of so many cells can show this precision."""
+    """Return whether a sample of at most the share LARGEST_SAMPLE of this many cells can show this precision."""
     return 0 < sample_size(min(cells, POPULATION), precision) <= LARGEST_SAMPLE * cells
 
 
 def share(value: float) -> str:
-    """A precision in percent, as it was asked for."""
+    """Return a precision in percent, as it was asked for."""
     return f"{100 * value:g} %"
 
 
 def _alternatives(cells: int, all_cells: int | None, precision: float) -> str:
-    """What can be shown of a population of cells, and of all classes together (None: that was asked for)."""
+    """Return, in words, the guarantees that can be shown of a population of cells.
+
+    Args:
+        all_cells: The cells of all classes together; None: that was asked for.
+    """
     options = []
     if possible := possible_precision(min(cells, POPULATION), LARGEST_SAMPLE):
         options.append(f"{share(possible)} (about {needed(min(cells, POPULATION), possible):,} answers)")

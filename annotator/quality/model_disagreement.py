@@ -13,12 +13,12 @@ from annotator.store.labels import disagreement as annotator_disagreement
 
 
 class LikelyMistakes:
-    """Cells on which people and the current run still differ, those first on which they differ most.
+    """The cells on which people and the current run differ, ordered by how far they differ.
 
     Args:
-        only: Which of them.
+        only: The filter of the page: which of these cells are wanted.
         low: The lowest probability, as the filter or the page says.
-        settled: Without those on which people differ.
+        settled: Leave out cells on which people differ.
     """
 
     def __init__(
@@ -42,16 +42,16 @@ class LikelyMistakes:
         self._rows, self._columns = rows[keep], columns[keep]
 
     def images(self) -> Iterator[np.ndarray]:
-        """Ids of images with such a cell; an image may come more than once."""
+        """Yield one array of ids of images with a likely mistake; an image may come more than once."""
         yield self.predictions.image_ids[self._rows]
 
     def still(self, image_ids: list[int]) -> list[int]:
-        """Those of the images whose answers still differ from the model."""
+        """Return those of the given images whose answers still differ from the model."""
         chips = self.chips(image_ids)
         return [image_id for image_id in image_ids if chips[image_id]]
 
     def chips(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """The suggestions to show of these images, from the labels as they are now."""
+        """Return the suggestions to show of each image, by image id, from the labels as they are now."""
         places = np.flatnonzero(np.isin(self._rows, self.predictions.rows(image_ids)[0]))
         rows, columns = self._rows[places], self._columns[places]
         cell_images, cell_classes = self.predictions.image_ids[rows], self.predictions.class_ids[columns]

@@ -1,10 +1,10 @@
-"""People: how each answers, as far as the answers of others to the same questions say.
+"""People: how each person answers, compared with the answers of others to the same cells.
 
-What counts is each person's first answer to a cell, given seeing nobody else's (store/labels/disagreement.py).
-Shares have Wilson's interval, as if the answers of others were given; pairs with several people at one cell hang
-together, and make it a little too short. Sensitivity and specificity are estimates of models/statistics/error_rates.py;
-with fewer than ENOUGH cells behind them they are not given. Times are those of a person's newest answers
-(answer_times.LOOKED_AT).
+Only each person's first answer to a cell counts, given without seeing another's (store/labels/disagreement.py). Shares
+have Wilson's interval, which takes the answers of others as fixed. Where several people answered a cell, its pairs are
+not independent, and the interval is a little too short. Sensitivity and specificity are estimates of
+models/statistics/error_rates.py; with fewer than ENOUGH cells they are not given. Times are those of a person's newest
+answers (answer_times.LOOKED_AT).
 """
 
 from collections import Counter, defaultdict
@@ -30,18 +30,19 @@ NONE = Estimate(np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True)
 class Figures:
-    """What is said of a person in all, in a class or in a week: that of their first answers.
+    """The figures of one person's first answers: in all, in one class or in one week.
 
     Attributes:
         compared: Pairs of a first answer of theirs and one of somebody else to the same cell.
-        same: The share of these that are the same.
+        same: The share of `compared` in which both answers are the same.
         shared: Cells that somebody else answered, too, without seeing their answer.
-        changed: Cells that somebody has answered the opposite way later, knowing what was said, and whose label that is
-            now.
-        changed_shared: Those of `changed` that are `shared`, and their share: who sees an answer and leaves it stores
-            nothing, so of other cells there is no share.
+        changed: Cells that somebody later answered the opposite way, knowing the earlier answer, and whose label is now
+            this later answer.
+        changed_shared: Cells that are both `changed` and `shared`.
+        changed_share: The share of `changed_shared` in `shared`. Other cells have no share: who sees an answer and
+            leaves it stores nothing.
         timed: How many times `seconds` is the median of; its ends are nan with fewer than six.
-        seconds: A click; in a class: a cell of a grid of this class.
+        seconds: Of a click; in a class: of a cell of a grid of this class.
     """
 
     compared: int
@@ -55,7 +56,7 @@ class Figures:
 
     @property
     def changes_in_words(self) -> str:
-        """How many answers others changed: of those that others answered, too, and how many more."""
+        """Return in words how many answers others changed: among the shared cells, and in addition among the others."""
         if not self.shared:
             return f"{self.changed:,}" if self.changed else "-"
         more = self.changed - self.changed_shared
@@ -64,8 +65,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class OfClass(Figures):
-    """One class: sensitivity is the share of present cells that the person calls present, specificity that of
-    absent cells called absent; nan with fewer than ENOUGH expected present (absent) cells that others answered, too."""
+    """The figures of one person in one class.
+
+    sensitivity is the share of present cells that the person calls present, specificity the share of absent cells
+    called absent; nan with fewer than ENOUGH expected present (absent) cells that others answered, too.
+    """
 
     name: str
     present: float
@@ -76,18 +80,18 @@ class OfClass(Figures):
 
 @dataclass(frozen=True)
 class Week(Figures):
-    """What they answered from a Monday (YYYY-MM-DD, UTC) on for a week."""
+    """The figures of one person in the week that begins on `monday` (YYYY-MM-DD, UTC)."""
 
     monday: str
 
 
 @dataclass(frozen=True)
 class Person(Figures):
-    """One person.
+    """The figures of one person, in all, by class and by week.
 
     Attributes:
         answers: Decisions with an answer, also those taken back.
-        classes: Those that others answered, too, or of which they answered a grid.
+        classes: Classes in which others answered, too, or in which this person answered a grid.
     """
 
     name: str
@@ -96,7 +100,7 @@ class Person(Figures):
     weeks: list[Week]
 
     def as_json(self) -> dict[str, Any]:
-        """For machines; None where a figure is not measured."""
+        """Return the figures as plain values for JSON; None where a figure is not measured."""
         rows = {
             "classes": [plain(asdict(row)) for row in self.classes],
             "weeks": [plain(asdict(w)) for w in self.weeks],
@@ -106,7 +110,7 @@ class Person(Figures):
 
 @dataclass
 class Sums:
-    """What `Figures` are made of."""
+    """The counts and times that `Figures` are computed from."""
 
     same: int = 0
     compared: int = 0
@@ -116,7 +120,7 @@ class Sums:
     seconds: list[float] = field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
-        """The arguments of `Figures`."""
+        """Return the arguments of `Figures`."""
         return {
             "compared": self.compared,
             "same": intervals.share(self.same, self.compared),
@@ -130,10 +134,11 @@ class Sums:
 
 
 class Tally:
-    """What the first answers of all images add up to.
+    """The sums over the first answers of all images.
 
     Attributes:
-        weeks, classes: Name -> Monday, or class id -> the sums.
+        weeks: Name -> Monday -> sums.
+        classes: Name -> class id -> sums.
     """
 
     def __init__(self, names: list[str], class_ids: list[int]):
@@ -149,7 +154,13 @@ class Tally:
         answers: dict[str, annotator_disagreement.FirstAnswer],
         holds: tuple[int, str, float],
     ) -> None:
-        """A cell: who answered it what first, and its label with who gave it, and when knowing what was said."""
+        """Count one cell.
+
+        Args:
+            answers: Name -> this person's first answer.
+            holds: The cell's label: the state, who gave it, and when (unix seconds; 0 for a blind answer, which
+                corrects nobody).
+        """
         state, holder, at = holds
         said = Counter(answer.state for answer in answers.values())
         for name, answer in answers.items():
@@ -167,7 +178,7 @@ class Tally:
             self.patterns[pattern] += 1
 
     def time(self, name: str, answer: answer_times.Answer) -> None:
-        """How long an answer of a person took: clicks count by week, grids of one class by class."""
+        """Count the time of one answer: clicks count by week, grids of one class by class."""
         if answer.kind == "click":
             self.weeks[name][monday(answer.at)].seconds.append(answer.seconds)
         elif answer.kind == "grid" and answer.class_id is not None:
@@ -175,14 +186,18 @@ class Tally:
 
 
 def tally(db: Database, note: Callable[[int, int], None] = lambda done, of: None) -> Tally:
-    """The first answers of everybody, compared; note(done, of) is called from time to time, in images."""
+    """Compare the first answers of everybody.
+
+    Args:
+        note: Called from time to time as note(done, of), in images.
+    """
     names = list(annotator_disagreement.counts_by_person(db))
     found = Tally(names, [class_.id for class_ in classes.all_classes(db)])
     image_ids = annotator_disagreement.images_of_several(db)
     for number, said in enumerate(annotator_disagreement.first_answers(db, image_ids)):
         labels = annotator_disagreement.answers_that_hold(db, image_ids[number])
         for class_id, answers in said.items():
-            # A label that was cleared meanwhile is nobody's.
+            # A label that was cleared meanwhile belongs to nobody.
             found.add(class_id, answers, labels.get(class_id, (0, "import", 0.0)))
         if number % 100 == 0:
             note(number, len(image_ids))
@@ -190,7 +205,11 @@ def tally(db: Database, note: Callable[[int, int], None] = lambda done, of: None
 
 
 def people(db: Database, note: Callable[[int, int], None] = lambda done, of: None) -> list[Person]:
-    """Everybody who answered, sorted by name; note(done, of) is called from time to time, in images."""
+    """Return the figures of everybody who answered, sorted by name.
+
+    Args:
+        note: Called from time to time as note(done, of), in images.
+    """
     counts, known = annotator_disagreement.counts_by_person(db), classes.all_classes(db)
     compared = tally(db, note)
     rates = error_rates(compared.patterns, len(compared.number), len(known))
@@ -238,8 +257,10 @@ def _of_class(name: str, sums: Sums, rates: ErrorRates, person: int, column: int
 
 
 def as_rows(measured: list[Person]) -> Iterator[list[object]]:
-    """All figures as rows of a table, the headings first: of each person in all, by class and by week; "" where a
-    figure is not measured."""
+    """Yield all figures as rows of a table, the headings first; "" where a figure is not measured.
+
+    Each person has a row in all, then one by class and one by week.
+    """
     shares = ("same", "changed_share", "sensitivity", "specificity")
     of_shares = [f"{name}{end}" for name in shares for end in ("", "_low", "_high")]
     counts = ("compared", "shared", "changed", "changed_shared", "present", "absent", "timed")

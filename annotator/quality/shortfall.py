@@ -1,4 +1,4 @@
-"""What a certificate lacks, and what to do about it, in words."""
+"""The shortfall of a certificate: sentences on what it lacks and what to do about it."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from annotator.shares import counted
 
 
 def lacks(certificate: Certificate, target: float) -> list[str]:
-    """What is missing from a certificate, in sentences, the most important first; [] when nothing is.
+    """Return sentences on what is missing from a certificate, the most important first; [] when nothing is.
 
     Args:
         target: The recall that is asked for.
@@ -63,7 +63,10 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
 
 
 def _needed(row: Row, target: float) -> int | None:
-    """How many more audited cells would raise the low end of recall to the target; None: too many are missing."""
+    """Return how many more audited cells would raise the low end of recall to the target.
+
+    None where more positives are missing than the target allows.
+    """
     allowed = (row.people + row.accepted) * (1 - target) / target - (row.missing.estimate or 0.0)
     if allowed < 1:
         return None

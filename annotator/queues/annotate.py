@@ -41,11 +41,11 @@ class WorkItem:
     """One image for a person to answer.
 
     Attributes:
-        likely: The probability of every class (suggestions.probability_bytes); b"" where there is none.
+        likely: The probability of every class (suggestions.probability_bytes); b"" without a model.
         note: The note of its flag, "" without one.
         class_version: Of the classes that `likely` is about (versions.class_version).
-        comments: How many it has.
-        hidden: Whoever asks is still to answer it blind: nothing that is known of it is here.
+        comments: How many comments the image has.
+        hidden: The person is still to answer the image blind: labels, suggestions and the rest are left empty.
     """
 
     image: Image
@@ -64,14 +64,14 @@ class Work:
 
     Attributes:
         progress: How far the project is.
-        empty: Why there is nothing (more) to do, "" while there is.
-        worker: What the worker does, in one line.
+        empty: Why there is nothing (more) to do; "" while there is.
+        worker: The state of the worker, in one line.
         run: The current run's id, None before the first.
-        fresh: The run and version that this was read from; what a page holds of another one is out of date.
-        onward: Pages to go to from an empty one, by name, the best first.
-        lost: Of the page's own items, those that another page has leased by now; in the page's order.
-        sequence: The order by name or time that they come in, "" for any other.
-        after: The last image of it that this person has left, 0 where there is none.
+        fresh: The run and version that this was read from; what a page holds of another run or version is out of date.
+        onward: Names of the pages to go to from an empty one, the best first.
+        lost: Those of the page's own items that another page has leased by now, in the page's order.
+        sequence: The order by name or time that the images come in, "" for any other.
+        after: The last image in `sequence` that this person has left, 0 where there is none.
         class_version: versions.class_version: a page that knows another one asks for the classes.
     """
 
@@ -89,7 +89,7 @@ class Work:
 
 
 def next_work(db: Database, wanted: Wanted) -> Work:
-    """The next images of a mode and what the page shows around them.
+    """Return the next images of a mode, leased to the page, and what the page shows around them.
 
     Raises:
         AnnotatorError: For an unknown mode, query order or kind of suggestions.
@@ -137,7 +137,7 @@ def with_surroundings(
     run: Run | None,
     onward: tuple[str, ...] = (),
 ) -> Work:
-    """Work items with what every page shows around them.
+    """Return work items together with what every page shows around them.
 
     Args:
         counts: Of overview.image_counts.
@@ -163,12 +163,12 @@ def _onward(counts: dict[str, int], onward: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def elsewhere(count: int) -> str:
-    """A sentence part: how many images other pages have open."""
+    """Return a clause that says how many images other pages have open."""
     return f"{counted(count, 'image is', 'images are')} open elsewhere"
 
 
 def worker_line(db: Database, run: Run | None) -> str:
-    """What the worker does, in one line."""
+    """Return the state of the worker in one line: stopped, up to date, or its task and how far it is."""
     state = heartbeat.worker_state(db)
     if not state.alive:
         trouble = f": {state.last_error.splitlines()[-1]}" if state.last_error else ""
@@ -186,7 +186,10 @@ def worker_line(db: Database, run: Run | None) -> str:
 
 
 def _reached(db: Database, wanted: Wanted, sequence: str) -> int:
-    """How far this person has come in an order by name or time; it is kept where the page says so."""
+    """Return the last image that this person has left in an order by name or time; 0 for any other order.
+
+    Where the page reports a new one, it is stored first.
+    """
     if not sequence:
         return 0
     if wanted.after is not None:
@@ -199,7 +202,7 @@ def _threshold(run: Run | None) -> float:
 
 
 def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None) -> tuple[str, tuple[str, ...]]:
-    """Why there is nothing to do, and the pages that have something."""
+    """Return why there is nothing to do, and the names of the pages that have work."""
     if not counts["all"]:
         return "There are no images yet. Add a folder of them on the Images page.", ()
     if wanted.mode == "annotate":
@@ -248,8 +251,13 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
 
 
 def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
-    """The items; those that this person ("": nobody) is still to answer blind without anything that is known. That they
-    are shown the others is noted."""
+    """Return the items, with only the image of those that this person is still to answer blind.
+
+    Showing the other images to the person is recorded, so that they are not asked about these blind later.
+
+    Args:
+        blind: The person; "": nobody is to answer blind.
+    """
     ids = blindness.show(db, blind, [item.image.id for item in work_items]) if blind else ()
     return [
         WorkItem(item.image, [], [], class_version=item.class_version, hidden=True) if item.image.id in ids else item
@@ -258,8 +266,14 @@ def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[Wor
 
 
 def shown_to(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkItem]:
-    """The images as `items` has them; of those that this person ("": nobody) is still to answer blind nothing is read
-    that is known, so that the time of an answer does not tell either. That they are shown the others is noted."""
+    """Return the images as `items` has them, with only the image of those that this person is still to answer blind.
+
+    Of images to answer blind nothing else is read, so that the response time does not reveal it either. Showing the
+    other images to the person is recorded, so that they are not asked about these blind later.
+
+    Args:
+        blind: The person; "": nobody is to answer blind.
+    """
     ids = blindness.show(db, blind, image_ids) if blind else set[int]()
     bare, class_version = images.images(db, sorted(ids)), versions.class_version(db)
     shown = {item.image.id: item for item in items(db, [image_id for image_id in image_ids if image_id not in ids])}
@@ -268,8 +282,10 @@ def shown_to(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkIte
 
 
 def neighbours(db: Database, image_id: int, sequence: str, blind: str = "") -> tuple[WorkItem | None, WorkItem | None]:
-    """The images before and after this one in its folder, by name or time, as `shown_to` this person; nothing is
-    leased."""
+    """Return the images before and after this one in its folder, by name or time, as `shown_to` this person.
+
+    None where there is no such image. Nothing is leased.
+    """
     ids = sequences.neighbours(db, image_id, sequence)
     asked = [image_id for image_id in ids if image_id is not None]
     known = {item.image.id: item for item in shown_to(db, asked, blind)}
@@ -280,7 +296,7 @@ def neighbours(db: Database, image_id: int, sequence: str, blind: str = "") -> t
 def items(
     db: Database, image_ids: Sequence[int], suggestions: dict[int, list[Suggestion]] | None = None
 ) -> list[WorkItem]:
-    """Images with their labels, suggestions and notes, in the order of the ids; ids that do not exist are left out."""
+    """Return images with their labels, suggestions and notes, in the order of the ids; unknown ids are left out."""
     if not image_ids:
         return []
     records = images.images(db, image_ids)

@@ -18,10 +18,10 @@ from annotator.store.people import leases
 
 
 def next_grids(db: Database, wanted: WantedGrids) -> Work:
-    """Up to `want` grids of open audit cells, leased to this page, with everything around them.
+    """Return up to `want` grids of open audit cells, leased to this page, with what the page shows around them.
 
-    They are of the class that is wanted, or else of the one in hand, until it has no more, and then of the next one;
-    `but` comes last. Raises AnnotatorError for an unknown class.
+    They are of the wanted class; without one, of the class in hand until it has no more cells, and then of the next
+    class; `but` comes last. Raises AnnotatorError for an unknown class.
     """
     run, counts, class_ids = grid.renew_leases(db, wanted)
     grids = list(_grids(db, wanted, class_ids)) if wanted.want else []
@@ -53,7 +53,7 @@ def _grids(db: Database, wanted: WantedGrids, class_ids: list[int]) -> Iterator[
 
 
 def _in_turn(wanted: WantedGrids, class_ids: list[int]) -> list[int]:
-    """The classes in the order in which they are asked about."""
+    """Return the classes in the order in which they are asked about."""
     first = wanted.class_id
     if first is None and wanted.have and wanted.have[-1][1] != wanted.but:
         first = wanted.have[-1][1]

@@ -1,5 +1,7 @@
-"""Which images a person decided on: all decisions are read once, then only new ones, so that a filter by person is
-quick."""
+"""The images that a person has decided on.
+
+All decisions are read once, then only new ones, so that a filter by person is quick.
+"""
 
 import threading
 
@@ -12,7 +14,7 @@ PEOPLE_KEPT = 16
 
 
 class _DecidedImages:
-    """The images of one person up to the decision `newest`: (n,) bool by image id."""
+    """The images that one person decided on, up to the decision `newest`: (n,) bool by image id."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -21,7 +23,7 @@ class _DecidedImages:
 
 
 def decided_on(db: Database, annotator: str) -> np.ndarray:
-    """Of every image id from 0 up to the largest of this person's: whether they decided on it, up to now; (n,) bool.
+    """Return (n,) bool by image id, up to the largest id this person has decided on: True where they decided.
 
     A decision that was taken back counts: they have seen the image.
     """

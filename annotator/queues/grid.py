@@ -25,15 +25,20 @@ from annotator.store.runs import runs
 from annotator.store.runs.prediction_sources import in_words
 
 EVEN = 0.5  # expected share of positives from which on every tile of a grid starts as "yes"
-DEPTH = 2  # of every class, so many times the tiles of a grid are read to find the best class
+DEPTH = 2  # to find the best class, this many grids of tiles are read of every class
 
 _number = count(time.time_ns() // 1_000_000)  # unique also after a restart: pages may still hold older grids
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One image of a grid. probability: None without a model; state, by: its answer and who gave it, or None; models:
-    what models from elsewhere say of it, (name, score)."""
+    """One image of a grid.
+
+    Attributes:
+        probability: None without a model.
+        state, by: Its answer and who gave it, or None.
+        models: What models from elsewhere say of it, (name, score).
+    """
 
     image: Image
     probability: float | None
@@ -47,9 +52,9 @@ class Grid:
     """Tiles of one class that are answered together.
 
     Attributes:
-        share: Of the tiles that the model expects to be present; None without a model.
+        share: Expected fraction of present tiles, by the model; None without a model.
         start: "yes" or "no", whichever is expected to need fewer changes.
-        waiting: Of an audit: audited cells without an answer, of all classes, in it and behind it; else None.
+        waiting: Of an audit: audited cells of all classes without an answer, this grid's included; else None.
     """
 
     id: str
@@ -63,7 +68,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class ClassCount:
-    """The answers to one class. likely: positives expected among the unknown cells; None without a model."""
+    """The numbers of answers to one class.
+
+    likely: positives expected among the unknown cells; None without a model.
+    """
 
     class_id: int
     present: int
@@ -74,7 +82,7 @@ class ClassCount:
 
 
 def next_grids(db: Database, wanted: WantedGrids) -> Work:
-    """Up to `want` grids of one class, leased to this page, with what the page shows around them.
+    """Return up to `want` grids of one class, leased to this page, with what the page shows around them.
 
     Tiles are unanswered: by falling probability for a class with a model, else in working order. A selection shows its
     answered images, too, after the unanswered ones.
@@ -98,7 +106,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
 
 
 def class_counts(db: Database) -> list[ClassCount]:
-    """The counts of every class, in the order of the classes."""
+    """Return the counts of every class, in the order of the classes."""
     snapshot, answers = read_snapshot(db), overview.class_counts(db)
     all_images = overview.image_counts(db)["all"]
     result = []
@@ -110,7 +118,10 @@ def class_counts(db: Database) -> list[ClassCount]:
 
 
 def _likely(snapshot: Snapshot, class_id: int) -> float | None:
-    """How many positives the model expects among the unknown cells of a class; None where it has no model."""
+    """Return the number of positives the model expects among the unknown cells of a class.
+
+    None where the class has no model.
+    """
     column = snapshot.delta.column(class_id)
     if column is None:
         return None
@@ -118,7 +129,10 @@ def _likely(snapshot: Snapshot, class_id: int) -> float | None:
 
 
 def best_class(db: Database, size: int = 24, annotator: str = "") -> int | None:
-    """The class whose next grid is expected to bring most positives; without a model the one with fewest answers."""
+    """Return the class whose next grid is expected to bring most positives; None without classes.
+
+    Without a model it is the class with fewest answers.
+    """
     class_ids = [class_.id for class_ in classes.all_classes(db)]
     wanted = WantedGrids("", annotator, None, size, (), 1)
     out = Out(wanted, leases.held(db, ""), assignment.aside(db, annotator))
@@ -145,11 +159,12 @@ def renew_leases(db: Database, wanted: WantedGrids) -> tuple[Run | None, dict[st
 
 
 class Out:
-    """Images and cells that a page is not given: those it has or has answered, those leased elsewhere, and those that
-    are not its person's.
+    """The images and cells that a page is not given.
+
+    These are what the page has or has answered, what is leased elsewhere, and what is not assigned to its person.
 
     Attributes:
-        aside, classes_away: What is not its person's (store/people/assignment.py).
+        aside, classes_away: Images and classes that are not the person's (store/people/assignment.py).
     """
 
     def __init__(
@@ -167,19 +182,19 @@ class Out:
 
     @classmethod
     def of(cls, db: Database, wanted: WantedGrids) -> "Out":
-        """What is not given to a page of this person."""
+        """Return the Out of the page and person of a request."""
         own = assignment.aside(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
         return cls(wanted, leases.held(db, wanted.holder), *own)
 
     def images(self, class_id: int) -> Taken:
-        """Images whose cell of this class is not given."""
+        """Return the images whose cell of this class the page is not given."""
         return Taken(self.whole | self.cells.get(class_id, set()), self.aside)
 
 
 def _classes_to_try(
     db: Database, wanted: WantedGrids, snapshot: Snapshot | None, out: Out, class_ids: list[int]
 ) -> Iterator[int]:
-    """The wanted class alone; without one, the class in hand and then the others, best first."""
+    """Yield the wanted class alone; without one, the class in hand and then the others, best first."""
     if wanted.class_id is not None:
         yield wanted.class_id
         return
@@ -194,7 +209,10 @@ def _classes_to_try(
 def _best_first(
     db: Database, wanted: WantedGrids, snapshot: Snapshot | None, out: Out, class_ids: list[int]
 ) -> list[int]:
-    """The classes by the positives expected in their next grid; without any model those with fewest answers first."""
+    """Return the classes by the positives expected in their next grid, most first.
+
+    Without any model the classes with fewest answers come first.
+    """
     finds = {}
     if snapshot and wanted.selection:
         finds = selection.expected_positives(db, snapshot.predictions, wanted.selection, wanted.size, out.aside)
@@ -207,7 +225,7 @@ def _best_first(
 
 
 def finds_of(snapshot: Snapshot, out: Out, size: int) -> dict[int, float]:
-    """For each class with a model, the expected number of positives among its next `size` tiles."""
+    """Return for each class with a model the expected number of positives among its next `size` tiles."""
     rankings, delta, predictions = snapshot.rankings, snapshot.delta, snapshot.predictions
     rows = rankings.by_class[:, : DEPTH * size]
     whole, known = predictions.rows(list(out.whole))
@@ -249,7 +267,7 @@ def _grids(db: Database, wanted: WantedGrids, snapshot: Snapshot | None, class_i
 
 
 def ranked(snapshot: Snapshot, column: int, out: Taken) -> Iterator[tuple[int, float]]:
-    """Image ids with an open cell in a column and their probabilities, likeliest first."""
+    """Yield the ids of images with an open cell in a column, with its probability, likeliest first."""
     image_ids, rankings = snapshot.predictions.image_ids, snapshot.rankings
     rows, scores = rankings.by_class[column], rankings.scores[column]
     for start in range(0, len(rows), 512):
@@ -267,7 +285,7 @@ def ranked(snapshot: Snapshot, column: int, out: Taken) -> Iterator[tuple[int, f
 
 
 def _unranked(db: Database, class_id: int, out: Taken, want: int) -> Iterator[tuple[int, None]]:
-    """Image ids with an open cell of a class, in working order."""
+    """Yield the ids of images with an open cell of a class, in working order, with None as the probability."""
     if out.aside.own is not None:
         yield from ((id_, None) for id_ in cells.open_among(db, class_id, out.aside.own.tolist()) if id_ not in out)
         return
@@ -286,7 +304,7 @@ def _unranked(db: Database, class_id: int, out: Taken, want: int) -> Iterator[tu
 def take_tiles(
     db: Database, wanted: WantedGrids, class_id: int, source: Iterable[tuple[int, float | None]]
 ) -> list[Tile]:
-    """The first tiles that nobody else has leased, leased to this page.
+    """Lease the first tiles that nobody else has leased, and return them.
 
     Args:
         source: Image ids with a probability of the class, None without a model.
@@ -323,7 +341,7 @@ def take_tiles(
 
 
 def grid_of(class_id: int, run_id: int | None, tiles: list[Tile]) -> Grid:
-    """A grid of these tiles, which starts as what is expected of most of them."""
+    """Return a grid of these tiles, which starts with the answer expected of most of them."""
     chances = [tile.probability for tile in tiles if tile.probability is not None]
     share = sum(chances) / len(chances) if chances else None
     start = "yes" if share is not None and share >= EVEN else "no"
@@ -335,7 +353,7 @@ _ALL_SHOWN = "Every image of this selection has been shown."
 
 
 def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
-    """How many images that other pages have leased would be tiles here if they were free."""
+    """Return how many of the images that other pages have leased would be tiles here if they were free."""
     ids = {image_id for image_id, class_id in leases.held(db, wanted.holder) if class_id in (0, wanted.class_id)}
     ids -= {image_id for image_id, class_id in wanted.passed if class_id == wanted.class_id}
     aside = assignment.aside(db, wanted.annotator)

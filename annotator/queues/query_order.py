@@ -1,11 +1,11 @@
 """Query orders: the order in which Annotate shows images, chosen by a person and computed by the worker.
 
 Each run stores one order per strategy of models/query_strategies/, over at most CONSIDERED images without a label. The
-page walks the chosen one and takes what is still free. Before the first run there are orders by strategies that need
-features alone, as soon as some images have theirs. Images that are not in the order (new ones, skipped ones, all of
-them where there is none) follow in the order of their sha256, which is as good as random. Incomplete images come last,
-or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its first images
-again (store/labels/incomplete.py).
+page walks the chosen order and takes the images that are still free. Before the first run only strategies that need
+nothing but features have orders, once some images have features. Images that are not in the order (new ones, skipped
+ones, all of them without an order) follow in the order of their sha256, which is as good as random. Incomplete images
+come last, or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its
+first images again (store/labels/incomplete.py).
 
 The orders by file name and capture time follow from the images alone (store/images/sequences.py), so they need no run.
 They hold all images that are not complete, and every person goes on behind the last image that they have left.
@@ -61,7 +61,7 @@ EMPTY = np.zeros(0, np.int64)
 
 
 def chosen(db: Database) -> str:
-    """The name of the project's query order, for requests that name no other."""
+    """Return the name of the project's query order, for requests that name no other."""
     return db.setting("order", DEFAULT_ORDER)
 
 
@@ -72,7 +72,11 @@ def choose(db: Database, name: str) -> None:
 
 
 def find_strategy(name: str) -> Strategy | Sequence:
-    """The strategy or sequence of a query order. Raises AnnotatorError, listing the known ones, for an unknown name."""
+    """Return the strategy or sequence of a query order.
+
+    Raises:
+        AnnotatorError: For an unknown name; the message lists the known ones.
+    """
     if name not in QUERY_ORDERS:
         known = did_you_mean(name, QUERY_ORDERS, shown=len(QUERY_ORDERS))
         raise AnnotatorError(f"No order is called {name!r}. {known}")
@@ -87,8 +91,9 @@ def build(
     labels: Rows,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """Compute every query order but the random one: over the readable images that nobody has labeled or skipped, and
-    one over the incomplete images.
+    """Compute every query order but the random one.
+
+    They are over the readable images that nobody has labeled or skipped, and one is over the incomplete images.
 
     Args:
         image_ids: (N,) int64, in any order: the images of the rows of the other arrays.
@@ -112,8 +117,10 @@ def build(
 
 
 def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int) -> None:
-    """Store the orders that need features alone, for the time before there is a run; image_ids and features as of
-    `build`. Raises DiskFull."""
+    """Store the orders that need features alone, for the time before there is a run.
+
+    image_ids and features are as of `build`. Raises DiskFull.
+    """
     rng = np.random.default_rng(seed)
     is_untouched = np.isin(image_ids, cells.untouched(db))
     rows = _considered(is_untouched, rng)
@@ -126,7 +133,11 @@ def publish_first(db: Database, image_ids: np.ndarray, features: Rows, seed: int
 
 
 def _considered(is_untouched: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Rows of the readable images that nobody has labeled or skipped, ascending; of more, CONSIDERED at random."""
+    """Return the rows that are True, ascending; where they are more, a random CONSIDERED of them.
+
+    Args:
+        is_untouched: (N,) bool: a readable image that nobody has labeled or skipped.
+    """
     rows = np.flatnonzero(is_untouched)
     return np.sort(rng.choice(rows, CONSIDERED, replace=False)) if len(rows) > CONSIDERED else rows
 
@@ -138,9 +149,10 @@ def save(folder: Path, orders: dict[str, np.ndarray]) -> None:
 
 
 def load(db: Database, name: str) -> np.ndarray:
-    """A query order as the current run stored it, or before a run the worker: (K,) int64 image ids, some labeled since.
+    """Return a stored query order: (K,) int64 image ids, some of them labeled since.
 
-    Empty for "random" and sequences, where nothing was stored yet, and for a run of an older version.
+    It is the one of the current run, or before the first run the one that the worker stored by features alone. Empty
+    for "random" and sequences, where nothing was stored yet, and for a run of an older version.
     """
     if name not in STORED:
         return EMPTY

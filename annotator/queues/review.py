@@ -1,7 +1,7 @@
-"""Which images Review shows next: missing labels, likely mistakes, or annotator disagreements.
+"""The next images of Review: missing labels, likely mistakes, or annotator disagreements.
 
-The first two follow the run's rankings, without the cells of the delta; images are compared with the labels once more
-after they have been leased.
+Missing labels and likely mistakes follow the run's rankings, without the cells answered since. Images are compared
+with the labels again after they have been leased.
 """
 
 from collections.abc import Collection, Iterator
@@ -31,7 +31,7 @@ MERGED = 5000  # cells of all classes merged into one order at first
 
 
 def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple[int, list[Suggestion]]]:
-    """The next images of a filter with their suggestions, leased to this page.
+    """Return the next images of a filter with their suggestions, leased to this page.
 
     Args:
         threshold: The lowest probability of a suggestion where the filter names none.
@@ -49,7 +49,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
     chosen: list[tuple[int, list[Suggestion]]] = []
     blocks = _of_person(db, only.by, source.images())
     away: set[int] = set()
-    if not isinstance(source, AnnotatorDisagreements):  # whoever settles, settles what others have said
+    if not isinstance(source, AnnotatorDisagreements):  # a disagreement is settled by anybody, whoever has the image
         aside, away = assignment.aside(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
         blocks = (ids[~aside.among(ids)] for ids in blocks)
     for ids in _parts(_each_once(blocks, {*wanted.have, *wanted.passed}), SCAN):
@@ -68,7 +68,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
 
 
 def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
-    """How many images that other pages have leased would be shown here if they were free."""
+    """Return how many of the images that other pages have leased would be shown here if they were free."""
     only = wanted.only
     source = _source(db, wanted, threshold)
     image_ids = np.unique([image_id for image_id, _ in leases.held(db, wanted.holder)]).astype(np.int64)
@@ -85,7 +85,7 @@ def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
 def _source(
     db: Database, wanted: Wanted, threshold: float
 ) -> "Missing | LikelyMistakes | AnnotatorDisagreements | None":
-    """The source of a filter's images; None where it needs a run and there is none."""
+    """Return the source of a filter's images; None where it needs a run and there is none."""
     only = wanted.only
     low = only.low if only.low is not None else (threshold if only.kind == "missing" else 0.0)
     low = float(np.float16(low))  # as probabilities are stored: 0.7 must include what is shown as 0.7
@@ -100,20 +100,20 @@ def _source(
 
 
 def front(db: Database, snapshot: Snapshot, count: int) -> list[int]:
-    """The first images of Review without a filter, leased or not."""
+    """Return the ids of the first images of Review without a filter, leased or not."""
     source = Missing(db, snapshot, Filter(), float(np.float16(snapshot.run.threshold)))
     return list(islice(_each_once(source.images(), ()), count))
 
 
 class Missing:
-    """Unanswered cells that are probably present."""
+    """The unanswered cells that are probably present."""
 
     def __init__(self, db: Database, snapshot: Snapshot, only: Filter, low: float):
         self.db, self.snapshot, self.only, self.low = db, snapshot, only, low
         self.predictions = snapshot.predictions
 
     def images(self) -> Iterator[np.ndarray]:
-        """Ids of images with an open cell in the filter's range, in blocks, likeliest first; some more than once."""
+        """Yield ids of images with an open cell in the filter's range, likeliest first, in blocks; ids may repeat."""
         for rows in self._rows():
             yield self.predictions.image_ids[rows]
 
@@ -137,11 +137,11 @@ class Missing:
             yield from _merged(self.snapshot, low, only.high)
 
     def still(self, image_ids: list[int]) -> list[int]:
-        """Those of the images that still have something to show; here all of them."""
+        """Return the images that still have suggestions to show; here all of them."""
         return image_ids
 
     def chips(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
-        """The suggestions of these images, by the labels as they are now."""
+        """Return the suggestions of each image, by image id, from the labels as they are now."""
         answered = auto_accepted.accepted_class_ids(self.db, image_ids)
         for image_id, class_ids in cells.answered(self.db, image_ids).items():
             answered.setdefault(image_id, set()).update(class_ids)
@@ -153,7 +153,7 @@ class Missing:
 
 
 def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Those of the image ids on which this person decided; all of them for "" as the name."""
+    """Yield, block by block, the image ids on which this person decided; all of them for "" as the name."""
     if not annotator:
         yield from blocks
         return
@@ -165,7 +165,7 @@ def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> It
 
 
 def _each_once(blocks: Iterator[np.ndarray], out: Collection[int]) -> Iterator[int]:
-    """The image ids one by one, each once, without those in `out`."""
+    """Yield the image ids one by one, each once, without those in `out`."""
     seen = set(out)
     for ids in blocks:
         for image_id in ids.tolist():
@@ -180,7 +180,7 @@ def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _merged(snapshot: Snapshot, low: float, high: float) -> Iterator[np.ndarray]:
-    """Rows by their likeliest open cell in a range that has an upper end, of all classes."""
+    """Yield rows in blocks by their likeliest open cell from `low` to `high`, of all classes."""
     rankings, probabilities = snapshot.rankings, snapshot.predictions.probabilities
     columns = len(rankings.by_class)
     starts = [_above(scores, high) for scores in rankings.scores]
@@ -202,7 +202,7 @@ def _merged(snapshot: Snapshot, low: float, high: float) -> Iterator[np.ndarray]
 
 
 def _above(scores: np.ndarray, high: float) -> int:
-    """How many of these falling probabilities lie above `high`."""
+    """Return how many of these falling probabilities lie above `high`."""
     return 0 if high >= 1 else first_below(scores, float(np.nextafter(np.float16(high), np.float16(2))))
 
 

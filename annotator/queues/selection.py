@@ -17,8 +17,9 @@ SAMPLE = 1000  # images from which the best class of a selection is estimated
 def cells_of(
     db: Database, predictions: Predictions | None, selection: str, class_id: int, out: Taken
 ) -> Iterator[tuple[int, float | None]]:
-    """Image ids of a selection with the probability of a class, None without a model: unanswered ones by falling
-    probability, then answered ones.
+    """Yield the image ids of a selection with the probability of a class, None without a model.
+
+    Unanswered images come first, by falling probability, then answered ones.
 
     Args:
         out: Images to leave out.
@@ -48,8 +49,13 @@ def cells_of(
 def expected_positives(
     db: Database, predictions: Predictions, selection: str, size: int, aside: Aside
 ) -> dict[int, float]:
-    """For each class with a model, the expected number of positives among the `size` likeliest unanswered images of a
-    selection, estimated from at most SAMPLE of its images; aside: images to leave out."""
+    """Return for each class with a model the positives expected among the `size` likeliest unanswered images.
+
+    They are estimated from at most SAMPLE images of the selection.
+
+    Args:
+        aside: Images to leave out.
+    """
     ids = selections.load(db, selection)
     ids = ids[~aside.among(ids)]
     rows, known = predictions.rows(ids)

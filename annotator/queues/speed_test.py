@@ -1,7 +1,7 @@
 """The tasks of the speed test: grids, whole images and clicks of known sizes, on the project's own images.
 
-Two minutes at the default times. The sizes are chosen so that every part of the time model is told from the others:
-few and many tiles, few and many presses, few and many classes. Nothing is leased and nothing is stored here but times
+The test takes two minutes at the default times. The sizes are chosen so that the parts of the time model can be told
+apart: few and many tiles, few and many presses, few and many classes. Nothing is leased, and only times are stored
 (store/people/speed_tests.py); what is marked in the test is no label.
 """
 
@@ -47,7 +47,7 @@ class Task:
 
     Attributes:
         task: Its place in PLAN.
-        kind: Grid, image or click.
+        kind: grid, image or click.
         class_id: Of a grid; 0 of the others.
         images: Of a grid its tiles, else the one image.
         class_ids: The classes that are asked about.
@@ -62,13 +62,13 @@ class Task:
 
 @dataclass(frozen=True)
 class SpeedTest:
-    """One time through the test.
+    """One round of the test.
 
     Attributes:
-        round: How often this person has begun it, this time included.
-        tasks: Those that are left, in their order.
-        of: How many the test has.
-        empty: Why there are none, "" where there are.
+        round: How often this person has begun the test, this time included.
+        tasks: The tasks that are left, in their order.
+        of: How many tasks the test has.
+        empty: Why there are no tasks; "" where there are.
     """
 
     round: int
@@ -78,7 +78,7 @@ class SpeedTest:
 
 
 def speed_test(db: Database, annotator: str) -> SpeedTest:
-    """The test of this person where they left it, or a new one when the last is complete."""
+    """Return the test of this person where they left it, or a new one when the last is complete."""
     in_order = classes.in_order(db)
     if overview.image_counts(db)["all"] < LEAST_IMAGES or not in_order:
         return SpeedTest(1, (), empty=f"The speed test needs a class and at least {LEAST_IMAGES} images.")
@@ -93,7 +93,7 @@ def speed_test(db: Database, annotator: str) -> SpeedTest:
 
 
 def _task(db: Database, annotator: str, round_: int, task: int, all_classes: list[int]) -> Task:
-    """The same images and classes whenever this task of this person is asked for."""
+    """Return one task; the images and classes are the same each time it is asked for in this round of this person."""
     kind, size, present = PLAN[task]
     seed = hashlib.sha256(f"{annotator}\n{round_}\n{task}".encode()).digest()
     rng = np.random.default_rng(list(seed))
@@ -108,14 +108,14 @@ def _task(db: Database, annotator: str, round_: int, task: int, all_classes: lis
 def _tiles(
     db: Database, rng: np.random.Generator, size: int, present: int, all_classes: list[int]
 ) -> tuple[int, list[int]]:
-    """A class and images: `present` that people have seen it on, where there are so many, and others."""
+    """Return a class and the images of a grid: `present` that people have seen it on, or fewer, and others."""
     counts = overview.class_counts(db)
     enough = [class_id for class_id in all_classes if counts.get(class_id, (0, 0, 0))[0] >= present]
     class_id = int(rng.choice(enough or all_classes))
     seen = cells.confirmed(db, class_id, CONFIRMED)
     seen = rng.permutation(sorted(set(seen) - cells.unreadable(db, seen))).tolist()[:present]
     others = images.from_place(db, rng.bytes(8).hex(), 4 * size)
-    away = apart.among(db, others)  # whether they are shown here would tell whether the class is known to be there
+    away = apart.among(db, others)  # showing them here would tell whether the class is known to be present
     others = [image_id for image_id in others if image_id not in away]
     states = cells.states(db, class_id, others)
     others.sort(key=lambda image_id: states.get(image_id) == PRESENT)  # stable: those that are known to show it last

@@ -1,8 +1,8 @@
 """The delta since a version of a run: the cells that people answered after the version had seen the decisions.
 
-Rankings (rankings.py) were made before; the delta says which of their cells are no longer open. It holds labels as they
-are, so a decision that was taken back opens its cell again. There are few such cells: they stay in memory, and each
-reader brings them up to date by the newest decisions.
+Rankings (rankings.py) were made earlier; the delta says which of their cells are no longer open. It holds labels as
+they are now, so a decision that was taken back opens its cell again. Few cells change between versions: they stay in
+memory, and each reader adds the newest decisions.
 """
 
 import threading
@@ -22,8 +22,8 @@ class _ChangedImage:
 
     Attributes:
         answered: Columns of its answered cells.
-        likeliest: The largest probability still open on it.
-        columns: Of the cells answered since the version, whose probabilities are `values`.
+        likeliest: The largest probability of its open cells.
+        columns: The columns of the cells answered since the version; `values` are their probabilities.
     """
 
     answered: frozenset[int]
@@ -34,7 +34,7 @@ class _ChangedImage:
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """What was answered since a version, up to one decision; never changed, only replaced by a later one.
+    """The answers given since a version, up to one decision; never changed, only replaced by a later one.
 
     Attributes:
         newest: The last decision that it includes.
@@ -54,7 +54,7 @@ class Delta:
 
     @classmethod
     def empty(cls, predictions: Predictions) -> "Delta":
-        """The delta of a version that has seen every decision."""
+        """Return the delta of a version that has seen every decision."""
         images, classes = len(predictions.image_ids), len(predictions.class_ids)
         columns = {class_id: column for column, class_id in enumerate(predictions.class_ids.tolist())}
         has_model: np.ndarray = ~np.isnan(predictions.probabilities[0]) if images else np.zeros(classes, bool)
@@ -62,7 +62,7 @@ class Delta:
         return cls(predictions, newest, np.zeros(images, bool), np.zeros(classes), {}, columns, has_model)
 
     def advanced(self, db: Database) -> "Delta":
-        """The delta up to the newest decision; this one where there is none newer."""
+        """Return the delta up to the newest decision; this one where no decision is newer."""
         with db.reading():
             image_ids, newest = cells.touched(db, self.newest)
             if newest <= self.newest:
@@ -80,31 +80,35 @@ class Delta:
 
     @property
     def changed_images(self) -> int:
-        """On how many images people have decided something since."""
+        """Return the number of images on which people have decided something since the version."""
         return len(self._images)
 
     def column(self, class_id: int) -> int | None:
-        """The column of a class that has a model, None for any other."""
+        """Return the column of a class that has a model, None for any other."""
         column = self._columns.get(class_id)
         return column if column is not None and self._has_model[column] else None
 
     def is_open(self, row: int, column: int) -> bool:
-        """Whether nobody has answered this cell since."""
+        """Return whether nobody has answered this cell, by row and column, since the version."""
         return row not in self._images or column not in self._images[row].answered
 
     def likeliest(self, row: int) -> float:
-        """The largest probability still open on a changed image, 1 on any other."""
+        """Return the largest probability of the open cells of a changed image, 1 for any other."""
         return self._images[row].likeliest if row in self._images else 1.0
 
     def open_rows(self, rows: np.ndarray, column: int) -> np.ndarray:
-        """Those of (n,) rows whose cell in a column is open, in the same order."""
+        """Return the rows, of (n,) given, whose cell in a column is open, in the same order."""
         keep = np.ones(len(rows), bool)
         for place in np.flatnonzero(self.changed[rows]):
             keep[place] = self.is_open(int(rows[place]), column)
         return rows[keep]
 
     def _image(self, row: int, labels: dict[int, int]) -> _ChangedImage:
-        """What is known of one image now. labels: class id -> the decision that holds."""
+        """Return the entry of the image in this row.
+
+        Args:
+            labels: Class id -> the decision that holds.
+        """
         probabilities = self.predictions.probabilities[row]
         columns = {self._columns[class_id]: newest for class_id, newest in labels.items() if class_id in self._columns}
         since = [column for column, newest in columns.items() if newest > self.predictions.run.last_decision_id]
@@ -112,7 +116,7 @@ class Delta:
         values[np.isnan(values)] = 0
         still_open = np.array(probabilities, np.float32)
         still_open[list(columns)] = 0
-        likeliest = float(np.fmax.reduce(still_open, initial=0))  # of nan and a number the number
+        likeliest = float(np.fmax.reduce(still_open, initial=0))  # fmax ignores nan
         return _ChangedImage(frozenset(columns), likeliest, since, values)
 
 
@@ -124,7 +128,7 @@ class _Newest:
 
 
 def read_delta(db: Database, predictions: Predictions) -> Delta:
-    """What was answered since this version, up to now."""
+    """Return the delta of this version up to now."""
     # A class that was merged or restored has other labels, and no decision names them.
     version = (predictions.run.id, predictions.run.version, class_version(db))
     newest = db.caches.get("delta", version, lambda: _Newest(Delta.empty(predictions)), VERSIONS_KEPT)

@@ -1,7 +1,7 @@
 """The filters of the Gallery, each declared once: FILTERS is the table.
 
-From a line of it follow the field of a request and its bounds (ui/routes/requests.py), which images are shown, whether
-that tells what a blind reader may not know, and the field on the page with its part of the address
+A line of it determines the field of a request and its bounds (ui/routes/requests.py), which images are shown, whether
+the list would tell a blind reader too much, and the field on the page with its part of the address
 (components/gallery/filter.js).
 """
 
@@ -27,7 +27,7 @@ Choices = Callable[[Database, ImageColumns], Sequence[tuple[str, str]]]
 
 
 class Kind(StrEnum):
-    """What is given to a filter, and by which field of the page."""
+    """The kind of value that a filter takes, and with it the field of the page."""
 
     CLASSES = "classes"  # ids; all of them count
     SWITCH = "switch"  # True or False
@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 
 def no_choices(db: Database, columns: ImageColumns) -> Sequence[tuple[str, str]]:
-    """Return no choices: anything can be given."""
+    """Return no choices: any value can be given."""
     return []
 
 
@@ -49,8 +49,8 @@ class Filter:
     Attributes:
         name: In requests and addresses.
         label: What the page calls it; of a switch the adjective, "complete".
-        kind: What is given.
-        mask: Return (N,) bool: which images are shown for what is given.
+        kind: The kind of value that is given.
+        mask: Return (N,) bool: which images are shown for the given value.
         choices: Return what can be chosen or is proposed, as (value, words).
         allowed: The only values of a choice, where they are known beforehand; (): any.
         reveals_labels: A list filtered by it tells what is known of images. True unless it follows from files alone:
@@ -70,11 +70,11 @@ class Filter:
 
 @dataclass(frozen=True)
 class GalleryFilter:
-    """Which images are shown: those for which everything given is true.
+    """A combination of filters: images are shown for which all given conditions are true.
 
     Attributes:
         given: (name, value) of filters in FILTERS, sorted; values as their kind has them.
-        blind: This person is not to answer them blind any more (store/people/blindness.py); "": whoever it is.
+        blind: Images that this person is still to answer blind are left out (store/people/blindness.py); "": none are.
     """
 
     given: tuple[tuple[str, Hashable], ...] = ()
@@ -82,7 +82,10 @@ class GalleryFilter:
 
     @classmethod
     def of(cls, blind: str = "", **values: Any) -> "GalleryFilter":
-        """Return the filter of these values; what is None or empty is not given. Raises KeyError for an unknown one."""
+        """Return the filter of these values; a value that is None or empty is not given.
+
+        Raises KeyError for an unknown name.
+        """
         given: list[tuple[str, Any]] = []
         for name, value in values.items():
             plain: Any = tuple(cast("list[Any]", value)) if isinstance(value, list) else value
@@ -92,21 +95,21 @@ class GalleryFilter:
 
     @property
     def reveals_labels(self) -> bool:
-        """Whether the list tells what is known of images."""
+        """Return whether a given filter tells what is known of images."""
         return any(BY_NAME[name].reveals_labels for name, _ in self.given)
 
     @property
     def class_ids(self) -> set[int]:
-        """The classes that are named."""
+        """Return the ids of all classes that the filters name."""
         return {class_id for _, value in self._of(Kind.CLASSES) for class_id in value}
 
     @property
     def asks_attributes(self) -> bool:
-        """Whether imports change what is shown."""
+        """Return whether the filter uses imported attributes, so that imports change what is shown."""
         return bool(self._of(Kind.FACTS))
 
     def masks(self, db: Database, columns: ImageColumns) -> list[np.ndarray]:
-        """Return the masks of all that is given, (N,) bool each."""
+        """Return the mask of each given filter, (N,) bool."""
         return [BY_NAME[name].mask(db, columns, value) for name, value in self.given]
 
     def _of(self, kind: Kind) -> list[tuple[str, Any]]:
@@ -126,12 +129,12 @@ def by_state(state: int) -> Mask:
 
 
 def by_text(fact: str) -> Mask:
-    """Return a mask: images whose fact of this name (store/pictures/exif.py) is a text."""
+    """Return a mask: images whose fact of this name (store/pictures/exif.py) is the given text."""
     return lambda db, columns, text: columns.texts(fact).where(text)
 
 
 def texts_of(fact: str) -> Choices:
-    """Return the choices: the texts that a fact of this name has on some image."""
+    """Return choices: the texts that a fact of this name has on some image."""
     return lambda db, columns: [(text, text) for text in columns.texts(fact).used()]
 
 
@@ -154,7 +157,10 @@ def _attribute_names(db: Database, columns: ImageColumns) -> list[tuple[str, str
 
 
 def _beginning(day: date, days: int = 0) -> float:
-    """When a day begins by this computer's clock, or the one so many days later; unix seconds."""
+    """Return when the day `days` after this one begins by this computer's clock, in unix seconds.
+
+    Infinite for years that a clock does not know.
+    """
     try:
         return (datetime.combine(day, time()) + timedelta(days=days)).timestamp()
     except (OverflowError, ValueError, OSError):  # years that a clock does not know

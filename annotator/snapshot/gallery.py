@@ -1,11 +1,11 @@
 """The Gallery: which images a filter shows, in which order, and what is known of those on screen.
 
-A listing is the images of one filter in one order at one moment, which its `version` names. Whoever scrolls sends the
-version they were given and gets parts of the same listing: neither their own decisions nor those of others move or hide
-an image on screen. Only what a tile shows (labels, flag, comments) is read anew each time. Without a version, and with
-one that is no longer kept (LISTINGS_KEPT were used since, or the server was started again), the listing is made of what
-is known now; the answer then has another version, and the page looks up where its image is now (`place`). `changed`
-says that a new listing might differ.
+A listing is the images of one filter in one order at one moment, which its `version` names. A page that scrolls sends
+the version it was given and gets parts of the same listing: no decision, by anybody, moves or hides an image on
+screen. Only what a tile shows (labels, flag, comments) is read again each time. Without a version, and with a version
+that is no longer kept (LISTINGS_KEPT were used since, or the server was started again), the listing is made as of now;
+the answer then has another version, and the page looks up where its image is now (`place`). `changed` says that a new
+listing might differ.
 """
 
 import threading
@@ -35,8 +35,8 @@ LISTINGS_KEPT = 32  # 4 bytes an image each, 6 of those by probability ...
 LISTING_BYTES = 64_000_000  # ... but no more than these together
 MOST_IDS = 5000
 SORTS = ("name", "decided", "captured", "labels", "probability")
-FEW = 16  # one image in so many
-LARGEST_BITS = 0x7C00  # of a float16 that is a number from 0 on, which sort as the numbers do
+FEW = 16  # a mask with fewer than one image in this many counts as few
+LARGEST_BITS = 0x7C00  # of a float16 from 0 on; the bits sort as the numbers do
 NO_VALUE = LARGEST_BITS + 1
 COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
 
@@ -45,14 +45,14 @@ COLUMNS_KEPT = 8  # probabilities of a class: 2 bytes an image each
 class Sorting:
     """The order of a listing.
 
+    Images of equal value are in the order of names. An unanswered image has no decision, and 0 labels.
+
     Attributes:
         by: One of SORTS: name; the newest decision; the capture time; how many classes are present; the probability of
             `class_id` by the current version of the current run.
         down: From the last to the first; images without a value (no decision, no capture time, no probability) come
             last either way, by name.
         class_id: Only with "probability".
-
-    Equal ones are in the order of names. An unanswered image has no decision, and 0 labels.
     """
 
     by: str = "name"
@@ -62,10 +62,10 @@ class Sorting:
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """Images in order, as of one version.
+    """The images of a filter in order, as of one version.
 
     Attributes:
-        rows: Of `image_ids`.
+        rows: Rows of `image_ids`, in the order of the listing.
     """
 
     version: str
@@ -73,18 +73,18 @@ class Listing:
     rows: SortedRows
 
     def ids(self, start: int, count: int) -> list[int]:
-        """The ids of a part."""
+        """Return the ids of at most `count` images from place `start` on."""
         return self.image_ids[self.rows.part(start, start + count)].tolist()
 
     def place(self, image_id: int) -> int | None:
-        """Where an image is, None where it is not shown."""
+        """Return the place of an image in the listing, None where it is not shown."""
         [row], [known] = positions([image_id], self.image_ids)
         return self.rows.place(int(row)) if known else None
 
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a listing: the images from place `start` on, of `total`."""
+    """A part of a listing: the images from place `start` on, out of `total`."""
 
     total: int
     start: int
@@ -117,7 +117,7 @@ class _Listings:
 
 
 def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str = "") -> Listing:
-    """The images of a filter in an order.
+    """Return the images of a filter in an order.
 
     Args:
         version: Of the listing that is on screen; "": as of now.
@@ -142,8 +142,11 @@ def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str
 
 
 def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> str:
-    """The version of a listing made now: decisions, changes of classes, images and their names, where it is sorted by
-    probability, the run and its version, and where some images are hidden, which are asked about."""
+    """Return the version of a listing made now.
+
+    It depends on decisions, changes of classes, images and their names; sorted by probability, on the run and its
+    version; with a filter by attributes, on these; and where images to answer blind are hidden, on which these are.
+    """
     parts: list[float] = [*image_columns.stamp(db)]
     if sorting.by == "probability" and (run := runs.current_run(db)):
         parts += [run.id, run.version]
@@ -155,7 +158,7 @@ def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> s
 
 
 def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, count: int, version: str = "") -> Window:
-    """A part of a listing, as `listing` takes and raises it, with what its tiles show now.
+    """Return a part of a listing, as `listing` takes and raises it, with what its tiles show now.
 
     Args:
         start: The first place; past the end there are no images.
@@ -175,16 +178,21 @@ def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, c
 def ids_between(
     db: Database, filter_: GalleryFilter, sorting: Sorting, first: int, last: int, version: str = ""
 ) -> list[int]:
-    """The ids of the images from place `first` to place `last`, which is included; raises as `listing` does, and
-    AnnotatorError for more than MOST_IDS places."""
+    """Return the ids of the images from place `first` to place `last`, which is included.
+
+    Raises as `listing` does, and AnnotatorError for more than MOST_IDS places.
+    """
     if last - first >= MOST_IDS:
         raise AnnotatorError(f"At most {MOST_IDS:,} images can be selected at once; these are {last - first + 1:,}.")
     return listing(db, filter_, sorting, version).ids(first, max(0, last - first + 1))
 
 
 def find(db: Database, text: str, count: int) -> list[tuple[int, str]]:
-    """At most `count` images by a part of their name: (id, name), best first. Files called so, with or without a
-    suffix, come before those whose name begins so, and these before all others that contain it; then by name."""
+    """Return at most `count` images with this text in their name: (id, name), best first.
+
+    Files called exactly so, with or without a suffix, come before those whose name begins so, and these before all
+    others that contain the text; then by name. [] for "".
+    """
     if not text:
         return []
     with _up_to_date(db) as columns:
@@ -193,19 +201,22 @@ def find(db: Database, text: str, count: int) -> list[tuple[int, str]]:
 
 
 def is_ready(db: Database) -> bool:
-    """Whether the images have been read into memory."""
+    """Return whether the images have been read into memory."""
     return image_columns.kept(db).stamp != image_columns.NOTHING
 
 
 def prepare(db: Database) -> None:
-    """Read the images into memory, which with a million takes seconds; everything else here does so, too."""
+    """Read the images into memory, which takes seconds with a million.
+
+    Every other function of this module that needs them does so, too.
+    """
     with _up_to_date(db):
         pass
 
 
 @contextmanager
 def _up_to_date(db: Database) -> Generator[ImageColumns]:
-    """The columns as of now, which stay so inside this context: nobody else reads or changes them."""
+    """Give the columns as of now; inside the context nobody else reads or changes them."""
     columns = image_columns.kept(db)
     with columns.lock, db.reading():
         columns.refresh(db)
@@ -233,7 +244,7 @@ def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
 
 
 def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.ndarray | None:
-    """(N,) bool: which images are shown; None: all."""
+    """Return which images are shown, (N,) bool; None: all."""
     masks = filter_.masks(db, columns)
     if filter_.blind and (hidden := blindness.all_hidden_from(db, filter_.blind)):
         masks.append(~np.isin(columns.image_ids, list(hidden)))
@@ -241,7 +252,7 @@ def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.nda
 
 
 def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> SortedRows:
-    """The rows of a mask in order."""
+    """Return the rows of a mask in order; mask None: all rows."""
     by_name, rank = columns.names.order, columns.names.rank
     if sorting.by in ("name", "labels", "probability"):
         rows = _those(mask, by_name, rank)
@@ -260,7 +271,11 @@ def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sortin
 
 
 def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None = None) -> np.ndarray:
-    """The rows of a mask in an order; rank: the place of each row in it, by which few are sorted more quickly."""
+    """Return the rows of a mask in an order; mask None: all rows.
+
+    Args:
+        rank: The place of each row in the order, by which few rows are sorted more quickly.
+    """
     if mask is None:
         return order
     if rank is not None and np.count_nonzero(mask) * FEW < len(mask):
@@ -270,7 +285,7 @@ def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None =
 
 
 def _by_value(rows: np.ndarray, values: np.ndarray, down: bool) -> RowsByValue:
-    """Rows, given by name, by their values; those with NO_VALUE last either way."""
+    """Return rows, given by name, by their values; rows with NO_VALUE last either way."""
     if not down:
         return RowsByValue(rows, values)
     has_value = values != NO_VALUE
@@ -281,7 +296,7 @@ def _by_value(rows: np.ndarray, values: np.ndarray, down: bool) -> RowsByValue:
 
 
 def _bits(db: Database, columns: ImageColumns, class_id: int) -> np.ndarray:
-    """(N,) uint16: the bits of each row's probability of the class, NO_VALUE where there is none."""
+    """Return the bits of each row's probability of the class, (N,) uint16; NO_VALUE without a probability."""
     predictions = read_predictions(db)
     if predictions is None:
         return np.full(len(columns), NO_VALUE, np.uint16)
@@ -296,17 +311,17 @@ def _read_bits(db: Database, predictions: Predictions, columns: ImageColumns, cl
     values = np.full(len(columns), np.nan, np.float16)
     [column], [known] = predictions.columns([class_id])
     image_ids = predictions.image_ids
-    if known and _are_first(db, predictions, columns):  # as most often
+    if known and _are_first(db, predictions, columns):  # the usual case
         values[: len(image_ids)] = predictions.probabilities[:, column]
     elif known:
         rows, in_project = positions(image_ids, columns.image_ids)
         values[rows[in_project]] = predictions.probabilities[:, column][in_project]
     bits = np.abs(values, out=values).view(np.uint16)
-    return np.minimum(bits, NO_VALUE, out=bits)  # those of nan are larger
+    return np.minimum(bits, NO_VALUE, out=bits)  # the bits of nan are larger
 
 
 def _are_first(db: Database, predictions: Predictions, columns: ImageColumns) -> bool:
-    """Whether the rows of the run are the first ones of the columns."""
+    """Return whether the rows of the run are the first rows of the columns."""
     ids = predictions.image_ids
     key = (predictions.run.id, columns.stamp.image)
     return db.caches.get("gallery runs", key, lambda: np.array_equal(ids, columns.image_ids[: len(ids)]), 1)

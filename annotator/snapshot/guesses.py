@@ -1,8 +1,8 @@
 """Guesses: which classes of a whole image start as present, before the person has answered.
 
-A guess that is right saves a press, one that is wrong costs a press. A class is guessed where it is more probable than
-not, and only where the record of this project says that such probabilities are right more often than wrong: the
-probabilities of an early model are not. The record are the answers to cells whose probability was logged before.
+A right guess saves a press, a wrong guess costs one. A class is guessed where it is more probable than not, and only
+where the record of this project says that such probabilities are right more often than wrong: the probabilities of an
+early model are not. The record consists of the answers to cells whose probability was logged before.
 """
 
 from collections.abc import Sequence
@@ -16,22 +16,22 @@ CERTAINTY = 1.64  # standard deviations by which the presses saved so far exceed
 
 
 def guessed_from(db: Database) -> float | None:
-    """The probability from which on guesses save presses, by the answers so far; None: guess nothing."""
+    """Return the probability from which on guesses save presses, by the answers so far; None: guess nothing."""
     rows = overview.answers_by_score(db)
     return lowest_saving([(row["low"], row["present"], row["absent"]) for row in rows if row["low"] >= LIKELY])
 
 
 def lowest_saving(record: Sequence[tuple[float, int, int]]) -> float | None:
-    """The lower bound of probability with which guesses would have saved most presses; None where none surely would.
+    """Return the lower bound of probability with which guesses would have saved most presses.
+
+    None where no bound would surely have saved any. Guesses from a bound on would have saved present - absent presses,
+    summed over the rows from there on. Of bounds that save equally many the highest is taken, so that nothing is
+    guessed of which there is no record. By chance alone n answers save sqrt(n) presses (one standard deviation of the
+    sign test); less than CERTAINTY times that is no saving.
 
     Args:
         record: (lower bound of probability, cells that were present, cells that were absent), ascending and without
             gaps.
-
-    Guesses from a bound on would have saved present - absent presses, summed over the rows from there on. Of bounds
-    that save equally many the highest is taken, so that nothing is guessed of which there is no record. By chance alone
-    n answers save sqrt(n) presses (one standard deviation of the sign test); less than CERTAINTY times that is no
-    saving.
     """
     best, bound, saved, answers = 0.0, None, 0, 0
     for low, present, absent in reversed(record):

@@ -47,7 +47,7 @@ def save_map(folder: Path, image_ids: np.ndarray, positions: np.ndarray) -> None
 
 
 def images_on_map(folder: Path) -> int:
-    """How many images have a position; 0 without a map or with a damaged one."""
+    """Return the number of images that have a position; 0 without a map or with a damaged one."""
     try:
         return len(_opened(folder / FILE))
     except (OSError, ValueError):
@@ -63,7 +63,7 @@ class Map:
         x, y: (N,) float32 in [0, 1].
         drawn: (n,) int64, ascending: rows; all, or a fixed random sample of DRAWN.
         stamp: Differs between maps.
-        colours: What the points were coloured by so far.
+        colours: The colours of its points that were read so far.
     """
 
     image_ids: np.ndarray
@@ -75,7 +75,7 @@ class Map:
 
 
 def current_map(db: Database) -> Map | None:
-    """The map of the backbone in use; None until the worker has made it."""
+    """Return the map of the backbone in use; None until the worker has made it, and for a damaged file."""
     path = db.paths.map(configuration.backbone(db)) / FILE
     try:
         modified_ns = path.stat().st_mtime_ns
@@ -98,7 +98,7 @@ def _opened(path: Path) -> np.ndarray:
 
 
 def _points(path: Path) -> np.ndarray:
-    """The positions in a file, mapped and all looked at. Raises OSError, ValueError for a damaged file."""
+    """Return the positions in a file, memory-mapped and all checked. Raises OSError, ValueError for a damaged file."""
     points = _opened(path)
     are_inside = all(((points[name] >= 0) & (points[name] <= 1)).all() for name in ("x", "y"))
     if not are_inside or (np.diff(points["image_id"]) <= 0).any():
@@ -107,12 +107,12 @@ def _points(path: Path) -> np.ndarray:
 
 
 def stage_bytes(db: Database, map_: Map) -> np.ndarray:
-    """The stage of each image that is drawn, (n,) uint8: 0 untouched, 1 skipped, 2 has labels, 3 complete."""
+    """Return the stage of each drawn image, (n,) uint8: 0 untouched, 1 skipped, 2 has labels, 3 complete."""
     return map_.colours.read(db, "stage", map_.image_ids[map_.drawn], lambda ids: columns.stages(db, ids))
 
 
 def state_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
-    """The answer of a class on each image that is drawn, (n,) uint8: 0 unanswered, 1 present, 2 absent, 3 unsure.
+    """Return the answer of a class on each drawn image, (n,) uint8: 0 unanswered, 1 present, 2 absent, 3 unsure.
 
     Raises:
         AnnotatorError: For an unknown class.
@@ -130,8 +130,9 @@ def state_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
 
 
 def probability_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
-    """The current run's probability of a class on each image that is drawn, (n,) uint8: round(probability * 254), 255
-    without one.
+    """Return the current run's probability of a class on each drawn image, (n,) uint8.
+
+    A byte is round(probability * 254), 255 without a probability.
 
     Raises:
         AnnotatorError: For an unknown class.
@@ -151,15 +152,17 @@ def _refuse_unknown(db: Database, class_id: int) -> None:
 
 
 class Colours:
-    """Bytes that follow from decisions, kept and brought up to date: reading ten thousand images takes 20 ms, the few
-    that changed since take almost nothing."""
+    """The bytes of points that follow from decisions, kept and brought up to date.
+
+    Reading ten thousand images takes 20 ms, reading the few that changed since takes almost nothing.
+    """
 
     def __init__(self):
         self._lock = threading.Lock()
         self._read: OrderedDict[str | int, tuple[int, int, np.ndarray]] = OrderedDict()
 
     def read(self, db: Database, name: str | int, ids: np.ndarray, look_up: LookUp) -> np.ndarray:
-        """The bytes of some images (n,), always the same ones for a name."""
+        """Return the bytes (n,) of the images `ids`; each name has always the same ids."""
         with self._lock:
             # Read before the values: a decision that comes in between is read once more the next time.
             newest, class_version = decisions.newest_decision(db), versions.class_version(db)
@@ -188,13 +191,15 @@ class Colours:
 
 
 def images_inside(map_: Map, polygon: np.ndarray) -> np.ndarray:
-    """The ids of the images inside a polygon, drawn or not: (n,) int64, ascending.
+    """Return the ids of the images inside a polygon, drawn or not: (n,) int64, ascending.
+
+    Exact to 1/CELLS of the polygon's width and height.
 
     Args:
         polygon: (V, 2) corners in the map's unit square, not closed; crossing edges follow the even-odd rule.
 
-    Exact to 1/CELLS of the polygon's width and height. Raises ValueError for fewer than 3 corners and for corners that
-    are not finite.
+    Raises:
+        ValueError: For fewer than 3 corners and for corners that are not finite.
     """
     polygon = np.asarray(polygon, np.float64)
     if polygon.ndim != 2 or polygon.shape[1] != 2 or len(polygon) < 3 or not np.isfinite(polygon).all():
@@ -235,7 +240,10 @@ def select(db: Database, polygon: np.ndarray, by: str = "") -> tuple[str, int, i
         The selection's id ("" when nothing is inside), how many images lie inside, and how many of them were saved: at
         most selections.MOST_IMAGES.
 
-    Raises AnnotatorError without a map, ValueError as `images_inside` does, DiskFull.
+    Raises:
+        AnnotatorError: Without a map.
+        ValueError: As of `images_inside`.
+        DiskFull: When the selection cannot be written.
     """
     map_ = current_map(db)
     if map_ is None:

@@ -1,4 +1,4 @@
-"""The rows of a listing in order: sorted ones, and those by a value of 16 bits, sorted part by part when asked for.
+"""The rows of a listing in order: sorted rows, and rows by a value of 16 bits, sorted part by part when read.
 
 Of a million rows, counting how often each value occurs takes 2 ms, and finding a part 1 ms; sorting all takes 10.
 """
@@ -23,24 +23,25 @@ class SortedRows:
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """Return the bytes in memory."""
         return self._rows.nbytes
 
     def part(self, start: int, stop: int) -> np.ndarray:
-        """The rows from place `start` on, before `stop`; fewer at the end."""
+        """Return the rows from place `start` on, before `stop`; fewer at the end."""
         return self._rows[start:stop]
 
     def place(self, row: int) -> int | None:
-        """Where a row is, None where it is not among them."""
+        """Return the place of a row, None where it is not among the rows."""
         places = np.flatnonzero(self._rows == row).tolist()
         return places[0] if places else None
 
 
 class RowsByValue(SortedRows):
-    """Rows by ascending value; those of equal value in the order in which they are given.
+    """Rows by ascending value; rows of equal value keep the order in which they are given.
 
     Args:
-        rows: (n,) int32; values (n,) uint16.
+        rows: (n,) int32.
+        values: (n,) uint16, the value of each row.
     """
 
     def __init__(self, rows: np.ndarray, values: np.ndarray):
@@ -81,7 +82,10 @@ class RowsByValue(SortedRows):
 
 
 def _counted(values: np.ndarray) -> np.ndarray:
-    """(k,) int64, how often each value occurs; in blocks, because memory for all as int64 costs 8 ms."""
+    """Return how often each value occurs, (k,) int64.
+
+    Counted in blocks, because memory for all values as int64 costs 8 ms.
+    """
     counts = np.zeros(int(values.max(initial=0)) + 1, np.int64)
     for start in range(0, len(values), AT_ONCE):
         counts += np.bincount(values[start : start + AT_ONCE], minlength=len(counts))

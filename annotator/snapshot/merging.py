@@ -16,7 +16,7 @@ SPREAD = 5  # one in five ranked cells samples the rest evenly, so that every pr
 
 
 def keys_of(chances: np.ndarray) -> np.ndarray:
-    """Keys uint16 that fall as the probability rises, of float16 in [0, 1]; CLOSED for nan."""
+    """Return keys uint16 that fall as the probability rises, of float16 in [0, 1]; CLOSED for nan."""
     # The bits of positive floats, read as integers, have the order of the floats. numpy's abs and isnan of float16 go
     # through float32, and take seven times as long as all of this.
     bits = chances.view(np.uint16) & np.uint16(SIGNLESS)
@@ -27,27 +27,29 @@ def keys_of(chances: np.ndarray) -> np.ndarray:
 
 
 def probabilities_of(keys: np.ndarray) -> np.ndarray:
-    """The probabilities float16 that keys stand for, 0 for CLOSED."""
+    """Return the probabilities float16 that keys stand for, 0 for CLOSED."""
     return np.where(keys == CLOSED, 0, np.uint16(ONE) - keys).astype(np.uint16).view(np.float16)
 
 
 def count_keys(keys: np.ndarray) -> np.ndarray:
-    """(KEYS,) int64: how often each key occurs among some (n,); CLOSED is not counted."""
+    """Return how often each key occurs among these (n,): (KEYS,) int64; CLOSED is not counted."""
     return np.bincount(keys, minlength=KEYS)[:KEYS]
 
 
 class Ranking:
-    """The ranking of one class, of which so many cells are kept.
+    """The ranking of one class, of which `depth` cells are kept.
 
-    Likeliest cells come first, equal ones by row. Where there are more than `depth`, all but a fifth of those kept are
-    the likeliest, and the last fifth is an even sample of the others.
+    Likeliest cells come first, equal ones by row. Where there are more cells than `depth`, all but a fifth of those
+    kept are the likeliest, and the last fifth is an even sample of the others.
 
     Attributes:
+        rows: (depth,) int32, the rows that are kept, -1 after the last; complete when all blocks were taken.
+        scores: (depth,) float16, their probabilities, 0 after the last.
         expected: The sum of all probabilities.
     """
 
     def __init__(self, counts: np.ndarray, depth: int):
-        """counts: the sum of `count_keys` of all blocks, (KEYS,)."""
+        """Prepare the ranking; counts (KEYS,) is the sum of `count_keys` of all blocks."""
         cells = int(counts.sum())
         self._starts = np.cumsum(counts) - counts  # the position of the first cell with each key
         self._seen = np.zeros(KEYS, np.int64)  # cells with each key in the blocks before
@@ -57,24 +59,23 @@ class Ranking:
         self.expected = float(counts @ probabilities_of(np.arange(KEYS, dtype=np.uint16)).astype(np.float64))
 
     def take(self, keys: np.ndarray, first: int) -> None:
-        """Take the head of the next block: keys (n,) of rows from `first` on. Blocks come in the order of their rows.
+        """Take the head of the next block: keys (n,) of rows from `first` on.
 
-        When all have come, `rows` (depth,) int32 are those that are kept, -1 after the last, and `scores` (depth,)
-        float16 their probabilities, 0 after the last.
+        Blocks come in the order of their rows.
         """
         places, rows = self.head(keys, self._seen)
         self.rows[places], self.scores[places] = first + rows, probabilities_of(keys[rows])
         self._seen += count_keys(keys)
 
     def head(self, keys: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which places (m,) of the ranking a block's cells take, and the rows (m,) in the block that take them.
+        """Return the places (m,) of the ranking that a block's cells take, and the block's rows (m,) that take them.
 
         Args:
             seen: (KEYS,) the sum of `count_keys` of the blocks before this one.
         """
         counts = count_keys(keys)
         cells = int(counts.sum())
-        order = np.argsort(keys, kind="stable")[:cells]  # by counting, too: the keys are of 16 bits
+        order = np.argsort(keys, kind="stable")[:cells]  # numpy sorts 16-bit keys by counting, too
         in_block = np.cumsum(counts) - counts  # where each key begins
         positions = np.arange(cells) + (self._starts + seen - in_block)[keys[order]]  # they rise, as the keys do
         likeliest = int(np.searchsorted(positions, self._whole))
@@ -87,7 +88,7 @@ class Ranking:
 
 
 def kept_positions(cells: int, depth: int) -> np.ndarray:
-    """(at most depth,) int64, ascending: which of so many cells in a row are kept."""
+    """Return the positions that are kept, out of `cells` in a row: (at most depth,) int64, ascending."""
     first = _whole(cells, depth)
     if cells <= depth:
         return np.arange(cells)
@@ -95,5 +96,5 @@ def kept_positions(cells: int, depth: int) -> np.ndarray:
 
 
 def _whole(cells: int, depth: int) -> int:
-    """How many of the likeliest are kept without a gap."""
+    """Return how many of the likeliest cells are kept without a gap."""
     return cells if cells <= depth else depth - depth // SPREAD

@@ -1,4 +1,4 @@
-"""The networks that a project can choose from, as a table: whose, how large, how fast, whether they are here yet."""
+"""The table of networks that a project can choose from: source, size, speed, and whether they are installed."""
 
 from dataclasses import dataclass
 
@@ -20,14 +20,14 @@ class Network:
 
     Attributes:
         source: "installed", a repository on the hub, a package, "adapted in this project".
-        licence: As the library says; binds: it has to be accepted; is_accepted: it was, on this machine.
-        parameters, input_size: 0 where not known without loading it.
-        reads_text: Whether it knows texts, too.
-        is_here: Whether it needs no download; None: not known.
+        licence: As the library names it; binds: it has to be accepted; is_accepted: it was, on this machine.
+        parameters, input_size: 0 where not known without loading the network.
+        reads_text: It reads texts, too.
+        is_here: It needs no download; None: not known.
         images_a_second: On this machine; None: not measured.
         lacking: The command that installs what its library lacks; "" for nothing.
-        hours: That all images of the project take; None: not measured, or no project.
-        is_used, is_next: By the project: now, once its features are there.
+        hours: Time for all images of the project; None: not measured, or no project.
+        is_used, is_next: The project uses it now; will use it once its features are computed.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Network:
 
 
 def networks(db: Database | None = None) -> list[Network]:
-    """The curated networks, those of plug-ins and, with a project, its own: adapted ones, and the one in use."""
+    """Return the curated networks, those of plug-ins and, with a project, its adapted ones and the one in use."""
     speeds, accepted = machine.speeds(), machine.accepted_licences()
     used = configuration.backbone(db) if db else ""
     following = adapted.next_backbone(db) if db else ""

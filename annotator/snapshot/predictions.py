@@ -1,7 +1,7 @@
 """The current run's probabilities as the page process reads them: mapped from the disk, never read as a whole.
 
-Archived classes have none. Until the next training, which a changed list of classes calls for, the columns of the
-others are copied into memory.
+Archived classes are left out. A changed list of classes calls for a training; until it ends, the columns of the other
+classes are copied into memory.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from annotator.store.database.database import Database
 from annotator.store.runs import probabilities, runs
 from models.rows import Rows
 
-VERSIONS_KEPT = 4  # in memory: mapped files, and what is worked out from them
+VERSIONS_KEPT = 4  # in memory: mapped files, and what is computed from them
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Predictions(Probabilities):
     """One version of a run's probabilities, mapped from disk.
 
     Attributes:
-        stored_columns: (C,) where the classes stand in the stored arrays; None: these are all.
+        stored_columns: (C,) the columns of the classes in the stored arrays; None: all stored classes are here.
     """
 
     run: Run
@@ -47,8 +47,10 @@ class Predictions(Probabilities):
 
 
 class AlignedRows:
-    """Probabilities (N, C) float16 of other images and classes than a run's, nan where it has none, made for the rows
-    that are asked for (models.rows.Rows); all nan without a run."""
+    """A run's probabilities (N, C) float16 for other images and classes than its own, read row by row.
+
+    nan where the run has none, all nan without a run. It can be passed as models.rows.Rows.
+    """
 
     def __init__(self, predictions: Probabilities | None, image_ids: np.ndarray, class_ids: np.ndarray):
         self._predictions, self._image_ids, self._class_ids = predictions, image_ids, class_ids
@@ -65,8 +67,10 @@ class AlignedRows:
 
 
 def read_predictions(db: Database) -> Predictions | None:
-    """The current run's predictions, without archived classes; None before the first run and where its arrays are
-    damaged (see `damaged`)."""
+    """Return the current run's predictions, without archived classes.
+
+    None before the first run and where its arrays are damaged (see `damaged`).
+    """
     predictions = stored_predictions(db)
     if predictions is None:
         return None
@@ -85,7 +89,10 @@ def _of_columns(db: Database, predictions: Predictions, columns: np.ndarray) -> 
 
 
 def stored_predictions(db: Database) -> Predictions | None:
-    """The same with every class that the run was trained with."""
+    """Return the current run's predictions with every class that it was trained with, archived ones included.
+
+    None before the first run and where its arrays are damaged.
+    """
     # A newer version may replace the arrays between reading the row and opening the files.
     for _ in range(3):
         run = runs.current_run(db)
@@ -104,7 +111,7 @@ def stored_predictions(db: Database) -> Predictions | None:
 
 
 def damaged(db: Database) -> list[str]:
-    """The runs that cannot be read, one sentence each; nothing is suggested from them until the next training."""
+    """Return a sentence on each run that cannot be read; nothing is suggested from these until the next training."""
     problems = [f"run {run_id}: its row cannot be read" for run_id in runs.damaged(db)]
     run = runs.current_run(db)
     if run is not None and stored_predictions(db) is None:
@@ -113,8 +120,11 @@ def damaged(db: Database) -> list[str]:
 
 
 def rankings_of(db: Database, predictions: Predictions) -> Rankings | None:
-    """The run's rankings. A run of an older version stored none: those of a small run are computed here, once; a large
-    run has None until the next training."""
+    """Return the run's rankings.
+
+    A run of an older version stored none: for a small run they are computed here, once; for a large run they are None
+    until the next training.
+    """
     run, columns = predictions.run, predictions.stored_columns
     version = (run.id, run.version, *(() if columns is None else columns.tolist()))
     return db.caches.get("rankings", version, lambda: _rankings(db, predictions), VERSIONS_KEPT)
@@ -135,7 +145,7 @@ def _rankings(db: Database, predictions: Predictions) -> Rankings | None:
 
 
 def arrays_of(db: Database, run_id: int, version: int = 0) -> tuple[np.ndarray, Rows]:
-    """The image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises OSError, ValueError."""
+    """Return the image ids of a run (N,), and a version's probabilities (N, C), mapped. Raises OSError, ValueError."""
     image_ids = db.caches.get("image ids of runs", run_id, lambda: _image_ids(db, run_id), VERSIONS_KEPT)
     values = db.caches.get(
         "probabilities", (run_id, version), lambda: probabilities.read(db, run_id, version), VERSIONS_KEPT

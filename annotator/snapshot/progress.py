@@ -1,9 +1,9 @@
-"""How far a project is: the one measure of progress, and its words, for every page, command and program.
+"""The progress of a project: the one measure of it, and its words, for every page, command and program.
 
-A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer; what the
-model has accepted is none, and counted beside. Archived classes have no pairs. Images whose files are gone have some,
-and their answers count: a project with such images is finished when their pairs are answered, too.
-All counts are tallies (store/labels/counts.py), so a million images cost no more than a thousand.
+A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer. What the
+model has accepted is no answer, and is counted separately. Archived classes have no pairs. Images whose files are gone
+have pairs, and their answers count: a project with such images is finished when these pairs are answered, too. All
+counts are tallies (store/labels/counts.py), so a million images cost no more than a thousand.
 """
 
 import time
@@ -17,20 +17,19 @@ from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted
 from annotator.store.labels import counts as overview
 
-TILES, CHANGED = 24, 2  # of the grid that stated times are multiples of
-MINUTE = 60.0  # seconds for which a pace is kept: whoever answers quickly does not make it be fitted at each answer
+TILES, CHANGED = 24, 2  # of the grid that the stated times are computed from
+MINUTE = 60.0  # seconds for which a pace is kept, so that it is not fitted again at every answer
 KEPT = 32  # people whose pace is kept
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What is done and what is left.
+    """The progress of a project: counts of what is done, and the time that is left.
 
     Attributes:
-        pairs_answered: By people, unsure included.
+        pairs_answered: Pairs of image and class answered by people, unsure included.
         pairs: Images times classes, archived classes left out.
-        pairs_accepted: That the model answers by itself, of those that people have not (auto-accept); not in the
-            others.
+        pairs_accepted: Pairs that the model answers by itself (auto-accept) and people have not; not in the others.
         images_complete: Every class answered by people.
         images_labeled: With an answer: a stage on the way, never the progress itself.
         seconds_left: For the open pairs in grids of 24, at this person's pace; None while no time of anybody is known.
@@ -46,17 +45,17 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Of all pairs, how many are answered: 1.0 only when all are, 0.0 where there are none."""
+        """Return the fraction of pairs that are answered: 1.0 only when all are, 0.0 without pairs."""
         return self.pairs_answered / self.pairs if self.pairs else 0.0
 
     def sentence(self) -> str:
-        """The progress in words, as all places show it; no full stop at the end."""
+        """Return the progress in words, as all places show it; no full stop at the end."""
         return self.template().format(
             pairs_answered=f"{self.pairs_answered:,}", images_complete=f"{self.images_complete:,}"
         )
 
     def template(self) -> str:
-        """The sentence with {pairs_answered} and {images_complete} for a page that counts on by itself."""
+        """Return the sentence with {pairs_answered} and {images_complete} left open, for a page that counts on."""
         pairs = f"{{pairs_answered}} of {self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'} answered"
         images = f"{{images_complete}} of {self.images:,} {'image' if self.images == 1 else 'images'} complete"
         parts = [pairs, images]
@@ -67,12 +66,12 @@ class Progress:
         return " · ".join(parts)
 
     def percent(self) -> str:
-        """The share in words: "100 %" only when every pair is answered."""
+        """Return the share in words: "100 %" only when every pair is answered."""
         return percent(self.pairs_answered, self.pairs)
 
 
 def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | None = None) -> Progress:
-    """The progress of a project.
+    """Return the progress of a project.
 
     Args:
         annotator: Whose pace counts; "": everybody's.
@@ -96,7 +95,10 @@ def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | N
 
 
 def _seconds_a_pair(db: Database, annotator: str) -> float | None:
-    """Of a pair in a grid, by the times of this person, or else of everybody; None where there are none."""
+    """Return the seconds of one pair in a grid, by the times of this person, or else of everybody.
+
+    None while no time of anybody is known.
+    """
 
     def fit() -> float | None:
         answers = timed_answers(db, annotator) or timed_answers(db, "")

@@ -1,8 +1,8 @@
-"""The rankings that a run stores beside its probabilities, so that a page never reads all of them.
+"""The rankings that a run stores beside its probabilities, so that a page never reads all of these.
 
-The worker makes them before it publishes, class by class; the page maps the files into memory and reads their
-beginnings. They rank the cells that were open at the run's last decision (`Run.last_decision_id`); the delta (delta.py)
-takes out what people answered since.
+The worker makes them before it publishes a version, class by class. The page maps the files into memory and reads only
+their first entries. They rank the cells that were open at the run's last decision (`Run.last_decision_id`); the delta
+(delta.py) removes those that people answered since.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ RANKED_CELLS = 10_000_000  # kept of all classes: 60 MB on the disk
 DISAGREEMENTS = 10_000
 DOUBTFUL = 0.5  # difference of answer and probability from which on an answer is a likely mistake
 SMALL = 20_000_000  # cells up to which a page computes the rankings of a run that has none
-FEW_OF = 4  # changed classes, up to one in so many, that are counted together one by one
+FEW_OF = 4  # while at most one class in this many has changed, only the changed classes are counted again
 CELLS_AT_ONCE = 4_000_000  # read at once: 8 MB, and several times as much while they are ranked
 
 
@@ -54,7 +54,7 @@ class Rankings:
 
 
 def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows) -> Rankings:
-    """The rankings of a run.
+    """Compute the rankings of a run.
 
     Args:
         newest: The last decision that the run has seen; later ones are left out.
@@ -66,14 +66,14 @@ def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarra
 
 
 def ranked(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarray, probabilities: Rows) -> "Ranker":
-    """The ranker of a run, all of its classes ranked; the arguments are those of `build`."""
+    """Return the ranker of a run, all of its classes ranked; the arguments are those of `build`."""
     ranker = Ranker(image_ids, class_ids, probabilities)
     ranker.rank(db, newest, range(len(class_ids)))
     return ranker
 
 
 class Ranker:
-    """Makes rankings; after an update only the columns that changed are ranked again.
+    """The maker of rankings; after an update only the columns that changed are ranked again.
 
     Args:
         image_ids, class_ids: As `build` takes them.
@@ -120,8 +120,10 @@ class Ranker:
             self._expected[column] = ranking.expected
 
     def go_on(self, db: Database, newest: int, stored: Rankings) -> None:
-        """Go on from rankings that were stored with these probabilities, with the answers up to the decision `newest`:
-        nothing is ranked again. Those of another depth are ranked."""
+        """Take over rankings stored with these probabilities, and the answers up to the decision `newest`.
+
+        Nothing is ranked again, unless the stored rankings have another depth.
+        """
         columns = range(len(self._class_ids))
         if stored.by_class.shape != self._by_class.shape:
             return self.rank(db, newest, columns)
@@ -141,7 +143,7 @@ class Ranker:
         self._count_together(columns)
 
     def rankings(self) -> Rankings:
-        """The rankings; the next `rank` changes the arrays of single classes in place."""
+        """Return the rankings; the next `rank` changes the arrays of single classes in place."""
         best = self._best()
         images = merging.Ranking(merging.count_keys(best), self._depth)
         images.take(best, 0)
@@ -156,21 +158,21 @@ class Ranker:
         )
 
     def _best(self) -> np.ndarray:
-        """(N,) uint16: the key of the likeliest open cell of each image."""
+        """Return the key of the likeliest open cell of each image, (N,) uint16."""
         if self._likeliest is None:
             self._likeliest = _Likeliest.unknown(len(self._image_ids))
             self._find_likeliest(self._likeliest, slice(None))
         return self._likeliest.keys
 
     def _find_likeliest(self, likeliest: "_Likeliest", images: np.ndarray | slice) -> None:
-        """Find the likeliest open cell of some images (n,) among all classes."""
+        """Find the likeliest open cell of each of these images (n,) among all classes."""
         wanted = np.arange(len(self._image_ids))[images]
         places = np.full(len(self._image_ids), -1, np.int32)
         rows = max(CELLS_AT_ONCE // max(len(self._class_ids), 1), 1)
         for start in range(0, len(wanted), rows):
             some = wanted[start : start + rows]
             whole = len(wanted) == len(self._image_ids)
-            # As they lie, image by image: nothing has to be turned, as _blocks would by classes.
+            # Read image by image, as they are stored; _blocks would transpose them.
             block = self.probabilities[slice(start, start + rows) if whole else some]
             keys = merging.keys_of(np.ascontiguousarray(block))
             places[some] = np.arange(len(some), dtype=np.int32)
@@ -187,7 +189,7 @@ class Ranker:
             likeliest.columns[some] = keys.argmin(1) if keys.shape[1] else 0
 
     def _count_together(self, columns: Collection[int]) -> None:
-        """Count anew on how many images each of these classes was seen with each other."""
+        """Count again on how many images each of these classes was seen together with each other class."""
         if FEW_OF * len(columns) > len(self._present):
             self._together = _cooccurrence(self._present)
             return
@@ -199,7 +201,7 @@ class Ranker:
             is_present[self._present[column]] = False
 
     def _blocks(self, columns: list[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """(first row, keys (c, n) of these columns, answered cells closed), CELLS_AT_ONCE at a time."""
+        """Yield (first row, keys (c, n) of these columns, answered cells closed), CELLS_AT_ONCE at a time."""
         rows = max(CELLS_AT_ONCE // max(len(columns), 1), 1)
         for first in range(0, len(self._image_ids), rows):
             some = slice(first, first + rows)
@@ -217,7 +219,7 @@ class _Likeliest:
 
     Attributes:
         keys: (N,) uint16 (merging.py), CLOSED without an open cell.
-        columns: (N,) int32, of that cell.
+        columns: (N,) int32, the column of that cell.
     """
 
     def __init__(self, keys: np.ndarray, columns: np.ndarray):
@@ -228,8 +230,11 @@ class _Likeliest:
         return cls(np.full(images, merging.CLOSED), np.zeros(images, np.int32))
 
     def change(self, first: int, columns: list[int], keys: np.ndarray) -> np.ndarray:
-        """Take in what some columns (c,) are now, keys (c, n) of rows from `first` on. Returns the rows whose likeliest
-        cell was in these columns and is less likely now: theirs has to be found again."""
+        """Update the rows from `first` on for the changed columns (c,), whose keys are now (c, n).
+
+        Returns:
+            The rows whose likeliest cell was in these columns and is less likely now: it has to be found again.
+        """
         rows = slice(first, first + keys.shape[1])
         before, of = self.keys[rows], self.columns[rows]
         is_changed = np.zeros(int(self.columns.max(initial=0)) + max(columns) + 2, bool)
@@ -243,12 +248,12 @@ class _Likeliest:
 
 
 def keep_ranker(db: Database, run_id: int, ranker: Ranker) -> None:
-    """Leave the ranker of a run that was just trained to what publishes its next version."""
+    """Keep the ranker of a run that was just trained, for publishing the run's next version."""
     db.caches.get("ranker of a training", run_id, lambda: [ranker], 1)
 
 
 def take_ranker(db: Database, run_id: int) -> Ranker | None:
-    """The ranker that a training of this process has left of its run, once; it may be changed."""
+    """Return, once, the ranker that a training of this process has kept for its run, else None; it may be changed."""
     kept = db.caches.get("ranker of a training", run_id, _no_ranker, 1)
     return kept.pop() if kept else None
 
@@ -265,13 +270,13 @@ def of_columns(
     class_ids: np.ndarray,
     probabilities: Rows,
 ) -> Rankings:
-    """The rankings of some classes from those of all.
+    """Return the rankings of some classes from those of all classes.
+
+    Images are ranked again by their cells that are open now; images beyond the ranked ones stay out.
 
     Args:
         columns: (c,) of those classes, ascending.
         class_ids, probabilities: (c,) and (N, c), of those classes.
-
-    Images are ranked anew by their open cells of now; those beyond the ones that were ranked stay out.
     """
     rows = rankings.by_image[rankings.by_image >= 0]
     chances = np.nan_to_num(np.array(probabilities[rows], np.float16))
@@ -299,7 +304,7 @@ def of_columns(
 
 
 def _answered(db: Database, image_ids: list[int]) -> list[list[int]]:
-    """The classes that people have answered on each of these images."""
+    """Return the classes that people have answered on each of these images."""
     answered = cells.answered(db, image_ids)
     return [list(answered.get(image_id, ())) for image_id in image_ids]
 
@@ -323,7 +328,7 @@ _KINDS: dict[str, tuple[type[np.generic], int]] = {
 
 
 def load(folder: Path) -> Rankings | None:
-    """The rankings in a folder, mapped; None where an older version stored none, and for damaged files."""
+    """Return the rankings in a folder, mapped; None where an older version stored none, and for damaged files."""
     try:
         # As plain arrays, which are mapped all the same: indexing a numpy.memmap takes twice as long.
         arrays = {name: np.asarray(open_array(folder / f"{name}.npy", *kind)) for name, kind in _KINDS.items()}
@@ -337,24 +342,24 @@ def load(folder: Path) -> Rankings | None:
 
 
 def ranked_per_class(images: int, classes: int) -> int:
-    """K: how many cells of each class are ranked."""
+    """Return K, the number of cells of each class that are ranked."""
     return min(images, RANKED, max(1000, RANKED_CELLS // max(classes, 1)))
 
 
 def whole(rankings: Rankings) -> int:
-    """How many of the likeliest cells of a class stand in `by_class` without a gap."""
+    """Return how many of the likeliest cells of a class are in `by_class` without a gap."""
     depth = rankings.by_class.shape[1]
     return depth - depth // merging.SPREAD
 
 
 def first_below(scores: np.ndarray, low: float) -> int:
-    """The position of the first of falling probabilities (K,) that is below `low`; K when none is."""
+    """Return the position of the first of falling probabilities (K,) that is below `low`; K when none is."""
     # Not numpy.searchsorted: it would copy the mapped array.
     return bisect_right(range(len(scores)), -low, key=lambda place: -float(scores[place]))
 
 
 def _answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, ascending, and states of the answers to a class, without images that the run does not know."""
+    """Return the rows, ascending, and states of the answers to a class, without images that the run does not know."""
     ids, states = cells.answers(db, class_id, newest)
     order = np.argsort(ids)
     places, known = positions(ids[order], image_ids)
@@ -362,13 +367,15 @@ def _answers(db: Database, class_id: int, newest: int, image_ids: np.ndarray) ->
 
 
 def _auto_accepted_rows(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
-    """Rows of a class's auto-accepted cells."""
+    """Return the rows of a class's auto-accepted cells."""
     places, known = positions(auto_accepted.accepted_of(db, class_id)[0], image_ids)
     return places[known]
 
 
 def _doubts(column: int, places: np.ndarray, states: np.ndarray, chances: np.ndarray) -> np.ndarray:
-    """(n, 3) of one class: difference, row, column of the cells whose answer and probability differ by DOUBTFUL.
+    """Return the cells of one class whose answer and probability differ by DOUBTFUL: (n, 3) difference, row, column.
+
+    At most DISAGREEMENTS of them, the largest difference first.
 
     Args:
         places, states, chances: (m,) of the answered cells: rows, answers, probabilities.
@@ -390,7 +397,7 @@ def _worst(doubts: list[np.ndarray]) -> np.ndarray:
 
 
 def _cooccurrence(present: list[np.ndarray]) -> np.ndarray:
-    """(C, C) int32: on how many images two classes were both seen, from the rows of each class."""
+    """Return (C, C) int32: on how many images two classes were both seen, from the rows of each class."""
     count = np.zeros((len(present), len(present)), np.int32)
     if not present:
         return count

@@ -11,7 +11,7 @@ from annotator.store.database.database import Database
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The current run's probabilities, their rankings, and the delta since; nothing in it changes any more."""
+    """The current run's probabilities, their rankings, and the delta since; none of them changes any more."""
 
     predictions: Predictions
     rankings: Rankings
@@ -23,7 +23,10 @@ class Snapshot:
 
 
 def read_snapshot(db: Database) -> Snapshot | None:
-    """The project as it is now; None before the first run, and where the run has no rankings or damaged arrays."""
+    """Return the project's snapshot as of now.
+
+    None before the first run, and where the run has no rankings or damaged arrays.
+    """
     with db.reading():
         predictions = read_predictions(db)
         delta = read_delta(db, predictions) if predictions else None

@@ -21,7 +21,7 @@ from annotator.store.runs import runs
 
 
 def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
-    """Images, classes, decisions, labels, worker, run and problems; times are unix seconds.
+    """Return images, classes, decisions, labels, worker, run and problems of a project; times are unix seconds.
 
     Args:
         with_files: Name the skipped files and the missing images, which may be many; otherwise they are only counted.
@@ -76,7 +76,7 @@ def _files(db: Database) -> dict[str, Any]:
 
 
 def _adapting_again(db: Database) -> dict[str, Any] | None:
-    """What speaks for adapting the network again; None: nothing."""
+    """Return the reason for adapting the network again, as a JSON value; None without a reason."""
     due = adapting_again.again(db)
     if due is None:
         return None
@@ -84,7 +84,7 @@ def _adapting_again(db: Database) -> dict[str, Any] | None:
 
 
 def _embedding(db: Database) -> dict[str, Any] | None:
-    """How far `annotator embed` is; None while none runs."""
+    """Return how far `annotator embed` is, as a JSON value; None while none runs."""
     state = embedding.running(db)
     if state is None:
         return None
@@ -103,7 +103,7 @@ def _embedding(db: Database) -> dict[str, Any] | None:
 
 
 def embedding_in_words(state: dict[str, Any]) -> str:
-    """How far `annotator embed` is, of status()["embedding"]: a clause without its end."""
+    """Return how far `annotator embed` is, from status()["embedding"]: a clause without a full stop."""
     words = [f"on {state['on']}, {state['done']:,} of {counted(state['of'], 'image')}"]
     if state["workers"]:
         words.append(counted(state["workers"], "worker"))

@@ -19,14 +19,14 @@ NAMES_ALONE = "from the names alone"
 
 
 def missing_positives(db: Database, class_id: int | None = None, limit: int | None = 50) -> list[Suggestion]:
-    """The unanswered cells most likely to be present, by falling probability.
+    """Return the unanswered cells most likely to be present, by falling probability.
 
     Args:
         class_id: Only of this class; None: of all.
         limit: How many at most; None: all, which takes memory for every cell.
     """
     if limit is not None and (snapshot := read_snapshot(db)):
-        depth = limit + snapshot.delta.changed_images  # among so many, `limit` are open
+        depth = limit + snapshot.delta.changed_images  # at least `limit` of these are open
         if depth <= whole(snapshot.rankings):
             return _likeliest(snapshot, class_id, limit, depth)
     predictions = read_predictions(db)
@@ -52,11 +52,11 @@ def suggestions_of(
     high: float = 1.0,
     class_id: int | None = None,
 ) -> dict[int, list[Suggestion]]:
-    """The suggestions of each image with a probability from `low` to `high`, by falling probability.
+    """Return the suggestions of each image with a probability from `low` to `high`, by falling probability.
 
     Args:
         answered: Image id -> the classes people have answered there.
-        class_id: Only of this class.
+        class_id: Only of this class; None: of all.
     """
     rows, known = predictions.rows(image_ids)
     result: dict[int, list[Suggestion]] = {}
@@ -80,9 +80,9 @@ def suggestions_of(
 def probability_bytes(
     predictions: Predictions | None, image_ids: Sequence[int], classes: Sequence[Class]
 ) -> dict[int, bytes]:
-    """The probabilities of whole images: one byte per class in the order of `classes`, without images that have no row.
+    """Return the probabilities of whole images: one byte per class in the order of `classes`.
 
-    A byte is round(probability * 254), 255 where there is none.
+    A byte is round(probability * 254), 255 without a probability. Images that have no row are left out.
     """
     if predictions is None:
         return {}
@@ -95,7 +95,7 @@ def probability_bytes(
 
 
 def answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[int]]:
-    """The classes of each image that people have answered or that were auto-accepted."""
+    """Return the classes of each image that people have answered or that were auto-accepted."""
     answered = auto_accepted.accepted_class_ids(db, image_ids)
     for label in decisions.labels(db, image_ids):
         answered.setdefault(label.image_id, set()).add(label.class_id)
@@ -103,7 +103,10 @@ def answered_classes(db: Database, image_ids: Sequence[int]) -> dict[int, set[in
 
 
 def aligned(predictions: Predictions | None, images: Sequence[Image], classes: Sequence[Class]) -> np.ndarray | None:
-    """(N, C) float32 probabilities in the order of `images` and `classes`, nan where there is none."""
+    """Return (N, C) float32 probabilities in the order of `images` and `classes`, nan where the run has none.
+
+    None without predictions.
+    """
     if predictions is None:
         return None
     image_ids, class_ids = [image.id for image in images], [class_.id for class_ in classes]
@@ -111,7 +114,10 @@ def aligned(predictions: Predictions | None, images: Sequence[Image], classes: S
 
 
 def first_guesses(db: Database) -> list[str]:
-    """The names of the models from elsewhere with whose probabilities a first training starts without any label."""
+    """Return the names of the models from elsewhere that a first training can start from, without any label.
+
+    [] with a published training method: these are trained as published.
+    """
     if configuration.method(db) != default_method():  # published methods are trained as published
         return []
     known = prediction_sources.sources(db)
@@ -119,7 +125,7 @@ def first_guesses(db: Database) -> list[str]:
 
 
 def first_run_in_words(db: Database) -> str:
-    """What the first training waits for."""
+    """Return a clause that says what the first training waits for."""
     if (names := first_guesses(db)) == [prediction_sources.NAMES]:
         return f"the first suggestions come soon, {NAMES_ALONE}"
     if names:
@@ -128,7 +134,7 @@ def first_run_in_words(db: Database) -> str:
 
 
 def guessed_in_words(db: Database, run: Run) -> str:
-    """Of a run that learned from no label: whose guesses it shows; "" of any other."""
+    """Return whose predictions a run shows that learned from no label; "" for any other run."""
     if run.epochs:
         return ""
     used = {source_id for source_id, _ in runs.sources_of(db, run.id)}
@@ -139,7 +145,11 @@ def guessed_in_words(db: Database, run: Run) -> str:
 
 
 def labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
-    """How many images people still have to label before the worker trains by itself; counts: images by stage."""
+    """Return how many images people still have to label before the worker trains by itself.
+
+    Args:
+        counts: Images by stage.
+    """
     if first_guesses(db):
         return 0
     images = counts["all"]
@@ -147,7 +157,7 @@ def labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
 
 
 def run_to_explain(db: Database, run_id: int) -> int:
-    """The run whose heat map explains a suggestion of this run: itself, or the current one once it was deleted."""
+    """Return the run whose heat map explains a suggestion of this run: itself, or the current one once it is gone."""
     if runs.kept_run(db, run_id):
         return run_id
     current = runs.current_run(db)
@@ -155,7 +165,7 @@ def run_to_explain(db: Database, run_id: int) -> int:
 
 
 def _likeliest(snapshot: Snapshot, class_id: int | None, limit: int, depth: int) -> list[Suggestion]:
-    """The likeliest open cells, from the first `depth` of each class."""
+    """Return the likeliest open cells, from the first `depth` of each class."""
     predictions, rankings = snapshot.predictions, snapshot.rankings
     class_ids = predictions.class_ids
     searched = range(len(class_ids)) if class_id is None else np.flatnonzero(class_ids == class_id).tolist()
@@ -178,7 +188,7 @@ def _suggestions(predictions: Predictions, rows: np.ndarray, columns: np.ndarray
 
 
 def _unanswered(db: Database, predictions: Predictions) -> np.ndarray:
-    """(N, C) float32 probabilities with nan in every cell that a person has answered, or that was auto-accepted."""
+    """Return (N, C) float32 probabilities, nan in cells that a person has answered or that were auto-accepted."""
     scores = np.array(predictions.probabilities, np.float32)
     answered = [(image_id, class_id) for image_id, class_id, _ in decisions.label_cells(db)[0]]
     cells = np.array([*answered, *auto_accepted.accepted_cells(db)], np.int64).reshape(-1, 2)

@@ -1,9 +1,9 @@
 """Time model: how many seconds an answer of each kind takes this annotator.
 
-Default times (with sources, below) are the middle of a prior that this annotator's own times move: of their newest
-answers and of the speed test (models/statistics/time_regression.py has the estimate). Without times of this annotator
-those of all annotators are used. The module lies in snapshot because Autopilot (queues) and the certificate (quality)
-both use it.
+The default times (with sources, below) are the middle of a prior, which this annotator's own times adjust: those of
+their newest answers and of the speed test (models/statistics/time_regression.py has the estimate). Without times of
+this annotator those of all annotators are used. The module is in snapshot because Autopilot (queues) and the
+certificate (quality) both use it.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ KINDS = ("grid", "image", "click")
 
 @dataclass(frozen=True)
 class TimeModel:
-    """Seconds of the parts of an answer.
+    """The seconds that each part of an answer takes.
 
     Attributes:
         tile: To look at one image of a grid with one class in mind. Krishna et al., "Embracing Error to Enable Rapid
@@ -53,11 +53,11 @@ class TimeModel:
     click: float = 2.5
 
     def grid(self, tiles: int, changes: float) -> float:
-        """Seconds of a grid of so many tiles of which so many are changed."""
+        """Return the seconds for a grid of this many tiles, of which `changes` are changed."""
         return self.begin + self.submit + tiles * self.tile + changes * self.change
 
     def image(self, classes: int, changes: float) -> float:
-        """Seconds of answering so many classes of one image, so many of which are changed."""
+        """Return the seconds for answering this many classes of one image, of which `changes` are changed."""
         return self.look + self.submit + classes * self.check + changes * self.change
 
 
@@ -67,7 +67,7 @@ _PRIOR = np.array([getattr(DEFAULTS, part) for part in PARTS])
 
 
 def time_model_of(db: Database, annotator: str) -> TimeModel:
-    """The time model of this annotator, fitted to their newest answers; annotator "": to everybody's."""
+    """Return the time model of this annotator, fitted to their newest answers; annotator "": to everybody's."""
 
     def fit() -> TimeModel:
         return fitted(timed_answers(db, annotator) or timed_answers(db, ""))
@@ -79,7 +79,7 @@ def time_model_of(db: Database, annotator: str) -> TimeModel:
 
 
 def timed_answers(db: Database, annotator: str) -> list[Answer]:
-    """The newest answers and tasks of the speed test that have a time; annotator "": everybody's."""
+    """Return the newest answers and tasks of the speed test that have a time; annotator "": everybody's."""
     return [
         *answer_times.newest_answers(db, annotator, NEWEST, ANSWERS, guessed_from(db)),
         *speed_tests.newest_tests(db, annotator, TESTS),
@@ -87,12 +87,16 @@ def timed_answers(db: Database, annotator: str) -> list[Answer]:
 
 
 def fitted(answers: Sequence[Answer]) -> TimeModel:
-    """The time model that these answers and the defaults suggest."""
+    """Return the time model fitted to these answers, with the defaults as the prior."""
     return TimeModel(*estimated(answers).middle.tolist())
 
 
 def estimated(answers: Sequence[Answer], *, draws: bool = False) -> Times:
-    """The seconds of PARTS, in their order; draws: with other values that are possible as well, for intervals."""
+    """Return the estimated seconds of PARTS, in their order.
+
+    Args:
+        draws: Also draw other possible values, for intervals.
+    """
     counts = np.array([counts_of(answer.kind, answer.cells, answer.changes) for answer in answers])
     seconds = np.array([answer.seconds for answer in answers])
     groups = np.array([KINDS.index(answer.kind) for answer in answers], np.int64)
@@ -100,7 +104,10 @@ def estimated(answers: Sequence[Answer], *, draws: bool = False) -> Times:
 
 
 def counts_of(kind: str, cells: int, changes: float) -> np.ndarray:
-    """(PARTS,) how often each part occurs in a task, whose seconds are a sum over them: TimeModel.grid and image."""
+    """Return how often each part occurs in a task, (PARTS,); the task's seconds are the sum over them.
+
+    TimeModel.grid and TimeModel.image are these sums.
+    """
     counts = {
         "grid": {"begin": 1, "submit": 1, "tile": cells, "change": changes},
         "image": {"look": 1, "submit": 1, "check": cells, "change": changes},

@@ -1,6 +1,6 @@
-"""What is known of a person's times: each part of the time model and some whole tasks, with 95 % intervals.
+"""The report on a person's times: each part of the time model and some whole tasks, with 95 % intervals.
 
-It is about one person. Nothing here compares people: their images, classes and devices differ.
+It is about one person. Nothing here compares people, because their images, classes and devices differ.
 """
 
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ from annotator.store.labels import answer_times
 from annotator.store.people import speed_tests
 
 TILES, CHANGES = 24, 3  # of the grid whose seconds are reported
-NAMED = 1.5  # classes that an image is taken to show, of those it is asked about
+NAMED = 1.5  # classes that an image is assumed to show, of those it is asked about
 KEPT = 8
 
 ABOUT = {
@@ -43,10 +43,11 @@ class Figure:
 
     Attributes:
         name: Of the part or the task.
-        about: What it is, in words.
-        default: What is taken while nothing is known.
-        answers: From how many timed answers it is estimated; with 0 the interval is that of the prior.
-        an_hour, labels_an_hour: Of a task: how many an hour has, without pauses, and how many labels; None of a part.
+        about: Describes it in words.
+        default: The value while nothing is known.
+        answers: How many timed answers it is estimated from; with 0 the interval is that of the prior.
+        an_hour, labels_an_hour: Of a task: how many tasks, and how many labels, fit in an hour without pauses; None of
+            a part.
     """
 
     name: str
@@ -79,12 +80,12 @@ class TimeReport:
     tasks: tuple[Figure, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The report as a JSON value."""
+        """Return the report as a JSON value."""
         return asdict(self)
 
 
 def time_report(db: Database, annotator: str) -> TimeReport:
-    """What is known of this person's times; annotator "": of everybody's together."""
+    """Return the times of this person; annotator "": of everybody together."""
     class_count = max(1, len(classes.all_classes(db)))
     newest, tested = answer_times.newest_of(db, annotator), speed_tests.count_tests(db, annotator)
     key = (annotator, newest, tested, class_count)

@@ -60,8 +60,10 @@ COPIED = (
 
 
 def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
-    """The ASGI application of the open project, with the watch over its worker and what is read ahead; keys made for
-    this run give access, and whatever `access` says."""
+    """Return the ASGI application of the open project, with the watch over its worker and what is read ahead.
+
+    Keys made for this run give access, and so does what `access` allows.
+    """
 
     @asynccontextmanager
     async def lifespan(app: st.App) -> AsyncIterator[None]:
@@ -85,7 +87,10 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
 
 
 def page_app(keys: Keys | None = None, access: Access | None = None, json_log: bool = False, **options) -> st.App:
-    """The pages and routes of the open project behind the access control; `options` are further ones of st.App."""
+    """Return the application of the open project's pages and routes, behind the access control.
+
+    `options` are further ones of st.App.
+    """
     access = access or local(DEFAULT_PORT)
     set_up_connections(access.behind, own_log=json_log)
     sessions = context.reach(access)
@@ -97,7 +102,7 @@ def page_app(keys: Keys | None = None, access: Access | None = None, json_log: b
 
 
 def _login(access: Access) -> dict[str, Any] | None:
-    """What Streamlit's login needs; it reads no file (streamlit_options.py)."""
+    """Return the secrets that Streamlit's login needs, since it reads no file; None without a login provider."""
     if access.provider is None:
         return None
     secret = context.tokens().provider_secret
@@ -115,13 +120,13 @@ def serve(
     """Serve a project until told to end (Ctrl+C, SIGTERM).
 
     Args:
-        access: To whom, and where.
-        new_secret: No cookie or token given out before is accepted any more.
+        access: The people it is served to, and the address.
+        new_secret: Accept no cookie or token given out before.
         json_log: Log JSON, one object a line.
 
     Raises:
-        AnnotatorError: There is no such project or the port is in use, AlreadyRunning when the project is being served
-            already.
+        AnnotatorError: There is no such project or the port is in use.
+        AlreadyRunning: The project is being served already.
     """
     context.open_project(project)
     paths = context.db().paths
@@ -164,14 +169,17 @@ def run_app(app: st.App, access: Access, json_log: bool = False) -> None:
 
 
 def _few_arenas() -> None:
-    """Have all threads share two heaps. glibc gives each its own, up to eight for each processor; threads come and go
-    with requests, and what one has freed no other could use: memory grows for an hour."""
+    """Have all threads share two heaps.
+
+    glibc gives each thread its own, up to eight for each processor. Threads come and go with requests, and memory
+    freed in one heap is not used by another: memory would grow for an hour.
+    """
     with contextlib.suppress(OSError, AttributeError, TypeError):  # another system, or another C library
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
 
 
 def _owner() -> Member:
-    """The first owner. Before there is one, whoever started the server becomes it."""
+    """Return the first owner. Before there is one, the person who started the server becomes it."""
     db = context.db()
     if owner := members.owner(db):
         return owner
@@ -182,7 +190,7 @@ def _owner() -> Member:
 
 
 def free_port(first: int) -> int:
-    """The first free port from `first` on. Raises AnnotatorError when a hundred are taken."""
+    """Return the first free port from `first` on. Raises AnnotatorError when a hundred are taken."""
     for port in range(first, min(first + 100, 65536)):
         if is_free(port):
             return port
@@ -190,7 +198,7 @@ def free_port(first: int) -> int:
 
 
 def is_free(port: int, host: str = ADDRESS) -> bool:
-    """Whether no program listens there."""
+    """Return whether no program listens at this port."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -19,31 +19,31 @@ from annotator.snapshot.time_model import TimeModel
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, decisions
 
-SIZES = (12, 24, 48, 96)  # tiles of a grid, where the person's own has room for so many
+SIZES = (12, 24, 48, 96)  # tiles of a grid, unless the person's grid has room for fewer
 NEW = 24  # tiles of the largest grid of a class of which people have answered fewer cells
 PRESS = 1.0  # seconds that a press counts beyond its time
 CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
 IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
 RULED_OUT = 0.02  # value of a cell ruled out, in labels
 SURE, SURE_AMONG = 0.8, 5000  # probability from which the model is sure; cells of a class that are read
-LEARNING = 0.25  # labels that an answer to a cell of maximum uncertainty is worth while nothing is decided
+LEARNING = 0.25  # value, in labels, of an answer to a cell of maximum uncertainty, while nothing is decided
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate action.
+    """A candidate action, before anything is leased for it.
 
     Attributes:
-        kind: Grid, image, click, or relabel: a grid of answers to check again.
-        class_id: Of a grid; 0 for a whole image.
-        cells: (image id, probability or None) of a grid; of the other kinds the one image.
+        kind: grid, image, click, or relabel (a grid of answers to check again).
+        class_id: Of a grid; 0 for a whole image and for a click.
+        cells: (image id, probability or None) of a grid; of the other kinds their one image.
         positives: Expected new positives.
-        decided: Cells that it settles.
+        decided: How many cells it settles.
         changes: Expected presses besides Enter.
         learning: What the model learns, in labels.
         seconds: Expected time of this annotator.
         reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is.
-        start_present: Relabel: whether the answers in question are "present".
+        start_present: Relabel: the answers in question are "present".
     """
 
     kind: str
@@ -59,18 +59,21 @@ class Candidate:
 
     @property
     def value(self) -> float:
-        """Acquisition value, in labels."""
+        """Return the acquisition value, in labels."""
         return self.positives + RULED_OUT * max(0.0, self.decided - self.positives) + self.learning
 
     @property
     def value_per_second(self) -> float:
-        """Acquisition value divided by the seconds, with PRESS more for each press."""
+        """Return the acquisition value divided by the seconds, with PRESS more seconds for each press."""
         presses = 1 if self.kind == "click" else 1 + self.changes
         return self.value / (self.seconds + PRESS * presses)
 
 
 def sizes_within(tiles: int | None) -> tuple[int, ...]:
-    """The numbers of tiles that are tried: SIZES below `tiles`, and as many as that; None: all SIZES."""
+    """Return the numbers of tiles that are tried: SIZES below `tiles`, and `tiles`, at most the largest of SIZES.
+
+    None: all SIZES.
+    """
     if tiles is None:
         return SIZES
     most = min(tiles, SIZES[-1])
@@ -85,7 +88,9 @@ def grid_candidates(
     answers: Mapping[int, int],
     tiles: int | None = None,
 ) -> Iterator[Candidate]:
-    """For every class with enough expected positives its best grid, of the size with the highest value per second.
+    """Yield the best grid of every class with enough expected positives.
+
+    It has the size with the highest value per second.
 
     Args:
         open_share: Fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it.
@@ -110,7 +115,7 @@ def grid_candidates(
 def grid_candidate(
     class_id: int, cells: Sequence[tuple[int, float]], time_model: TimeModel, open_share: float
 ) -> Candidate:
-    """A grid of these cells, (image id, probability)."""
+    """Return the candidate of a grid of these cells, (image id, probability)."""
     probabilities = np.array([probability for _, probability in cells])
     positives = float(probabilities.sum())
     changes = min(positives, len(cells) - positives)
@@ -128,7 +133,7 @@ def image_candidates(
     prior: "PositivePrior",
     guessed_from: float | None = None,
 ) -> Iterator[Candidate]:
-    """The best image to answer in every class, and the best image for a single click.
+    """Yield the best image to answer in every class, and the best image for a single click.
 
     Args:
         images_out: Images that are leased, in hand or passed.
@@ -151,24 +156,24 @@ def image_candidates(
 
 
 class PositivePrior:
-    """P(an image without known positives contains an unanswered class), by Bayes' rule.
+    """The probability that an image without known positives contains an unanswered class, by Bayes' rule.
 
-    Of the images answered in every class a share had positives. Given that this image has one, it lies in the open
+    A share of the images answered in every class had positives. An image that has a positive has it in the open
     classes in proportion to how often people saw them.
 
     Args:
-        images: Images answered in every class.
-        with_positives: Those of them with at least one positive.
+        images: How many images are answered in every class.
+        with_positives: How many of these have at least one positive.
         present: Class id -> how often people saw it.
     """
 
     def __init__(self, images: int, with_positives: int, present: dict[int, int]):
-        self.share = with_positives / (images + 1)  # counts one empty image until one has been seen
+        self.share = with_positives / (images + 1)  # adds one image without positives, as a prior
         self.frequency = {class_id: count + 0.5 for class_id, count in present.items()}
         self.total = sum(self.frequency.values())
 
     def any_of(self, class_ids: Collection[int]) -> float:
-        """The probability that one of these classes is present."""
+        """Return the probability that at least one of these classes is present."""
         left = sum(self.frequency.get(class_id, 0.0) for class_id in class_ids) / max(self.total, 1e-9)
         return self.share * left / max(self.share * left + 1 - self.share, 1e-9)
 
@@ -176,8 +181,10 @@ class PositivePrior:
 def open_cells(
     db: Database, snapshot: Snapshot, image_ids: Sequence[int]
 ) -> Iterator[tuple[int, dict[int, float], bool]]:
-    """For each image with an open cell: its id, class id -> probability of the open cells (0 without a model), and
-    whether people saw any class on it."""
+    """Yield each image that has an open cell: its id, its open cells, and whether people saw any class on it.
+
+    The open cells are given as class id -> probability, 0 without a model.
+    """
     states: dict[int, dict[int, int]] = {}
     for label in decisions.labels(db, image_ids):
         states.setdefault(label.image_id, {})[label.class_id] = label.state
@@ -199,7 +206,7 @@ def open_cells(
 
 
 def sharpness(snapshot: Snapshot) -> float:
-    """The share of the expected positives among the open cells that lies in cells of probability SURE or more."""
+    """Return the share of the expected positives that lies in open cells of probability SURE or more."""
     scores = snapshot.rankings.scores[:, :SURE_AMONG].astype(np.float32)
     return float(scores[scores >= SURE].sum() / max(float(snapshot.rankings.expected.sum()), 1e-9))
 
@@ -213,7 +220,7 @@ def image_candidate(
     least: float = 0.0,
     guessed_from: float | None = None,
 ) -> Candidate:
-    """Answering every open class of one image.
+    """Return the candidate of answering every open class of one image.
 
     Args:
         probabilities: Class id -> probability, of the open classes.
@@ -232,7 +239,10 @@ def image_candidate(
 def click_candidate(
     image_id: int, probabilities: dict[int, float], time_model: TimeModel, open_share: float, *, least: float = 0.0
 ) -> Candidate:
-    """Naming one class of an image without known positives; arguments as of `image_candidate`."""
+    """Return the candidate of naming one class of an image without known positives.
+
+    The arguments are those of `image_candidate`.
+    """
     values = np.array(list(probabilities.values()))
     positives = max(float(1 - np.prod(1 - values)), least)
     learning = _learning(values, open_share) / len(values)
@@ -240,7 +250,7 @@ def click_candidate(
 
 
 def _learning(probabilities: np.ndarray, open_share: float) -> float:
-    """What the model learns from answers to cells with these probabilities (n,), in labels.
+    """Return what the model learns from answers to cells with these probabilities (n,), in labels.
 
     Uncertainty sampling: Lewis and Gale, "A Sequential Algorithm for Training Text Classifiers", SIGIR 1994.
     """

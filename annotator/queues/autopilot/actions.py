@@ -33,13 +33,13 @@ _number = count(time_ns() // 1_000_000)
 
 @dataclass(frozen=True)
 class Action:
-    """One thing for a person to do, leased to their page.
+    """One task for a person, leased to their page.
 
     Attributes:
-        kind: Grid, audit (a grid of audit cells), image (every open class of it), click (one class of it), reading
+        kind: grid, audit (a grid of audit cells), image (every open class of it), click (one class of it), or reading
             (every class of an image that others answer as well; nothing that is known of it is shown).
         source: Of the decisions that answer it: records.SOURCES.
-        line: What it is, what it brings and how long it takes, in words.
+        line: What it asks, what it brings and how long it takes, in words.
         labels: Expected new positives; decided: cells settled; seconds: expected time of this annotator.
         preset: Image: the classes that start as present.
         scores: Image and click: class id and probability of each open class, logged with the answer.
@@ -63,7 +63,7 @@ class Action:
 
 
 class Leasing:
-    """Turns candidates into actions for one request: what it has leased is out for the next candidate.
+    """The maker of actions for one request; what it leases for one candidate is not free for the next.
 
     Attributes:
         out: Cells of grids that are not free.
@@ -89,7 +89,7 @@ class Leasing:
         self.images_out = Taken(self.passed | self.out.whole, self.out.aside)
 
     def action(self, candidate: Candidate, others: tuple[str, ...] = ()) -> Action | None:
-        """The action of a candidate; None when another page holds what it needs."""
+        """Lease what a candidate needs and return its action; None when another page holds it."""
         if candidate.kind == "relabel":
             return self._relabel(candidate, others)
         if candidate.kind == "grid":
@@ -97,7 +97,7 @@ class Leasing:
         return self._image(candidate, others)
 
     def audit(self, class_id: int, image_ids: Sequence[int]) -> Action | None:
-        """An audit grid of these images; None when another page holds them."""
+        """Lease these images and return an audit grid of them; None when another page holds them."""
         tiles = self._tiles(class_id, [(image_id, None) for image_id in image_ids], hide_predictions=True)
         if tiles is None:
             return None
@@ -107,7 +107,10 @@ class Leasing:
         return Action(tiles.id, "audit", "audit", line, 0.0, size, seconds, grid=tiles)
 
     def reading(self, image_id: int, source: str = SOURCE) -> Action | None:
-        """Every class of an image, as somebody who knows nothing of it; None when another page holds it."""
+        """Lease an image and return the action of answering all its classes blind.
+
+        None when another page holds the image, or when its file cannot be read.
+        """
         if not leases.take_reading(self.db, self.wanted.holder, self.wanted.annotator, image_id):
             return None
         self.passed.add(image_id)
@@ -121,7 +124,7 @@ class Leasing:
         return Action(number, "reading", source, line, 0.0, len(self.names), seconds, item=item)
 
     def open_classes(self, image_id: int) -> dict[int, float]:
-        """The open classes of an image: class id -> probability, 0 without a model."""
+        """Return the open classes of an image: class id -> probability, 0 without a model."""
         if self.snapshot and (open_cells := list(acquisition.open_cells(self.db, self.snapshot, [image_id]))):
             return open_cells[0][1]
         answered = cells.answered(self.db, [image_id]).get(image_id, {})
@@ -131,7 +134,7 @@ class Leasing:
         tiles = self._tiles(candidate.class_id, candidate.cells, hide_predictions=True)
         if tiles is None:
             return None
-        if not apart.sees_all(self.db):  # how it starts tells what was answered
+        if not apart.sees_all(self.db):  # the state it starts with would tell what was answered
             blindness.show(self.db, self.wanted.annotator, [tile.image.id for tile in tiles.tiles])
         tiles = replace(tiles, start="yes" if candidate.start_present else "no")
         return self._described(tiles.id, candidate, others, grid=tiles)
@@ -179,7 +182,11 @@ class Leasing:
     def _tiles(
         self, class_id: int, wanted: Sequence[tuple[int, float | None]], *, hide_predictions: bool = False
     ) -> Grid | None:
-        """A grid of leased tiles; hide_predictions as in records.WantedGrids. None when no tile is free."""
+        """Lease tiles and return a grid of them; None when no tile is free.
+
+        Args:
+            hide_predictions: As in records.WantedGrids.
+        """
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)
         tiles = grid.take_tiles(self.db, asked, class_id, wanted)
         self.out.cells.setdefault(class_id, set()).update(image_id for image_id, _ in wanted)

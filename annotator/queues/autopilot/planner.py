@@ -1,10 +1,11 @@
 """The next best action: the grid, image or click that finishes most labels per second of this annotator.
 
-It begins with single clicks on images that represent many others, at least as many as the first training needs: a label
-takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few of the
-positives it expects, exploration comes first: more such clicks, then a few random images without a known positive,
-answered in every class. From then on a fraction RANDOM_SHARE of the actions is sampled at random: these answers keep
-probabilities calibrated, those of audits make the certificate, and both find what the model does not expect.
+It begins with single clicks on images that represent many others, at least as many as the first training needs: a
+label takes one press and a few seconds that way, and there is a model after a minute. While that model is sure of few
+of the positives it expects, exploration comes first: more such clicks, then a few random images without a known
+positive, answered in every class. After that a fraction RANDOM_SHARE of the actions is sampled at random: these
+answers keep probabilities calibrated, answers to audits support the certificate, and both find what the model does not
+expect.
 """
 
 from collections.abc import Iterator
@@ -36,9 +37,9 @@ from models.query_strategies.representative import REPRESENTATIVE
 RANDOM_SHARE = 0.05  # share of the actions that are sampled at random
 EXPLORATION_CLICKS = (0.05, FIRST_RUN_AT, 500)  # images that get a single click first: share of all, least, most
 CLICKED_FIRST = REPRESENTATIVE.name  # the query order of these images
-EXPLORED = 20  # and so many more without a known positive are answered in every class;
-MANY, EXPLORED_OF_MANY = 50, 8  # with so many images a class fewer, as grids then teach what is absent in less time:
-SHARP = 0.3  # all but the least while the sharpness of the model (acquisition.sharpness) is below this
+EXPLORED = 20  # images without a known positive that are then answered in every class
+MANY, EXPLORED_OF_MANY = 50, 8  # from 50 images a class on only 8 of these, as grids then teach absence in less time
+SHARP = 0.3  # exploration beyond the least goes on while the model's sharpness (acquisition.sharpness) is below this
 LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
@@ -49,7 +50,7 @@ EXPECTED_POSITIVES = 1.5  # of an image, before there is a model
 
 
 def next_actions(db: Database, wanted: WantedActions) -> Work:
-    """Up to `want` actions, the best first, each leased to this page, with everything around them."""
+    """Return up to `want` actions, the best first, each leased to this page, with what the page shows around them."""
     if wanted.instead:
         leases.take_over(db, wanted.holder, wanted.instead)
     leases.hold_cells(db, wanted.holder, wanted.annotator, wanted.have)
@@ -64,7 +65,7 @@ def next_actions(db: Database, wanted: WantedActions) -> Work:
 
 
 class _Planner:
-    """Chooses the actions of one request."""
+    """The chooser of the actions of one request."""
 
     def __init__(self, db: Database, wanted: WantedActions, all_classes: list[Class], image_count: int):
         self.db, self.image_count = db, image_count
@@ -74,7 +75,7 @@ class _Planner:
         self.time_model: TimeModel = time_model_of(db, wanted.annotator)
         names = {class_.id: class_.name for class_ in all_classes}
         self.leasing = Leasing(db, wanted, names, self.snapshot, self.time_model)
-        # Whoever has a share of images: drawing from all would seldom meet one of theirs.
+        # Set for a person with a share of the images: drawing from all images would seldom meet one of theirs.
         self.own = self.leasing.out.aside.own
         self.whole_images = not assignment.has_classes(db, wanted.annotator)
         chosen, self.annotator = readings.overlap(db), wanted.annotator
@@ -96,7 +97,7 @@ class _Planner:
         self.rng = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
 
     def next(self) -> Action | None:
-        """The next action; None when nothing is free."""
+        """Return the next action; None when nothing is free."""
         if self.known_share and self.rng.random() < self.known_share and (action := self._known()):
             return action
         if self.reading_share and self.rng.random() < self.reading_share and (action := self._reading()):
@@ -109,14 +110,14 @@ class _Planner:
         return self._best() or self._unbiased() or self._leftover() or self._reading()
 
     def _known(self) -> Action | None:
-        """An image whose answers are known and that this person has not answered; it looks like a blind answer."""
+        """Return an image with known answers that this person has not answered; it looks like a blind answer."""
         for image_id in known_answers.next_for(self.db, self.annotator, self.leasing.passed, IMAGES_TRIED):
             if action := self.leasing.reading(image_id, known_answers.SOURCE):
                 return action
         return None
 
     def _reading(self) -> Action | None:
-        """An image that several people answer, blind to each other; None when there is none for this person."""
+        """Return an image that several people answer, blind to each other; None when this person has none left."""
         if not self.reading_share:
             return None
         for image_id in readings.next_for(self.db, self.annotator, self.leasing.passed, IMAGES_TRIED):
@@ -125,10 +126,11 @@ class _Planner:
         return None
 
     def _exploration_kind(self) -> str:
-        """How to explore: "click", "image" (all its classes), or "" for not at all.
+        """Return how to explore: "click", "image" (all its classes), or "" for not at all.
 
-        Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second of
-        a person brings most labels that way. They are all where an image takes longer than LONGEST.
+        Exploration pays while the model has few examples, or while its sharpness is low. Clicks come first: a second
+        of a person brings most labels that way. All exploration is by clicks where a whole image takes longer than
+        LONGEST.
         """
         if not self.whole_images:
             return ""
@@ -142,7 +144,7 @@ class _Planner:
         return "" if long else "image"
 
     def _best(self) -> Action | None:
-        """The candidate with the highest acquisition value per second that can be leased."""
+        """Return the action with the highest acquisition value per second; None without a model or a free candidate."""
         if self.snapshot is None:
             return None
         open_share = 1 - self.answered / max(1, self.image_count * self.class_count)
@@ -183,7 +185,7 @@ class _Planner:
         return self._audit() or self._random_image()
 
     def _audit(self) -> Action | None:
-        """A grid of open audit cells of one class, the class with most of them first."""
+        """Return a grid of open audit cells of one class, the class with most of them first; None when none is free."""
         waiting: dict[int, list[int]] = {}
         for cell in audit.open_cells(self.db):
             if cell.image_id not in self.leasing.out.images(cell.class_id):
@@ -202,7 +204,7 @@ class _Planner:
         return None
 
     def _leftover(self) -> Action | None:
-        """An image with an open class that no model knows and no random image has covered."""
+        """Return an image with an open class that no model knows and no random image has covered; None without one."""
         for class_id, counts in self.counts.items():
             if sum(counts) < self.image_count:
                 for image_id in self._open_images(class_id):
@@ -217,7 +219,11 @@ class _Planner:
         return cells.open_images(self.db, class_id, IMAGES_TRIED, least)
 
     def _whole_image(self, image_id: int, reason: str) -> Action | None:
-        """All open classes of an image, with none preset; reason as in Candidate."""
+        """Return the action of answering all open classes of an image, none preset; None when it is not free.
+
+        Args:
+            reason: As in Candidate.
+        """
         if not self.whole_images or image_id in self.leasing.images_out:
             return None
         if not (open_classes := self.leasing.open_classes(image_id)):
@@ -232,7 +238,10 @@ class _Planner:
         yield from self._unlabeled()
 
     def _explore(self, kind: str) -> Action | None:
-        """An image without a known positive: one click on the most representative, or all classes of a random one."""
+        """Return an image without a known positive to explore; None when none is free.
+
+        "click": one click on the most representative image; "image": all classes of a random one.
+        """
         for image_id in self._to_explore(kind):
             if image_id in self.leasing.images_out or not (open_classes := self.leasing.open_classes(image_id)):
                 continue

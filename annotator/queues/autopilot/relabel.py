@@ -25,7 +25,7 @@ WRONG, WEIGHT = 0.03, 20.0  # prior share of wrong answers, and the number of re
 def candidates(
     db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out, tiles: int | None = None
 ) -> Iterator[Candidate]:
-    """Grids of likely mistakes of one class and state, the answers that are most probably wrong first.
+    """Yield grids of likely mistakes of one class and state, the answers that are most probably wrong first.
 
     Args:
         tiles: How many tiles a grid may have; None: SIZE.
@@ -67,7 +67,7 @@ def candidates(
 
 
 def _prior(db: Database) -> dict[int, float]:
-    """P(an answer of this state is wrong) before the model is consulted: state -> probability."""
+    """Return the probability that an answer is wrong before the model is consulted: state -> probability."""
     counts = answer_times.relabel_counts(db, NEWEST)
     return {
         state: (WRONG * WEIGHT + changed) / (WEIGHT + relabels)

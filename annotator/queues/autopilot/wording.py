@@ -1,4 +1,4 @@
-"""What the Autopilot page says: one line for each action, and why there is none."""
+"""The words of the Autopilot page: one line for each action, and why there is none."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,11 @@ from annotator.store.people import assignment, leases
 
 
 def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
-    """What an action is, what it brings and how long it takes; names: class id -> name."""
+    """Return one line on what a candidate asks, what it brings and how long it takes.
+
+    Args:
+        names: Class id -> name.
+    """
     time = _seconds(candidate.seconds)
     if candidate.kind == "grid":
         name, tiles = names[candidate.class_id], len(candidate.cells)
@@ -36,17 +40,21 @@ def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
 
 
 def reading_line(seconds: float) -> str:
-    """What an image is that several people answer."""
+    """Return the line of an image that several people answer blind."""
     return f"Blind answer: which classes does this image show? Others are asked, too. {_seconds(seconds)}"
 
 
 def audit_line(tiles: int, name: str, seconds: float) -> str:
-    """What an audit grid of so many tiles of one class is."""
+    """Return the line of an audit grid of this many tiles of one class."""
     return f"Audit: which of {tiles} random images show '{name}'? {_seconds(seconds)}"
 
 
 def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_classes: bool, run: Run | None) -> str:
-    """Why there is no action; counts: images by stage (store/labels/counts.py)."""
+    """Return why there is no action.
+
+    Args:
+        counts: Images by stage (store/labels/counts.py).
+    """
     if not counts["all"]:
         return "There are no images yet. Add a folder of them on the Images page."
     if not has_classes:

@@ -1,4 +1,4 @@
-"""How a browser gets access: one-time keys, the addresses that carry them, and the cookie they are exchanged for."""
+"""Keys that give a browser access, once each: the addresses that carry them, and the cookie they are exchanged for."""
 
 import secrets
 import threading
@@ -21,7 +21,7 @@ STORAGE_NAME = "storage_name"  # a setting; without it the name is derived from 
 class Keys:
     """The one-time keys of one run of the server: each is accepted once.
 
-    Used keys are kept in memory only. A key names the run it was made for, so none is valid after a restart.
+    Used keys are kept in memory only. A key names the run it was made for, so no key is valid after a restart.
     """
 
     def __init__(self, tokens: Tokens, run: str):
@@ -30,8 +30,12 @@ class Keys:
         self._lock = threading.Lock()
 
     def take(self, key: str) -> tuple[bool, int | None]:
-        """Accept a key. Returns whether it was valid and unused, and whose session it begins (None where there are no
-        members); it is used from then on."""
+        """Accept a key, which is used from then on.
+
+        Returns:
+            Whether the key was valid and unused, and the id of the member whose session it begins (None without
+            members).
+        """
         content = self._tokens.read_key(key, self._run)
         if content is None:
             return False, None
@@ -43,7 +47,7 @@ class Keys:
 
 
 def own_secret(db: Database, *, renew: bool = False) -> bool:
-    """Give the project a new secret when it is a copy of another one, or with `renew`. Returns whether it got one.
+    """Give the project a new secret when it is a copy of another one, or with `renew`. Return whether it got one.
 
     A copy has another path and other files. A renamed project keeps its files and one restored from a backup keeps its
     path; both keep their secret.
@@ -62,8 +66,10 @@ def own_secret(db: Database, *, renew: bool = False) -> bool:
 
 
 def storage_name(db: Database) -> str:
-    """The name under which browsers store what they have not yet sent to this project. It survives a new secret, since
-    those decisions would be lost otherwise; a copy has its own."""
+    """Return the name under which browsers store what they have not yet sent to this project.
+
+    It survives a new secret, since those decisions would be lost otherwise; a copy has its own.
+    """
     return db.setting(STORAGE_NAME) or Tokens(db.paths.secret).project
 
 
@@ -76,7 +82,7 @@ def _differs(home: list[Any], other: list[Any]) -> bool:
 
 
 def fresh_link(project: Path, name: str | None = None) -> str:
-    """An address that gives one more browser access, once, within ten minutes.
+    """Return an address that gives one more browser access, once, within ten minutes.
 
     Args:
         name: The member whose session it begins, where the project is served to members; None: the first owner's.
@@ -105,12 +111,12 @@ def fresh_link(project: Path, name: str | None = None) -> str:
 
 
 def address_with(address: str, key: str) -> str:
-    """The address to open, with the key in it."""
+    """Return the address to open, with the key in it."""
     return f"{address}/?key={key}"
 
 
 def invitation(db: Database, secret: str) -> str:
-    """The address that begins a member's session, with the secret of their link in it.
+    """Return the address that begins a member's session, with the secret of their link in it.
 
     Raises:
         AnnotatorError: For a project that was not served to its members yet, since then there is no address.
@@ -124,26 +130,29 @@ def invitation(db: Database, secret: str) -> str:
 
 
 def cookie_name(port: int) -> str:
-    """The name of the cookie. It contains the port, which browsers ignore: several projects can be open at once."""
+    """Return the name of the cookie that gives access.
+
+    It contains the port, which browsers ignore: several projects can be open at once.
+    """
     return f"annotator_{port}"
 
 
 def listing_name(port: int) -> str:
-    """The name of the cookie that the start page of several projects reads."""
+    """Return the name of the cookie that the start page of several projects reads."""
     return f"annotator_listed_{port}"
 
 
 def pass_for(project: Path, address: str) -> tuple[str, str]:
-    """Name and value of the cookie that gives access to this address of a project, for tests and measurements."""
+    """Return name and value of the cookie that gives access to this address, for tests and measurements."""
     port = int(address.split("/")[2].partition(":")[2])
     return cookie_name(port), Tokens(Paths(project).secret).cookie(port)
 
 
 def headers_for(project: Path, address: str, annotator: str, of_member: bool = False) -> dict[str, str]:
-    """What a request to our routes carries: for tests and measurements that do without a browser.
+    """Return the headers of a request to our routes, for tests and measurements without a browser.
 
     Args:
-        of_member: The annotator is a member, in whose session it is; the cookie is not of one.
+        of_member: The annotator is a member, in whose session the token is valid; the cookie is not a member's.
     """
     cookie = "=".join(pass_for(project, address))
     token = Tokens(Paths(project).secret, of_members=of_member).mint(annotator)

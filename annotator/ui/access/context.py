@@ -23,7 +23,7 @@ def open_project(path: Path) -> None:
 
 
 def reach(access: Access) -> Sessions | None:
-    """Serve the open project in this way from now on. Returns the sessions of its members; None where it has none."""
+    """Serve the open project in this way from now on. Return the sessions of its members; None without members."""
     project, _ = _current()
     _served[:] = [(project, Tokens(project.db.paths.secret, of_members=access.is_team))]
     sessions = Sessions(db(), access, tokens()) if access.is_team else None
@@ -34,37 +34,37 @@ def reach(access: Access) -> Sessions | None:
 
 
 def sessions() -> Sessions | None:
-    """The sessions of the members; None where the project is served to this computer only."""
+    """Return the sessions of the members; None where the project is served to this computer only."""
     return _reached[0][1] if _reached else None
 
 
 def address() -> str:
-    """The address that people open, without a slash at the end; "" where only this computer is served."""
+    """Return the address that people open, without a slash at the end; "" where only this computer is served."""
     return _reached[0][0].address if _reached and _reached[0][0].is_team else ""
 
 
 def mode() -> str:
-    """How people get to the project: one of access.MODES."""
+    """Return how people get to the project: one of serving_modes.MODES."""
     return _reached[0][0].mode if _reached else LOCAL
 
 
 def home() -> str:
-    """The address of the start page of several projects; "" where this one is served by itself."""
+    """Return the address of the start page of several projects; "" where this project is served by itself."""
     return _reached[0][0].home if _reached else ""
 
 
 def base() -> str:
-    """The path that all addresses of this app begin with, "" or like "/annotator"."""
+    """Return the path that all addresses of this app begin with, "" or like "/annotator"."""
     return _reached[0][0].base if _reached else ""
 
 
 def db() -> Database:
-    """The project's database, with its caches."""
+    """Return the project's database, with its caches."""
     return _current()[0].db
 
 
 def tokens() -> Tokens:
-    """What signs and checks the name of the person at work."""
+    """Return the signer and checker of tokens, cookies and keys of the open project."""
     return _current()[1]
 
 

@@ -1,4 +1,4 @@
-"""What door.py answers to whoever is not let in, and to whoever signs in or out: HTML of our own, without Streamlit."""
+"""The answers of middleware.py to a browser that is not let in, signs in or signs out: HTML without Streamlit."""
 
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
@@ -44,7 +44,7 @@ TOO_MANY = "More requests than one person can cause. Wait a few seconds; nothing
 
 
 def closed(path: str, text: str) -> Response:
-    """The answer to a request without access; `text` is the page to show."""
+    """Return the answer to a request without access; `text` is the page to show."""
     if path.startswith("/api/"):
         words = (
             "This browser's access has run out. Reload the page and follow what it says; answers that are not saved "
@@ -55,10 +55,10 @@ def closed(path: str, text: str) -> Response:
 
 
 def too_many() -> Response:
-    """The answer to somebody who has used up their allowance (allowance.py)."""
+    """Return the answer to somebody who has used up their allowance (rate_limit.py)."""
     return JSONResponse({"error": TOO_MANY}, 429, headers={"retry-after": "5", "cache-control": "no-store"})
 
 
 def used_up(key: str | None) -> str:
-    """What a page says about the key in its address, if there was one."""
+    """Return a paragraph that says the key in the address is not valid; "" where there was no key."""
     return "" if key is None else "<p>The key in this address was used already, or is not valid any more.</p>"

@@ -2,13 +2,13 @@
 
 Where the project is served to this computer only, a browser gets in with a one-time key in the address (`/?key=...`),
 which `annotator serve` and `annotator link` print. The key is exchanged for a cookie and removed from the address.
-Where it is served to its members (access.py), a session is what lets them in: an invitation link begins one, or a login
-at a provider, which is Streamlit's; what a member may do there is up to the routes (routes/guard.py) and the store.
+Where it is served to its members (serving_modes.py), a session gives access. An invitation link begins it, or a login
+at a provider, which is Streamlit's. What a member may do is decided by the routes (routes/guard.py) and the store.
 
 Without a cookie nothing is answered. A request that names another origin is refused even with the cookie: browsers send
-the cookies of one port of a machine to all of them. Two addresses are for programs, which have an access token instead
-of the cookie; they refuse whatever names an origin. Where there are members, whoever asks has an allowance: a member,
-a program by its token, and everybody else by their address.
+the cookies of one port of a machine to all its ports. Two addresses are for programs, which have an access token
+instead of the cookie; they refuse every request that names an origin. Where there are members, each has an allowance of
+requests, and so have programs by their token and everybody else by their address.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ class Door:
         tokens: Signs the cookies.
         keys: The one-time keys of this run, None if it has none.
         access: How the project is reached; None: from this computer only.
-        sessions: Of its members; None where there are none.
+        sessions: The sessions of its members; None without members.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Door:
             await answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request that is not let through; None for one that is."""
+        """Return the answer to a request that is not let through; None where the request may pass."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self._is_own(host):
             names = [self.access.netloc, *HOSTS] if self.access and self.access.is_team else HOSTS
@@ -141,11 +141,11 @@ class Door:
         return await self._of_member(self.sessions, scope, headers, path)
 
     def _limited(self, who: Hashable) -> Response | None:
-        """The answer to somebody who asks too much; None for everybody else, and where there are no members."""
+        """Return the answer to somebody who asks too much; None for everybody else, and where there are no members."""
         return None if self.sessions is None or self.allowance.take(who) else too_many()
 
     def _of_this_computer(self, scope: Scope, headers: Headers, path: str) -> Response | None:
-        """The answer where there are no members."""
+        """Return the answer to a request where there are no members; None where the request may pass."""
         port = scope["server"][1]
         admitted = self.tokens().admits(HTTPConnection(scope).cookies.get(cookie_name(port), ""), port)
         if scope["type"] == "websocket":
@@ -164,7 +164,7 @@ class Door:
         return closed(path, CLOSED % (used_up(key), _address(scope)))
 
     async def _of_member(self, sessions: Sessions, scope: Scope, headers: Headers, path: str) -> Response | None:
-        """The answer where the project is served to its members."""
+        """Return the answer to a request where there are members; None where the request may pass."""
         cookies = HTTPConnection(scope).cookies
         member = await _member(sessions, cookies)
         if answer := self._limited(member.id if member else _client(scope)):
@@ -197,7 +197,7 @@ class Door:
         return closed(path, BY_INVITATION % (why, _address(scope)))
 
     async def _way(self, sessions: Sessions, scope: Scope, headers: Headers, path: str) -> Response | None:
-        """The way to a login provider and back, and out."""
+        """Return the answer to a request to or from a login provider, or to sign out; None where it may pass."""
         is_oidc = self.access is not None and self.access.mode == OIDC
         if scope["method"] != "GET" or (path != SIGN_OUT and not is_oidc):
             return _not_found()
@@ -226,7 +226,7 @@ class Door:
     async def _begun(
         self, sessions: Sessions, scope: Scope, headers: Headers, member: Member | None, given: Mapping[str, str]
     ) -> Response | None:
-        """The answer to an invitation link or a one-time key; None for one that is not valid."""
+        """Return the answer to an invitation link or a one-time key; None where it is not valid."""
         if "invitation" in given:
             invited = await run_sync(members.by_link, sessions.db, given["invitation"])
         elif member is not None and member.right >= Right.LOOK:
@@ -268,8 +268,11 @@ class Door:
         return answer
 
     def _noting_tokens(self, headers: Headers, send: Send) -> Send:
-        """`send` for an answer to a program: from the first that is accepted on it is limited by its token. Until then
-        by its address, because invented tokens would have an allowance each."""
+        """Return a `send` that notes whether a program's token was accepted.
+
+        From the first accepted request on, a program is limited by its token. Until then it is limited by its address,
+        because invented tokens would have an allowance each.
+        """
 
         async def send_and_note(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 200:
@@ -281,7 +284,10 @@ class Door:
         return send_and_note
 
     def _with_listing(self, scope: Scope, send: Send) -> Send:
-        """`send` with the cookie by which a start page lists this project to the member who opens a page of it."""
+        """Return a `send` that sets the cookie by which a start page lists this project.
+
+        It is set for the member who opens a page of it, unless their browser has a valid one.
+        """
         member: Member | None = scope.get(MEMBER)
         home = self.access.home if self.access else ""
         if not home or member is None or scope["type"] != "http" or scope["method"] != "GET":
@@ -318,12 +324,15 @@ class Door:
         return name in HOSTS and (port == "" or port.isdecimal())
 
     def _origin_of(self, host: str) -> str:
-        """What a browser names as the origin of our own pages."""
+        """Return the origin that a browser names for our own pages."""
         return self.access.origin if self.access and host == self.access.netloc else f"http://{host}"
 
     def _with_headers(self, send: Send, host: str) -> Callable[[Message], Awaitable[None]]:
-        """`send` with headers: other sites may not frame our pages, our pages may not fetch anything from elsewhere,
-        and cookies do not travel unencrypted."""
+        """Return a `send` that adds the security headers.
+
+        Other sites may not frame our pages, our pages may not fetch anything from elsewhere, and cookies do not travel
+        unencrypted.
+        """
         is_https = self._origin_of(host).startswith("https://")
 
         async def send_with_headers(message: Message) -> None:
@@ -382,7 +391,7 @@ def _without_key(scope: Scope) -> str:
 
 
 def _secure(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """A header; a cookie in it is one that browsers send encrypted only."""
+    """Return the header; a cookie in it is marked as one that browsers send encrypted only."""
     is_open = name == b"set-cookie" and b"; secure" not in value.lower()
     return name, value + b"; Secure" if is_open else value
 

@@ -1,7 +1,6 @@
-"""What comes back from a login provider, beyond Streamlit's login: why somebody was not signed in, in words, and what
-the provider says of a person at its userinfo endpoint only.
+"""Additions to Streamlit's login at a provider: why somebody was not signed in, and facts of the userinfo endpoint.
 
-Streamlit sends whoever it cannot sign in back to the page they came from, and gives the reason to the log alone.
+A person whom Streamlit cannot sign in is sent back to the page they came from, and only the log has the reason.
 """
 
 import html
@@ -37,11 +36,13 @@ STALE = "This login was begun too long ago, in another browser, or was used alre
 
 
 def in_words(scope: Scope, receive: Receive, send: Send, sign_in: str, is_in: bool) -> Send:
-    """`send` for an answer of Streamlit's login; where that signs nobody in, a page that says why and what to do.
+    """Return a `send` that replaces an answer of Streamlit's login that signs nobody in.
+
+    The page in its place says why, and what to do.
 
     Args:
         sign_in: The address at which a login begins.
-        is_in: Whether the browser has a session already, which an old address of a login does not end.
+        is_in: The browser has a session already, which an old address of a login does not end.
     """
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
     replaced = False
@@ -64,7 +65,10 @@ def in_words(scope: Scope, receive: Receive, send: Send, sign_in: str, is_in: bo
 
 
 def _why_not(message: Message, query: Mapping[str, str], is_in: bool) -> str:
-    """Why the answer to a browser that is back from the provider signs nobody in; "" where it does, or should not."""
+    """Return why the answer to a browser that is back from the provider signs nobody in.
+
+    "" where it signs somebody in, or should not.
+    """
     if message["status"] >= 400 or not ("error" in query or "code" in query):
         return ""  # on the way there, or back from signing out
     cookies = SimpleCookie()
@@ -78,13 +82,13 @@ def _why_not(message: Message, query: Mapping[str, str], is_in: bool) -> str:
         code = query["error"] if CODE.fullmatch(query["error"]) else "unknown error"
         own = {"access_denied": CANCELLED, "server_error": BUSY % code, "temporarily_unavailable": BUSY % code}
         return own.get(code, REFUSED % code)
-    if user is not None:  # taken away: the code could not be exchanged for a token, or the token is not to be trusted
+    if user is not None:  # removed: the code could not be exchanged for a token, or the token is not valid
         return UNUSABLE
     return "" if is_in else STALE
 
 
 def with_user_info(claims: Mapping[str, Any], about: Mapping[str, Any], access_token: str) -> dict[str, Any]:
-    """The claims of somebody's ID token, with name and e-mail address from the userinfo endpoint where it lacks them.
+    """Return the claims of an ID token, with the name and e-mail address it lacks from the userinfo endpoint.
 
     Many providers put neither into the ID token (OpenID Connect Core 1.0, section 5.4). Where the endpoint does not
     answer, or speaks of somebody else (section 5.3.2), the log says so and the claims stay as they are.

@@ -1,10 +1,10 @@
-"""How often one person's pages may run: their WebSockets' messages wait, so that everybody else's answers do not.
+"""Limits on how often one person's pages may run: WebSocket messages wait, so that the answers of others do not.
 
 Each message on a WebSocket of Streamlit's makes a page's script run, 50 to 100 ms in which other threads get little
-done. A person, and each of their sockets, has an allowance of runs. Over it messages wait, none is lost, and what has
-come meanwhile goes on together: Streamlit makes one run of it. So dragging a slider stays smooth, and a program that
-sends without end has no more runs than a person's hands. A socket that does so for a minute is closed, and its page,
-if it is one, connects again by itself.
+done. A person, and each of their sockets, has an allowance of runs. Beyond it messages wait; none is lost, and
+messages that arrived meanwhile are passed on together, so that Streamlit makes one run of them. So dragging a slider
+stays smooth, and a program that sends without end gets no more runs than a person could cause. A socket that does so
+for a minute is closed, and its page, if it is one, connects again by itself.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotator.ui.access.rate_limit import Allowance
 
-BURST, A_SECOND = 30, 3.0  # runs at once of all pages of one person, and those that come back
+BURST, A_SECOND = 30, 3.0  # runs at once of all pages of one person, and runs regained per second
 SOCKET_BURST, SOCKET_A_SECOND = 12, 1.5  # of one page
-TOGETHER = 0.05  # seconds; what comes in them is one run
-LARGE = 100_000  # bytes of a message; each further ones cost as much as a run
+TOGETHER = 0.05  # seconds; messages within them count as one run
+LARGE = 100_000  # bytes of a message; each further LARGE bytes cost as much as a run
 MOST_OPEN = 50  # sockets of one person: tabs and windows
 MOST_LATE = 100  # messages in a row that had to wait
 TRY_LATER = 1013  # of a closed WebSocket (RFC 6455, IANA registry)
@@ -38,7 +38,10 @@ class Pacing:
         self._collecting: asyncio.TimerHandle | None = None
 
     async def carry(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send, who: Hashable) -> None:
-        """Have the application answer a WebSocket of this person, whose messages come no faster than allowed."""
+        """Have the application answer a WebSocket of this person, whose messages come no faster than allowed.
+
+        Over MOST_OPEN of a person the WebSocket is closed at once.
+        """
         if self._open[who] >= MOST_OPEN:
             await receive()
             await send({"type": "websocket.close", "code": TRY_LATER})
@@ -52,13 +55,13 @@ class Pacing:
                 del self._open[who]
 
     def wait_for(self, who: Hashable, socket: object, size: int) -> float:
-        """Count a message of so many bytes; the seconds that it has to wait."""
+        """Count a message of this many bytes and return the seconds that it has to wait."""
         cost = 1 + size // LARGE
         self._collect_later()
         return max(self._people.charge(who, cost), self._sockets.charge(id(socket), cost))
 
     def _collect_later(self) -> None:
-        """Free what the runs leave behind, once for all of them. Streamlit would after each, and stop all answers."""
+        """Schedule one garbage collection for all runs. Streamlit would collect after each, and stop all answers."""
         if self._collecting is None:
             self._collecting = asyncio.get_running_loop().call_later(COLLECT_AFTER, self._collect)
 
@@ -68,7 +71,7 @@ class Pacing:
 
 
 class _Paced:
-    """`receive` of one WebSocket."""
+    """The `receive` of one WebSocket, which waits where its person or the socket is over the allowance."""
 
     def __init__(self, pacing: Pacing, who: Hashable, receive: Receive, send: Send):
         self._pacing, self._who, self._receive, self._send = pacing, who, receive, send

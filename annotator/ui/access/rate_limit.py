@@ -1,4 +1,4 @@
-"""How many requests one person may cause: far more than any page does, far fewer than would starve the others."""
+"""Limits on requests by one person: far more than any page makes, far fewer than would slow others down."""
 
 import ipaddress
 import time
@@ -6,15 +6,15 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 BURST = 3000  # requests at once; a page of grids fetches hundreds of pictures when it opens
-A_SECOND = 150.0  # that come back
-MOST_KNOWN = 10_000  # people, programs, and addresses of whoever is not signed in; the longest unseen are forgotten
+A_SECOND = 150.0  # requests regained per second
+MOST_KNOWN = 10_000  # people, programs, and addresses of visitors not signed in; the longest unseen are forgotten
 
 
 class Allowance:
     """A token bucket for each person, program or address.
 
     Args:
-        burst, a_second: What may be caused at once, and what comes back; None: that of requests.
+        burst, a_second: How much is allowed at once, and how much is regained per second; None: that of requests.
     """
 
     def __init__(self, burst: float | None = None, a_second: float | None = None) -> None:
@@ -23,14 +23,14 @@ class Allowance:
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def take(self, who: Hashable) -> bool:
-        """Count one request; whether it is within what this person may cause."""
+        """Consume one request; return False when the caller is over the limit."""
         left, now = self._found(who)
         is_within = left >= 1
         self._keep(who, left - is_within, now)
         return is_within
 
     def charge(self, who: Hashable, cost: float) -> float:
-        """Count what is done in any case; the seconds after which it is within what this person may cause."""
+        """Count work that is done in any case, and return the seconds after which it is within the limit."""
         left, now = self._found(who)
         self._keep(who, left - cost, now)
         return max(0.0, cost - left) / self._a_second
@@ -47,11 +47,14 @@ class Allowance:
 
 
 def network_of(address: str) -> str:
-    """What somebody who is not signed in is limited by: their IPv4 address, or the first 64 bits of an IPv6 one, as a
-    machine has as many addresses as it likes in that network."""
+    """Return the network that somebody who is not signed in is limited by.
+
+    It is their IPv4 address, or the first 64 bits of an IPv6 address: a machine has as many addresses as it likes in
+    that network. Where it is no address, it is the first 64 characters.
+    """
     try:
         known = ipaddress.ip_address(address)
-    except ValueError:  # whatever a proxy said
+    except ValueError:  # a proxy may send any text
         return address[:64]
     if isinstance(known, ipaddress.IPv4Address) or known.ipv4_mapped:
         return str(known if isinstance(known, ipaddress.IPv4Address) else known.ipv4_mapped)

@@ -1,4 +1,4 @@
-"""How people get to a served project: from this computer only, by invitation links, or by a login provider (OIDC)."""
+"""The ways to serve a project: to this computer only, by invitation links, or by a login provider (OIDC)."""
 
 import ipaddress
 import re
@@ -23,13 +23,13 @@ BASE = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 @dataclass(frozen=True)
 class Access:
-    """How one run of the server is reached.
+    """The way that one run of the server is reached.
 
     Attributes:
         mode: LOCAL: this computer, one person, no members; INVITATION and OIDC: the members of the project.
         host: The address to listen at.
         origin: Scheme, name and port that people type.
-        base: The path that follows it, "" or like "/annotator".
+        base: The path that follows the origin, "" or like "/annotator".
         behind: Addresses and networks of the reverse proxies whose X-Forwarded headers are believed.
         home: Address of the start page of several projects (annotator home), whose path its cookie has; "" for none.
         provider: Of OIDC: what Streamlit's login needs to know (NEEDED and perhaps client_kwargs).
@@ -46,7 +46,7 @@ class Access:
 
     @property
     def is_team(self) -> bool:
-        """Whether people are members with roles."""
+        """Return whether people are members with roles."""
         return self.mode != LOCAL
 
     @property
@@ -55,29 +55,32 @@ class Access:
 
     @property
     def netloc(self) -> str:
-        """What browsers send as Host."""
+        """Return the name and port that browsers send as Host."""
         return urlsplit(self.origin).netloc
 
     @property
     def address(self) -> str:
-        """The address that people open, without a slash at the end."""
+        """Return the address that people open, without a slash at the end."""
         return self.origin + self.base
 
     @property
     def is_in_clear(self) -> bool:
-        """Whether sessions and labels travel unencrypted over a network."""
+        """Return whether sessions and labels travel unencrypted over a network."""
         return not self.is_https and urlsplit(self.origin).hostname not in HOSTS
 
 
 def local(port: int) -> Access:
-    """This computer only, without login."""
+    """Return the access of this computer only, without login."""
     return Access(LOCAL, ADDRESS, port, f"http://{ADDRESS}:{port}")
 
 
 def access(
     mode: str, port: int, host: str = ADDRESS, url: str = "", behind: str = "", provider: Path | None = None
 ) -> Access:
-    """The access that these options of `annotator serve` describe. Raises AnnotatorError with all that is wrong."""
+    """Return the access that these options of `annotator serve` describe.
+
+    Raises AnnotatorError with all that is wrong.
+    """
     problems: list[str] = []
     if mode not in MODES:
         raise AnnotatorError(f"--auth {mode!r} is not known. There is: {', '.join(MODES)}.")
@@ -111,7 +114,7 @@ def _is_loopback(host: str, problems: list[str]) -> bool:
 
 
 def _address(url: str, problems: list[str]) -> tuple[str, str]:
-    """Origin and base path."""
+    """Return the origin and the base path of a URL; what is wrong with it is added to `problems`."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -141,7 +144,7 @@ def _networks(behind: str, problems: list[str]) -> tuple[str, ...]:
 
 
 def _provider(path: Path | None, problems: list[str]) -> dict[str, Any] | None:
-    """What the file says of the login provider."""
+    """Return the login provider that the file describes; what is wrong is added to `problems`."""
     if find_spec("authlib") is None:
         problems.append("--auth oidc needs Authlib. Install it with: pip install 'multilabel-annotator[auth]'")
     if path is None:

@@ -1,9 +1,9 @@
-"""Who is asking: the member whom a browser's signed cookie names, for pages and routes alike.
+"""Sessions: the member whom a browser's signed cookie names, for pages and routes alike.
 
 An invitation link or a one-time key gives a cookie of our own. After a login at a provider the cookie is Streamlit's,
-which the same secret signs. Both only say who somebody is; what they may do is looked up, so a role that an owner takes
+signed with the same secret. Both only say who the person is; their rights are looked up, so a role that an owner takes
 away is gone at once (within LOOKED_UP seconds for looking, immediately for writing: store/database/authorization.py).
-Whoever signs out ends that session for all copies of its cookies; it is in the log by its name, and so stays ended
+Signing out ends the session for all copies of its cookies. The log records the session by its name, so it stays ended
 after a restart.
 """
 
@@ -34,10 +34,10 @@ from annotator.ui.access.serving_modes import Access
 from annotator.ui.access.tokens import Tokens
 
 LOOKED_UP = 1.0  # seconds for which roles are not looked up again
-SESSION_SECONDS = 7 * 24 * 3600.0  # after a login at a provider; then it is asked again
+SESSION_SECONDS = 7 * 24 * 3600.0  # after a login at a provider; then the provider is asked again
 
 _MEMBER = "member_id"  # in the session state of a page, which only the server sees
-# Whose request the running task is at; routes run in it, and what they hand to threads does too.
+# The member whose request the running task handles; the threads that a route starts inherit it.
 _asking: ContextVar[int | None] = ContextVar("asking", default=None)
 
 
@@ -51,11 +51,14 @@ class Sessions:
         self._hidden: tuple[str, ...] = ()
         self._looked_up = -LOOKED_UP
         self._ended: set[str] = set()
-        self._last_entry = 0  # of the log, up to which _ended is
+        self._last_entry = 0  # the log entry up to which _ended is complete
 
     def member(self, cookies: Mapping[str, str]) -> Member | None:
-        """The member whose session this is, perhaps one without access; None without a valid session, and for a login
-        that `sign_in` has not seen. Reads nothing from the disk: see `look_up`."""
+        """Return the member whose session this is, perhaps a member without access.
+
+        None without a valid session, and for a login that `sign_in` has not seen. Reads nothing from the disk: see
+        `look_up`.
+        """
         own = self._own(cookies)
         if own is not None:
             if _name_of(own) in self._ended:
@@ -85,12 +88,14 @@ class Sessions:
             self.look_up(anew=True)
 
     def session(self, cookies: Mapping[str, str]) -> str:
-        """What the session of these cookies is called in the log; "" without one."""
+        """Return the name that the log has for the session of these cookies; "" without a session."""
         return next(iter(self._names(cookies)), "")
 
     def end(self, cookies: Mapping[str, str]) -> None:
-        """End the session of these cookies, for whoever has a copy of them, too. Raises nothing: on a full disk it ends
-        until the server does."""
+        """End the session of these cookies, also for anybody who has a copy of them.
+
+        Raises nothing: on a full disk the session is ended until the server ends.
+        """
         member = self.member(cookies)
         names = [name for name in self._names(cookies) if name not in self._ended]
         self._ended |= set(names)
@@ -99,24 +104,24 @@ class Sessions:
                 members.signed_out(self.db, member.name if member else "", name)
 
     def has_login(self, cookies: Mapping[str, str]) -> bool:
-        """Whether a provider has vouched for somebody, known or not."""
+        """Return whether a provider has vouched for somebody, known or not."""
         return self._claims(cookies) is not None
 
     def by_id(self, id_: int) -> Member | None:
-        """The member of this id; None for none."""
+        """Return the member of this id; None if there is none."""
         return self._by_id.get(id_)
 
     def may(self, name: str, right: Right) -> bool:
-        """Whether the member of this name has this right."""
+        """Return whether the member of this name has this right."""
         return any(member.name == name and member.right >= right for member in self._by_id.values())
 
     @property
     def is_stale(self) -> bool:
-        """Whether roles may have changed since they were looked up."""
+        """Return whether roles may have changed since they were looked up."""
         return time.monotonic() - self._looked_up >= LOOKED_UP
 
     def look_up(self, anew: bool = False) -> None:
-        """Read the members and their roles, if that was not done just now or is to be done anew."""
+        """Read the members and their roles; without `anew` only if the last look is LOOKED_UP seconds old."""
         if anew or self.is_stale:
             began = time.monotonic()
             self._by_id = {member.id: member for member in members.members(self.db)}
@@ -126,19 +131,25 @@ class Sessions:
             self._looked_up = began
 
     def hides(self, part: str, member: Member) -> bool:
-        """Whether the owners keep this part of the app (roles.KEPT_FROM_SIGHT) from this member."""
+        """Return whether the owners keep this part of the app (roles.KEPT_FROM_SIGHT) from this member."""
         return member.right < Right.REVIEW and part in self._hidden
 
     def _own(self, cookies: Mapping[str, str]) -> tuple[int, float] | None:
-        """The member's id of a session that a link or key has begun, and when; None without one."""
+        """Return the member's id of a session that a link or key has begun, and when it began; None without one."""
         return self.tokens.session(cookies.get(cookie_name(self.access.port), ""), self.access.port)
 
     def _names(self, cookies: Mapping[str, str]) -> list[str]:
-        """What the sessions of these cookies are called. Of the content: a signed text has several spellings."""
+        """Return the names that the log has for the sessions of these cookies.
+
+        They are made from the content of a cookie: a signed text has several spellings.
+        """
         return [_name_of(found) for found in (self._own(cookies), self._login(cookies)) if found is not None]
 
     def _claims(self, cookies: Mapping[str, str]) -> tuple[dict[str, Any], float] | None:
-        """What the login provider said of somebody, and when (unix seconds); None without a session, or after it."""
+        """Return what the login provider said of somebody, and when (unix seconds).
+
+        None without a session, and for an ended one.
+        """
         claimed = self._login(cookies)
         return None if claimed is None or _name_of(claimed) in self._ended else claimed
 
@@ -155,7 +166,7 @@ class Sessions:
         return claims, min(moments)
 
     def _completed(self, claims: dict[str, Any], cookies: Mapping[str, str]) -> dict[str, Any]:
-        """The claims, with what the provider says of a newcomer elsewhere."""
+        """Return the claims, with what the provider's userinfo endpoint says of a newcomer."""
         try:
             given, _ = self._content(cookies, TOKENS_COOKIE_NAME)
         except ValueError:
@@ -164,7 +175,10 @@ class Sessions:
         return with_user_info(claims, self.access.provider or {}, token) if token else claims
 
     def _content(self, cookies: Mapping[str, str], name: str) -> tuple[Any, list[float]]:
-        """The content of a cookie of Streamlit's login, and when its parts were signed; None without a valid one."""
+        """Return the content of a cookie of Streamlit's login and when its parts were signed.
+
+        The content is None without a valid cookie.
+        """
         moments: list[float] = []
 
         def one(part: str) -> bytes | None:
@@ -180,7 +194,7 @@ def _name_of(session: tuple[Any, float]) -> str:
 
 
 def _is_new(member: Member, at: float) -> bool:
-    """Whether a login at this time (whole unix seconds) is later than the last one that was noted."""
+    """Return whether a login at this time (whole unix seconds) is later than the last one that was noted."""
     return member.signed_in_at is None or member.signed_in_at < at
 
 
@@ -194,12 +208,12 @@ def _value(signer: URLSafeTimedSerializer, text: str, moments: list[float]) -> b
 
 
 def asking(member_id: int) -> None:
-    """The running task is at a request of this member (acting.NOBODY: of somebody who is none)."""
+    """Note that the running task handles a request of this member; acting.NOBODY: of somebody who is no member."""
     _asking.set(member_id)
 
 
 def of_script(sessions: Sessions) -> Member | None:
-    """The member whose page's script the calling thread runs; None when their session has ended."""
+    """Return the member whose page's script the calling thread runs; None when their session has ended."""
     sessions.look_up()
     cookies = st.context.cookies.to_dict()
     if cookies:
@@ -211,8 +225,7 @@ def of_script(sessions: Sessions) -> Member | None:
 
 
 def follow(sessions: Sessions) -> None:
-    """From now on the store checks every write against the role of whoever asks for it
-    (store/database/authorization.py)."""
+    """Have the store check every write against the role of the asking person (store/database/authorization.py)."""
 
     def who() -> int | None:
         if get_script_run_ctx(suppress_warning=True) is None:

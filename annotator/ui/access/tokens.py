@@ -1,8 +1,8 @@
-"""What the project's secret signs: tokens, cookies, and the keys in addresses.
+"""Tokens, cookies and keys in addresses, signed with the project's secret.
 
 The page script mints a token for the person who gave their name and passes it to its component; every route checks
-it. A cookie gives a browser access (door.py), a key is exchanged for the cookie. The secret is in the project folder,
-so tokens and cookies stay valid when the server is restarted.
+it. A cookie gives a browser access (middleware.py), a key is exchanged for the cookie. The secret is in the project
+folder, so tokens and cookies stay valid when the server is restarted.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ WHOLE = re.compile(rb"[0-9a-f]{64}")  # a complete secret: after a power cut the
 
 
 class Tokens:
-    """Mints and checks tokens with the project's secret.
+    """The maker and checker of tokens, by the project's secret.
 
     Args:
-        of_members: The tokens of people are those of members, whom a session vouches for. Where there are none anybody
-            may have given any name: what was minted for one is never believed of the other.
+        of_members: The tokens are those of members, whom a session vouches for. Without members anybody may have given
+            any name: a token made for one of these two cases is never accepted in the other.
     """
 
     def __init__(self, secret_path: Path, of_members: bool = False):
@@ -41,15 +41,15 @@ class Tokens:
         self._keys = URLSafeSerializer(secret, salt="annotator key")
         # What Streamlit signs the cookies with that follow a login at a provider.
         self.provider_secret = hmac.new(secret.encode(), b"annotator login provider", hashlib.sha256).hexdigest()
-        # Part of the name of what browsers store (keys.storage_name): one address may have served several projects.
+        # Part of the name of what browsers store (access_keys.storage_name), as one address may serve several projects.
         self.project = hashlib.sha256(secret.encode()).hexdigest()[:16]
 
     def mint(self, annotator: str) -> str:
-        """A token for this person. It is the same all day, so that a browser's image cache stays valid."""
+        """Return a token for this person. It is the same all day, so that a browser's image cache stays valid."""
         return self._signer.dumps([annotator, _today() + VALID_DAYS])
 
     def author(self, token: str) -> str | None:
-        """The person a token was minted for, also after it has expired; None when it is not one of ours.
+        """Return the person a token was minted for, also after it has expired; None when it is not one of ours.
 
         A decision that a browser could not send for a month still has its author.
         """
@@ -60,7 +60,7 @@ class Tokens:
         return annotator
 
     def annotator(self, token: str) -> str | None:
-        """The person a token was minted for; None when it is not one of ours or has expired."""
+        """Return the person a token was minted for; None when it is not one of ours or has expired."""
         content = _loaded(self._signer, token)
         if content is None:
             return None
@@ -68,52 +68,58 @@ class Tokens:
         return annotator if _today() <= last_day else None
 
     def cookie(self, port: int) -> str:
-        """The cookie that gives a browser access at this port."""
+        """Return the cookie that gives a browser access at this port."""
         return self._cookies.dumps([port, _today() + VALID_DAYS])
 
     def admits(self, cookie: str, port: int) -> bool:
-        """Whether this is one of our cookies, for this port, and not expired."""
+        """Return whether this is one of our cookies, for this port, and not expired."""
         content = _loaded(self._cookies, cookie)
         return content is not None and content[0] == port and _today() <= content[1]
 
     def session_cookie(self, port: int, member_id: int, began_at: float | None = None) -> str:
-        """The cookie that makes a browser this member's, at this port. began_at: unix seconds; None for now."""
+        """Return the cookie that gives a browser this member's session, at this port.
+
+        Args:
+            began_at: Unix seconds; None for now.
+        """
         return self._sessions.dumps([port, member_id, time.time() if began_at is None else began_at])
 
     def session(self, cookie: str, port: int) -> tuple[int, float] | None:
-        """The member's id and when the session began (unix seconds); None when the cookie is none of ours, for another
-        port, or expired."""
+        """Return the member's id and when the session began (unix seconds).
+
+        None when the cookie is none of ours, for another port, or expired.
+        """
         content = _loaded(self._sessions, cookie)
         if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY:
             return None
         return content[1], content[2]
 
     def listing_cookie(self, port: int, member_id: int, session: str) -> str:
-        """The cookie by which the start page of several projects lists this one to a member, in this session."""
+        """Return the cookie by which the start page of several projects lists this project in a member's session."""
         return self._listings.dumps([port, member_id, time.time(), session])
 
     def listing(self, cookie: str, port: int) -> tuple[int, float, str] | None:
-        """The member's id, when the cookie was made (unix seconds), and in which session; None as for `session`."""
+        """Return the member's id, when the cookie was made (unix seconds), and its session; None as for `session`."""
         content = _loaded(self._listings, cookie)
         if content is None or content[0] != port or time.time() - content[2] > VALID_DAYS * DAY or len(content) < 4:
             return None
         return content[1], content[2], content[3]
 
     def provider_cookies(self, name: str) -> URLSafeTimedSerializer:
-        """What reads a cookie of this name that Streamlit has set after a login at a provider."""
+        """Return the reader of a cookie of this name that Streamlit has set after a login at a provider."""
         return URLSafeTimedSerializer(self.provider_secret, salt=name)
 
     def key(self, run: str, seconds: float | None = KEY_SECONDS, member_id: int | None = None) -> str:
-        """A key for one run of the server, valid for so many seconds; None: as long as that run lasts.
+        """Return a key for one run of the server, valid for this many seconds; None: as long as the run lasts.
 
         Args:
-            member_id: Whose session it begins; None where there are no members.
+            member_id: The member whose session it begins; None without members.
         """
         until = None if seconds is None else time.time() + seconds
         return self._keys.dumps([run, secrets.token_urlsafe(12), until, member_id])
 
     def read_key(self, key: str, run: str) -> tuple[str, int | None] | None:
-        """The unique name of a key and whose session it begins; None when it is not of this run or has expired."""
+        """Return the unique name of a key and whose session it begins; None for another run or after its time."""
         content = _loaded(self._keys, key)
         if content is None or content[0] != run or (content[2] is not None and time.time() > content[2]):
             return None
@@ -132,7 +138,7 @@ def _loaded(signer: URLSafeSerializer, text: str) -> list[Any] | None:
 
 
 def _secret(path: Path) -> str:
-    """The project's secret, made when first needed; readable by its owner only."""
+    """Return the project's secret, made when first needed; readable by its owner only."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

@@ -12,7 +12,9 @@ PEOPLE_SHOWN = 30
 
 
 def by_class(table: pd.DataFrame, colours: Palette) -> AnyChart:
-    """Krippendorff's alpha with its interval, a class a row, in the order of the table; a dashed line at chance.
+    """Return the chart of Krippendorff's alpha with its interval, a class a row, in the order of the table.
+
+    A dashed line is at chance.
 
     Args:
         table: Class, alpha, low, high; without rows that were not measured.
@@ -40,7 +42,7 @@ def by_class(table: pd.DataFrame, colours: Palette) -> AnyChart:
 
 
 def by_pair(table: pd.DataFrame, colours: Palette) -> AnyChart:
-    """Who agrees with whom: a square for each two people, darker where they more often say the same.
+    """Return the matrix of agreement: a square for each two people, darker where they more often say the same.
 
     Args:
         table: One, other, same (the share), cells; both orders of each pair.
@@ -69,7 +71,7 @@ def by_pair(table: pd.DataFrame, colours: Palette) -> AnyChart:
 
 
 def by_week(table: pd.DataFrame, colours: Palette) -> AnyChart:
-    """How often people said the same, by week, with intervals.
+    """Return the chart of how often people said the same, by week, with intervals.
 
     Args:
         table: Week (its Monday), same, low, high, cells.

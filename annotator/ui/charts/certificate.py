@@ -8,20 +8,20 @@ from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
 
 AROUND = 56  # pixels that the axis above takes
-ROW = 14  # ... and one kind of one class
+ROW = 14  # pixels of one kind of one class
 CLASSES_SHOWN = 200
 KINDS = (f"recall {IF_RIGHT}", "allowing for mistakes", "precision")
 SHAPES = ("circle", "square", "diamond")
 
 
 def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.LayerChart | alt.FacetChart:
-    """Intervals of KINDS, a class a row, in the order of the table; a dashed line at the target.
+    """Return the chart of intervals of KINDS, a class a row, in the order of the table; a dashed line at the target.
+
+    Kinds differ in lightness, shape and place as well as in hue. Kinds without any figure are not in the legend.
 
     Args:
         table: Class, kind (of KINDS), estimate, low, high; nan: not measured, nothing is drawn.
         target: The recall that is asked for.
-
-    Kinds differ in lightness, shape and place as well as in hue. Those without any figure are not in the legend.
     """
     table = theme.drawable(table)
     drawn, names = set(table.loc[table["low"].notna(), "kind"]), list(dict.fromkeys(table["class"]))

@@ -44,10 +44,11 @@ KINDS = {
 
 
 def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
-    """Bars of decisions over time; step says how long each is, as in "a minute".
+    """Return the bars of decisions over time.
 
     Args:
         table: At, until (times with a zone), kind, order, decisions.
+        step: How long each bar is, as in "a minute".
     """
     kinds = list(dict.fromkeys(KINDS.values()))
     starts, ends = table["at"].tolist(), table["until"].tolist()
@@ -74,7 +75,11 @@ def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
 
 
 def labels(table: pd.DataFrame, colours: Palette) -> alt.Chart:
-    """Stacked bars, a class each. table: class, present, absent, unsure; the CLASSES_SHOWN with most labels."""
+    """Return the stacked bars of labels, a class each, of the CLASSES_SHOWN classes with most labels.
+
+    Args:
+        table: Class, present, absent, unsure.
+    """
     most = theme.drawable(table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(CLASSES_SHOWN, "all"))
     long = most.melt(["class"], list(STATES), "state", "images")
     long["order"] = [STATES.index(state) for state in long["state"]]
@@ -98,7 +103,11 @@ def labels(table: pd.DataFrame, colours: Palette) -> alt.Chart:
 
 
 def fates(table: pd.DataFrame, colours: Palette) -> alt.Chart:
-    """Stacked bars, a run each. table: run, accepted, rejected, unsure; the newest RUNS_SHOWN."""
+    """Return the stacked bars of answered suggestions, a run each, of the newest RUNS_SHOWN runs.
+
+    Args:
+        table: Run, accepted, rejected, unsure.
+    """
     answers = ["accepted", "rejected", "unsure"]
     long = table.tail(RUNS_SHOWN).melt(["run"], answers, "answer", "suggestions")
     long["order"] = [answers.index(answer) for answer in long["answer"]]
@@ -117,16 +126,16 @@ def fates(table: pd.DataFrame, colours: Palette) -> alt.Chart:
 
 
 def reliability_table(bins: list[dict]) -> pd.DataFrame:
-    """What people found, by the probability they were shown, in bins of BIN_WIDTH.
+    """Return the answers to shown probabilities, in bins of BIN_WIDTH.
+
+    Bins without a yes or no are left out. The interval is Wilson's: "Probable Inference, the Law of Succession, and
+    Statistical Inference", JASA 1927; unlike the usual one it stays within 0 and 1 for few answers.
 
     Args:
         bins: Low, high, present, absent, unsure; of any width that BIN_WIDTH is a multiple of.
 
     Returns:
         Shown from, shown to, present, absent, unsure, share present with its 95 % interval from and to.
-
-    Bins without a yes or no are left out. The interval is Wilson's: "Probable Inference, the Law of Succession, and
-    Statistical Inference", JASA 1927; unlike the usual one it stays within 0 and 1 for few answers.
     """
     rows: dict[int, dict] = {}
     for bin_ in bins:
@@ -145,7 +154,7 @@ def reliability_table(bins: list[dict]) -> pd.DataFrame:
 
 
 def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.FacetChart:
-    """The reliability curve: shares with their intervals over the diagonal, and how many answers stand behind each."""
+    """Return the reliability curve: shares with their intervals over the diagonal, and the answers behind each."""
     shown = table.assign(
         middle=(table["shown from"] + table["shown to"]) / 2, answers=table["present"] + table["absent"]
     )
@@ -180,7 +189,7 @@ def reliability(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.F
 
 
 def together_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
-    """Pairs of classes on one image, as shares of the images of the first.
+    """Return the pairs of classes on one image, as shares of the images of the first class.
 
     Args:
         counts: (C, C) images on which people saw both; the diagonal counts the class itself.
@@ -208,7 +217,11 @@ def together_table(counts: np.ndarray, names: list[str]) -> pd.DataFrame:
 
 
 def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.FacetChart | alt.Chart:
-    """The matrix of which classes are seen together, from together_table."""
+    """Return the matrix of classes that are seen together.
+
+    Args:
+        table: Of together_table.
+    """
     table = theme.drawable(table)
     names = list(dict.fromkeys(table["class"]))
     side = {"sort": names, "title": None}
@@ -245,7 +258,7 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Face
 
 
 def training(loss: list[float], method: str, colours: Palette) -> alt.Chart:
-    """The loss of a run, epoch by epoch."""
+    """Return the chart of a run's loss, epoch by epoch."""
     return (
         alt.Chart(loss_table(loss))
         .mark_line(color=colours.states[0], strokeWidth=2, point=theme.points(colours.states[0], 40))
@@ -259,7 +272,7 @@ def training(loss: list[float], method: str, colours: Palette) -> alt.Chart:
 
 
 def loss_table(loss: list[float]) -> pd.DataFrame:
-    """epoch, loss."""
+    """Return the loss of each epoch as a table: epoch, loss."""
     return pd.DataFrame({"epoch": range(1, len(loss) + 1), "loss": loss})
 
 
@@ -276,7 +289,9 @@ def _moment(time: datetime) -> alt.DateTime:
 
 
 def times(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.FacetChart:
-    """Intervals of one person's times, a task or part a row, with a dot at the estimate and a tick at the default.
+    """Return the chart of one person's times, a task or part a row.
+
+    Each row has the interval, a dot at the estimate and a tick at the default.
 
     Args:
         table: Name, seconds, low, high, default: seconds on a logarithmic axis.

@@ -15,8 +15,11 @@ COLOURS = (0, 4, 2, 9, 7, 3, 6, 1)  # of Palette.kinds: neighbours differ in lig
 
 
 def splits_table(splits: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """class, split, order, images, share; the CLASSES_SHOWN classes with most labels, the rarest last. splits: as of
-    DataSet."""
+    """Return class, split, order, images and share of the CLASSES_SHOWN classes with most labels, the rarest last.
+
+    Args:
+        splits: As of DataSet.
+    """
     classes = {name: sum(split["present"][name] for split in splits) for name in splits[0]["present"]}
     shown = sorted((name for name in classes if classes[name]), key=lambda name: -classes[name])[:CLASSES_SHOWN]
     return pd.DataFrame(
@@ -36,7 +39,7 @@ def splits_table(splits: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def splits(table: pd.DataFrame, colours: Palette) -> alt.Chart:
-    """One bar a class, a segment a split."""
+    """Return the chart of splits: one bar a class, a segment a split."""
     table = theme.drawable(table.assign(split=theme.JOINER + table["split"]))
     names, parts = list(dict.fromkeys(table["class"])), list(dict.fromkeys(table["split"]))
     shades = [colours.kinds[COLOURS[place % len(COLOURS)]] for place in range(len(parts))]

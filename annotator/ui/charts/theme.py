@@ -83,21 +83,21 @@ STATES = ("present", "absent", "unsure")
 
 
 def palette(theme: str | None) -> Palette:
-    """The colours for a theme's name as Streamlit gives it ("light", "dark" or None)."""
+    """Return the colours for a theme's name as Streamlit gives it ("light", "dark" or None)."""
     return DARK if theme == "dark" else LIGHT
 
 
 def legible(chart: AnyChart, colours: Palette) -> AnyChart:
-    """The chart with its text in the theme's colours: Streamlit's own grey is too pale to read in both themes."""
+    """Return the chart with its text in the theme's colours: Streamlit's own grey is too pale in both themes."""
     colors: dict[str, Any] = {"labelColor": colours.quiet, "titleColor": colours.quiet}
     return chart.configure_axis(**colors).configure_legend(**colors)
 
 
 def drawable(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the names of classes as Vega can draw them.
+    """Return the table with the names of classes as Vega can draw them.
 
-    Vega looks names up in plain objects of JavaScript, where "constructor" or "toString" is always there already, and
-    then draws nothing. With an invisible letter in front no name is one of those.
+    Vega looks names up in plain objects of JavaScript, which already have entries such as "constructor" or "toString",
+    and then draws nothing. With an invisible letter in front no name is one of these.
     """
     return table.assign(
         **{column: JOINER + table[column] for column in ("class", "with", "one", "other") if column in table}

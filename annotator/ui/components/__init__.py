@@ -1,4 +1,4 @@
-"""Mounting the components: plain ES modules and style sheets, one folder a page, beside shared/.
+"""Mounting the components: plain ES modules and style sheets, one folder for each page, beside shared/.
 
 Streamlit takes a component's script as one string. That string is a loader that imports the module
 components/<name>/<name>.js from /api/script. Its default export is a class: constructed with what Streamlit hands a
@@ -54,8 +54,8 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
     """Put the component of this name on the page, with the project's classes and their version.
 
     Args:
-        styles: Style sheets beside shared/ and its own, as paths in this folder: of pages that it shows parts of.
-        more: What only this component needs, as JSON.
+        styles: Further style sheets, as paths in this folder: of pages that it shows parts of.
+        more: JSON values that only this component needs.
     """
     data = all_classes(context.db()) | {
         "token": frame.token(),
@@ -70,8 +70,10 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
 
 
 def mount_who() -> None:
-    """Put the line on the page that says who is at work and what they have done today; it stands in the bar at the top
-    (frame.STYLE). Asks for the name where it is not known yet."""
+    """Put the line on the page that says who is at work and what they have done today.
+
+    It stands in the bar at the top (frame.STYLE), and asks for the name where it is not known yet.
+    """
     name = frame.annotator_name()
     day = {"today": asdict(today(context.db(), name)), "day_left": seconds_left()}
     member = frame.member()
@@ -89,7 +91,7 @@ def mount_who() -> None:
 
 
 def mount_upload() -> None:
-    """Put the place on the page where files for an import are chosen or dropped; ui/work/uploads.py has them."""
+    """Put the place on the page where files for an import are chosen or dropped (ui/work/uploads.py)."""
     data = {
         "token": frame.token(),
         "base": context.base(),
@@ -102,10 +104,10 @@ def mount_upload() -> None:
 
 @cache
 def _component(name: str, styles: tuple[str, ...], part: str = "root") -> Callable:
-    """Streamlit's component with the script and style sheets of this folder; call it with data= and key=.
+    """Return Streamlit's component with the script and style sheets of this folder; call it with data= and key=.
 
     Args:
-        part: The CSS class of the element that its script fills; a page's own is root.
+        part: The CSS class of the element that its script fills; for a page it is root.
     """
     files = (*SHARED, *styles, f"{name}/{name}.css")
     css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)

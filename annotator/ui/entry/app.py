@@ -17,8 +17,11 @@ ICON = (
 
 
 def _page(entry: Entry) -> st.Page:
-    """The page in pages/<name>.py. It is imported when it is opened: the charts of Progress take half a second, which
-    the first page after a start need not wait for."""
+    """Return the page in pages/<name>.py, for Streamlit.
+
+    It is imported when it is opened: the charts of Progress take half a second, which the first page after a start
+    need not wait for.
+    """
 
     def show() -> None:
         if not frame.opened(entry):

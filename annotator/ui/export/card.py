@@ -31,14 +31,17 @@ _HEADING = re.compile(r"^#(?=#* )", re.MULTILINE)  # below the headings of the p
 
 
 def terms(db: Database) -> Choices:
-    """Choices with license and how to cite as they were last written on a page."""
+    """Return choices with the license and the citation as they were last written on a page."""
     known = db.setting(TERMS, {})
     values = [str(known.get(name, "")) if isinstance(known, dict) else "" for name in ("license", "cite")]
     return Choices(license=values[0], cite=values[1])
 
 
 def edit_terms(db: Database, choices: Choices) -> Choices:
-    """Fields for both; what is typed is kept for everybody, and stands in every data card that a page makes."""
+    """Draw the fields of license and citation, and return the choices with them.
+
+    What is typed is kept for everybody, and stands in every data card that a page makes.
+    """
     before = terms(db)
     license_ = st.text_input(
         "License", before.license, max_chars=LONGEST, placeholder="CC-BY-4.0", key="card_license"
@@ -53,7 +56,7 @@ def edit_terms(db: Database, choices: Choices) -> Choices:
 
 
 def show(db: Database, choices: Choices, files: list[str]) -> None:
-    """The card of an export with these choices: as downloads, and where somebody wants to see it."""
+    """Offer the data card of an export with these choices for download, and draw it where somebody wants to see it."""
     alike = replace(counted_alike(choices), pseudonyms=choices.pseudonyms, license=choices.license, cite=choices.cite)
     if not st.toggle("Show the data card", key="card_shown"):
         downloads_of(lambda: card_of(db, files, alike))
@@ -71,7 +74,7 @@ def show(db: Database, choices: Choices, files: list[str]) -> None:
 
 
 def downloads_of(card: Callable[[], dict[str, Any]]) -> None:
-    """Buttons that download the data card of a data set: what the command line writes beside an export."""
+    """Draw buttons that download the data card of a data set, as the command line writes it beside an export."""
     with st.container(horizontal=True):
         for name, media_type, written in (
             (f"{STEM}.card.md", "text/markdown", data_card.markdown),

@@ -1,4 +1,4 @@
-"""The widgets of the Export page by which an export is chosen, and the choices that come of them."""
+"""The widgets of the Export page that choose an export, and the choices they result in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -37,8 +37,11 @@ LISTED_AS_FILE, LISTED_AS_FOLDER = "one file", "a folder"
 
 @dataclass
 class Chosen:
-    """What was chosen. images: none, keep or resize, of formats that are folders; problems: why it cannot be exported
-    like this, in sentences."""
+    """The choices made on the page.
+
+    images: none, keep or resize, of formats that are folders; problems: why it cannot be exported like this, in
+    sentences.
+    """
 
     format: Format
     choices: Choices
@@ -47,7 +50,7 @@ class Chosen:
 
 
 def choose(db: Database) -> Chosen:
-    """Draw all of them."""
+    """Draw all widgets and return the choices."""
     chosen = Chosen(_format(), Choices())
     names = [class_.name for class_ in classes.all_classes(db)]
     people, attributes = blocks.annotators(db), blocks.attribute_names(db)
@@ -134,7 +137,11 @@ def _unknown(db: Database, problems: list[str]) -> tuple[str, Limits]:
 
 
 def _answers(names: Sequence[str], people: Sequence[str], differing: int) -> dict[str, Any]:
-    """The choices of which answers count. Nothing chosen means all. differing: pairs on which people differ."""
+    """Draw the choices of which answers count and return them; an empty field means all.
+
+    Args:
+        differing: How many pairs people differ on.
+    """
     st.caption("Leave a field empty for all of them. Answers that are not chosen count as unanswered.")
     chosen: dict[str, Any] = {}
     for key, label, options in (
@@ -205,7 +212,7 @@ def _splits(attributes: Sequence[str], problems: list[str]) -> dict[str, Any]:
 
 
 def _shares(problems: list[str]) -> str:
-    """The shares as the command line has them; "" where they cannot be used."""
+    """Return the shares as the command line has them; "" where they cannot be used."""
     st.caption("Every class gets its share in each split. Leave a name empty for fewer splits.")
     given: list[tuple[str, int]] = []
     for place, (usual, percent) in enumerate(USUAL_SPLITS, start=1):
@@ -230,7 +237,7 @@ def _shares(problems: list[str]) -> str:
 
 
 def _images(format_: Format) -> tuple[str, int]:
-    """What becomes of the images, and the pixels of the longer side."""
+    """Return what is done with the image files (none, keep or resize), and the pixels of the longer side."""
     usual = "none" if format_.images == "none" else "keep"
     how = st.radio(
         "Image files",

@@ -29,7 +29,7 @@ def choose(
     has_splits: bool,
     problems: list[str],
 ) -> Columns:
-    """Draw the widgets; only CSV has columns that can be chosen."""
+    """Draw the widgets and return the columns; only CSV has columns that can be chosen."""
     if format_.name != "csv":
         return Columns(seconds=seconds)
     shape = st.radio(
@@ -65,7 +65,7 @@ def choose(
 
 
 def rows_of(usual: Sequence[str], others: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of the table: those that are written without further ado, then those that could be."""
+    """Return the rows of the table: the columns that are written by default, then those that could be."""
     return [
         {"write": place <= len(usual), "place": place, "column": name, "name": name}
         for place, name in enumerate([*usual, *others], start=1)
@@ -73,7 +73,7 @@ def rows_of(usual: Sequence[str], others: Sequence[str]) -> list[dict[str, Any]]
 
 
 def chosen_columns(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """(column, its name in the file) of the edited table, in the order of the places that were typed."""
+    """Return (column, its name in the file) of the edited table, in the order of the places that were typed."""
     order = list(rows)
     for before, row in enumerate(rows, start=1):
         wanted = row["place"]

@@ -1,5 +1,7 @@
-"""Widgets that show again what was chosen, when somebody comes back from another page: Streamlit forgets those that are
-not drawn."""
+"""Widgets that show the last choice again when a person returns from another page.
+
+Streamlit forgets widgets that are not drawn.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -8,7 +10,11 @@ import streamlit as st
 
 
 def kept(key: str, usual: Any, allowed: Collection[Any] | None = None) -> str:
-    """The key of a widget, which shows what it last did, or `usual`. allowed: its options; others are dropped."""
+    """Return the key of a widget, which shows its last value, or `usual`.
+
+    Args:
+        allowed: Its options; a value that is not among them is dropped.
+    """
     state = st.session_state
     store = state.setdefault("export_kept", {})
     value = state[key] if key in state else store.get(key, usual)

@@ -1,4 +1,4 @@
-"""Writing the export, on the Export page: its name and place, what is agreed to, how far it is, what came of it."""
+"""Ordering an export on the Export page: its name and place, losses to agree to, progress and outcome."""
 
 from dataclasses import replace
 from html import escape
@@ -36,7 +36,11 @@ STYLE = """<style>
 
 
 def section(db: Database, chosen: Chosen, summary: Summary | None, by: str) -> None:
-    """All of it. summary: None while it is being counted."""
+    """Draw this part of the page.
+
+    Args:
+        summary: None while it is being counted.
+    """
     work = exporting(db)
     found = losses(chosen.format, summary.tallies) if summary else []
     order = _order(db, chosen, by)
@@ -101,7 +105,7 @@ def _problems(db: Database, order: Order) -> list[str]:
 
 
 def _was_written(db: Database, order: Order) -> bool:
-    """Whether this export is being written or was written just now: its name is not a problem then."""
+    """Return whether this export is being written or was written just now: its name is not a problem then."""
     work = exporting(db)
     orders = [work.running.order] if work.running else []
     orders += [
@@ -111,12 +115,12 @@ def _was_written(db: Database, order: Order) -> bool:
 
 
 def _agreed(found: list[Loss]) -> bool:
-    """Whether what would be lost may be lost."""
+    """Show what would be lost, and return whether the person accepts it; False where nothing is lost."""
     for loss in found:
         frame.warning(f"{loss.text}. {loss.on_page}")
     if not found:
         return False
-    # Another loss is another tick: the key names what was agreed to.
+    # Another loss needs another tick: the key names what was agreed to.
     key = "export_lossy_" + "_".join(loss.text.split(":")[0] for loss in found)
     return st.checkbox("Go on: these may be lost in the exported files", key=key)
 
@@ -129,7 +133,7 @@ def _progress(work: Exporting) -> None:
         st.progress(running.done / running.of if running.of else 0.0, text=words)
         st.button("Cancel", on_click=work.cancel, key="export_cancel")
     elif st.session_state.pop("was_exporting", False):
-        st.rerun()  # the whole page, once: what came of it, and no further refresh
+        st.rerun()  # the whole page, once: it shows the outcome and refreshes no more
 
 
 def _words(running: Running) -> str:
@@ -174,7 +178,7 @@ def _outcome(outcome: Outcome, token: str) -> None:
 
 
 def link_to(address: str, path: Path, size: str, expires_at: float) -> None:
-    """A link that downloads a file which is offered for a while."""
+    """Draw a link that downloads a file which is offered for a while."""
     until = note_list.when(expires_at, frame.zone()).removeprefix("today ")
     st.html(
         f'{STYLE}<div class="download"><a href="{escape(address)}" download>Download {escape(path.name)}</a>'
@@ -194,7 +198,7 @@ def _command(db: Database, chosen: Chosen, order: Order) -> None:
 
 
 def size_in_words(count: float) -> str:
-    """Bytes in words."""
+    """Return a number of bytes in words."""
     for unit in ("bytes", "KB", "MB"):
         if count < 1000:
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"

@@ -1,6 +1,6 @@
-"""What the chosen export would hold, on the Export page: counts, what the model fills in, splits, first rows.
+"""The preview of the chosen export on the Export page: counts, what the model fills in, splits, first rows.
 
-It is counted in the background. What took long is not counted again at every answer: the page says how old it is.
+It is counted in the background. A count that took long is not repeated at every answer: the page says how old it is.
 """
 
 import time
@@ -28,24 +28,24 @@ COLUMNS_SHOWN = 40  # of the preview
 
 
 def stamp_of(db: Database) -> Hashable:
-    """What an export depends on, besides the choices."""
+    """Return all that an export depends on, besides the choices: while it is equal, so is the export."""
     return stamp(db), db.setting("registrations", 0), len(imports.imports(db))
 
 
 def count(db: Database, choices: Choices) -> Work:
-    """The counting of an export with these choices; its result is a Summary."""
+    """Return the computation that counts an export with these choices; its result is a Summary."""
     alike = counted_alike(choices)
     again = st.session_state.pop("count_again", False)
     return background(db).ask(("export", alike), stamp_of(db), lambda note: summarize(db, alike, note), again=again)
 
 
 def summary_of(work: Work) -> Summary | None:
-    """What is known by now: also what was counted before something changed."""
+    """Return the newest summary that was counted, also one from before a change; None before the first."""
     return work.result or (work.before.result if work.before else None)
 
 
 def wait_for(work: Work, what: str) -> None:
-    """How far a computation is; the page is drawn anew when it has ended."""
+    """Draw how far a computation is until it has ended; then the page is drawn again."""
     if work.ended.is_set():
         return
 
@@ -60,7 +60,7 @@ def wait_for(work: Work, what: str) -> None:
 
 
 def counts(db: Database, work: Work, summary: Summary) -> None:
-    """Images, classes and answers."""
+    """Draw the numbers of images, classes and answers."""
     size = f"{counted(summary.images, 'image')} × {counted(len(summary.head.classes), 'class', 'classes')}"
     states = [*STATE_WORDS[1:], "unknown"]
     totals: Counter[tuple[str, str]] = Counter()
@@ -90,7 +90,7 @@ def counts(db: Database, work: Work, summary: Summary) -> None:
 
 
 def fill(fill_: Fill) -> None:
-    """What the model fills in and how much of it is expected to be wrong."""
+    """Draw what the model fills in and how much of it is expected to be wrong."""
     headline, basis, rule = fill_.sentences()
     (st.info if fill_.calibrated else st.warning)(f"{frame.escaped(headline)}\n\n{frame.escaped(basis)}")
     st.caption(frame.escaped(rule))
@@ -112,7 +112,7 @@ def fill(fill_: Fill) -> None:
 
 
 def splits(summary: Summary) -> None:
-    """Images and labels of each split, as a chart and as a table."""
+    """Draw images and labels of each split, as a chart and as a table."""
     if not summary.splits or not summary.head.classes:
         return
     st.subheader("Splits")
@@ -134,7 +134,7 @@ def splits(summary: Summary) -> None:
 
 
 def preview(summary: Summary, choices: Choices) -> None:
-    """The first rows, with the columns of a CSV."""
+    """Draw the first rows, with the columns of a CSV."""
     st.subheader("Preview")
     try:
         names, *rows = table_rows(summary, choices)
@@ -152,7 +152,7 @@ def preview(summary: Summary, choices: Choices) -> None:
 
 
 def _age(db: Database, work: Work) -> None:
-    """When it was counted, where that is not now."""
+    """Say when the counts were made, where something has changed since, and offer to count again."""
     if not work.ended.is_set() or work.stamp == stamp_of(db):
         return
     moment = note_list.when(work.began_at, frame.zone())

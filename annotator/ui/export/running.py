@@ -1,7 +1,7 @@
 """Exports that people start on the Export page: written in a thread of the page process, whatever the page does.
 
-There is one at a time for each project. It is written in a folder of its own (ui/work/downloads.py), and then packed as
-a zip, which is offered for a while, or renamed to a folder in Paths.exports: nothing is in there before it is complete.
+Each project writes one export at a time, in a folder of its own (ui/work/downloads.py). It is then packed as a zip,
+which is offered for a while, or renamed to a folder in Paths.exports, which never holds an incomplete export.
 """
 
 import logging
@@ -31,17 +31,17 @@ log = logging.getLogger("annotator.export")
 
 
 class _Cancelled(Exception):
-    """Somebody pressed Cancel, or the app ends."""
+    """The exception raised when somebody has pressed Cancel, or the app ends."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What somebody wants: the arguments of an export, and what becomes of it.
+    """The order of an export: its arguments, and where it is written.
 
     Attributes:
         name: Of its file or folder, without ending.
         on_server: A folder of this name in the project's exports; otherwise a zip to download.
-        by: Who wants it.
+        by: The person who orders it.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Running:
-    """How far an export is. of: 0 until that is known."""
+    """The progress of an export; of: 0 until that is known."""
 
     order: Order
     step: str = "Counting"
@@ -65,7 +65,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an export: a zip that is offered, a folder on the server, or why there is none.
+    """The result of an export: a zip that is offered, a folder on the server, or an error.
 
     Attributes:
         error: For people; "" where somebody has cancelled it.
@@ -82,7 +82,7 @@ class Outcome:
 
 
 class Exporting:
-    """The exports of one project; `exporting` gives them."""
+    """The exports of one project; `exporting` returns it."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -98,8 +98,11 @@ class Exporting:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, order: Order) -> None:
-        """Begin. Raises AnnotatorError while another one is written, and for a name that cannot be used; Forbidden
-        to whoever may not export."""
+        """Begin to write an export.
+
+        Raises AnnotatorError while another one is written, and for a name that cannot be used; Forbidden for a person
+        who may not export.
+        """
         self._db.require(Right.REVIEW)
         if problem := name_problem(self._db, order):
             raise AnnotatorError(problem)
@@ -112,23 +115,23 @@ class Exporting:
             self._thread.start()
 
     def cancel(self) -> None:
-        """End soon; nothing is left of it."""
+        """Cancel the export that is being written; it ends soon, and nothing of it is left."""
         self._stop.set()
 
     def wait(self) -> None:
-        """Until it has ended."""
+        """Wait until the export has ended."""
         if self._thread:
             self._thread.join()
 
     def stop(self) -> None:
-        """For the end of the app: what is being written is given up, and nothing is offered any more."""
+        """Cancel what is being written and offer nothing any more, at the end of the app."""
         self.cancel()
         if self._thread:
             self._thread.join(1.0)
         downloads(self._db).stop()
 
     def forget(self, outcome: Outcome) -> None:
-        """List it no more: a download is deleted, a folder on the server stays."""
+        """Remove an outcome from the list: its download is deleted, a folder on the server stays."""
         with self._lock:
             self.outcomes = tuple(one for one in self.outcomes if one is not outcome)
         if outcome.offered:
@@ -157,7 +160,7 @@ class Exporting:
             self.running = None
 
     def _write(self, order: Order, folder: Path) -> Outcome:
-        """Write it, and pack it or move it to the exports; within the moment that it is of."""
+        """Write an export as of one moment, and pack it or move it to the exports."""
         format_ = find_format(order.kind, "write")
         files = folder / "files"
         staged = files / order.name
@@ -187,7 +190,7 @@ class Exporting:
                     moved = True
                 else:
                     self._begin("Packing")
-                    # What is one file and others beside it has no folder around them.
+                    # A format of one file with others beside it has no folder around them.
                     pack(staged if format_.ending else files, zipped, self._note)
                 view = prepared.data.view
         except BaseException:
@@ -230,17 +233,17 @@ class Exporting:
 
 
 def exporting(db: Database) -> Exporting:
-    """The exports of this project."""
+    """Return the exports of this project."""
     return db.caches.get("exporting", "", lambda: Exporting(db), 1)
 
 
 def place_of(db: Database, order: Order) -> Path:
-    """The folder on the server."""
+    """Return the folder of an export on the server."""
     return db.paths.exports / order.name
 
 
 def name_problem(db: Database, order: Order) -> str:
-    """Why an export cannot have this name, in a sentence; "" when it can."""
+    """Return why an export cannot have this name, in a sentence; "" when it can."""
     name = order.name
     if not name:
         return "Give the export a name."

@@ -1,4 +1,4 @@
-"""Tagged exports on the Export page: which there are, and what changed between two, or since one."""
+"""Tagged exports on the Export page: the list, and the changes between two of them or since one."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Compared:
-    """What changed, the first changed pairs as they stand in the CSV, and the file with all."""
+    """A comparison: what changed, the first changed pairs as in the CSV, and the file with all of them."""
 
     diff: Diff
     first: list[tuple[str, ...]]
@@ -57,7 +57,7 @@ class Compared:
 
 
 def section(db: Database) -> None:
-    """The list, and the comparison."""
+    """Draw the list of tags, and the comparison of two."""
     st.subheader("Tagged exports")
     rows = db.caches.get("tagged exports", tags.newest_tag(db), lambda: _rows(db), 1)
     if not rows:
@@ -68,7 +68,7 @@ def section(db: Database) -> None:
 
 
 def _rows(db: Database) -> list[Row]:
-    """All tags, the oldest first."""
+    """Return all tags, the oldest first."""
     rows = []
     for tag in tags.all_tags(db):
         states: Counter[str] = Counter()
@@ -141,7 +141,7 @@ def _comparing(db: Database, first: str, second: str, choices: Choices) -> Calla
 def _written(
     db: Database, path: Path, first: str, second: str, choices: Choices, note: Note
 ) -> tuple[Diff, list[tuple[str, ...]]]:
-    """Compare, and write all changed pairs to a new file; returns the first of them, too."""
+    """Compare two exports and write all changed pairs to a new file; return the difference and the first pairs."""
     shown: list[tuple[str, ...]] = []
     written = 0
     with ExitStack() as stack:

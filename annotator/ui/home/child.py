@@ -16,7 +16,7 @@ from annotator.ui.server import serve
 
 
 def main() -> None:
-    """Serve what the first line of the input says: a JSON object as children.py writes it."""
+    """Serve the project that the first line of the input names: a JSON object as children.py writes it."""
     files_for_owner_only()
     said: dict[str, Any] = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()

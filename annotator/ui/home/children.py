@@ -23,7 +23,7 @@ log = logging.getLogger("annotator.home")
 
 @dataclass(frozen=True)
 class How:
-    """How all projects are served: as of `annotator serve`, whose options they are. address: of the start page."""
+    """The options by which all projects are served, as of `annotator serve`; address: of the start page."""
 
     auth: str
     address: str
@@ -53,21 +53,21 @@ class Child:
 
     @property
     def trouble(self) -> str:
-        """What it printed last, where it is not running; "" where it is."""
+        """Return the last lines that the server printed, where it is not running; "" where it is."""
         return "" if self.is_running else "\n".join(self._last)
 
     def start(self) -> None:
         self._thread.start()
 
     def ask_to_end(self) -> None:
-        """Close its input: it ends within a few seconds."""
+        """Close the server's input: it ends within a few seconds."""
         self._ending.set()
         process = self._process
         if process and process.stdin:
             process.stdin.close()
 
     def join(self, seconds: float) -> None:
-        """Wait until it has ended, and end it after so many seconds."""
+        """Wait until the server has ended, and kill it after this many seconds."""
         process = self._process
         if process:
             try:
@@ -130,7 +130,7 @@ class Children:
             child.start()
 
     def stop(self) -> None:
-        """End all at once, and wait until they have ended."""
+        """End all servers at once, and wait until they have ended."""
         for child in self.by_name.values():
             child.ask_to_end()
         until = time.monotonic() + GRACE

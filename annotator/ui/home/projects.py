@@ -1,4 +1,4 @@
-"""The projects to serve: where they are, what they are called in addresses, at which port each is, what is wrong."""
+"""The projects to serve: their folders, names in addresses and ports, and why one cannot be opened."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -16,8 +16,11 @@ PORT = "home_port"  # setting of a project: cookies name the port, so it stays t
 
 @dataclass
 class Place:
-    """One project. name: of its folder, and in addresses; port: of its server; db: None where it cannot be opened, and
-    `trouble` says why."""
+    """One project to serve.
+
+    name: of its folder, and in addresses; port: of its server; db: None where the project cannot be opened, and
+    `trouble` says why.
+    """
 
     name: str
     path: Path
@@ -38,10 +41,12 @@ class Places:
 
 
 def find(paths: Sequence[Path]) -> Places:
-    """The projects that these folders are, or hold. One that cannot be opened is listed with its trouble.
+    """Return the projects that these folders are, or hold.
+
+    A project that cannot be opened is listed with its trouble.
 
     Raises:
-        AnnotatorError: There is none at all, or two have the same name.
+        AnnotatorError: Without any project, and when two have the same name.
     """
     folders = [folder for path in paths for folder in _projects_of(path)]
     if not folders:
@@ -58,7 +63,7 @@ def find(paths: Sequence[Path]) -> Places:
 
 
 def give_ports(places: Iterable[Place], first: int, is_free: Callable[[int], bool]) -> None:
-    """Give each project the port it had, or else the next free one from `first` on, and keep it."""
+    """Give each project the port it had before, or else the next free port from `first` on, and keep it."""
     good = [place for place in places if place.db is not None]
     had = {place.name: place.db.setting(PORT) for place in good if place.db}
     used: set[int] = set()

@@ -25,15 +25,20 @@ from annotator.ui.server import is_free
 
 
 def ready(paths: Sequence[Path], port: int) -> list[Place]:
-    """The projects of these folders, each with a port of its own behind that of the start page. Raises AnnotatorError
-    as projects.find does."""
+    """Return the projects of these folders, each with a port of its own behind that of the start page.
+
+    Raises AnnotatorError as projects.find does.
+    """
     places = projects.find(paths).all
     projects.give_ports(places, port + 1, is_free)
     return places
 
 
 def caddyfile(places: Sequence[Place], access: Access) -> str:
-    """What Caddy needs to pass everything on: TLS where the address has it, WebSockets by itself."""
+    """Return the configuration that Caddy needs to pass everything on.
+
+    Caddy adds TLS where the address has it, and passes WebSockets on by itself.
+    """
     lines = [f"{access.origin} {{"]
     for place in places:
         if place.db is not None:
@@ -45,7 +50,7 @@ def caddyfile(places: Sequence[Place], access: Access) -> str:
 
 
 def run(places: Sequence[Place], access: Access, oidc: Path | None, *, json_log: bool = False) -> None:
-    """Serve them, and the start page, until told to end (Ctrl+C, SIGTERM).
+    """Serve the projects and the start page until told to end (Ctrl+C, SIGTERM).
 
     Raises:
         AnnotatorError: For a taken port, and where none of them can be served.
@@ -94,7 +99,10 @@ def _announce(server: uvicorn.Server, link: str, many: int, access: Access) -> N
 
 @contextmanager
 def _ended_by_signals(server: uvicorn.Server):
-    """uvicorn would end the process by the signal it was sent, before the projects' servers have ended."""
+    """Have signals end the start page's server only.
+
+    uvicorn would end the process by the signal it was sent, before the projects' servers have ended.
+    """
 
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True

@@ -2,8 +2,8 @@
 
 Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
 read (ui/access/middleware.py); it proves who they are in that project, and nothing else. So the page names no project
-to somebody who has no role in it; one that cannot be opened is named in the log of the server only. On one's own
-computer a key lets the browser in, as everywhere, and all projects are listed.
+to a visitor who has no role in it; a project that cannot be opened is named only in the log of the server. On one's
+own computer a one-time key lets the browser in, and all projects are listed.
 """
 
 import html
@@ -61,17 +61,14 @@ you may open are listed here.</p>"""
 
 @dataclass(frozen=True)
 class Listed:
-    """A project as its visitor sees it. role: "" on one's own computer."""
+    """A project as its visitor sees it; role: "" on one's own computer."""
 
     place: Place
     role: str
 
 
 class StartPage:
-    """The page, for visitors of a team or for the one person at this computer.
-
-    keys    one-time keys of this run, where there are no members; with the tokens that sign its cookie
-    """
+    """The page, for visitors of a team or for the one person at this computer."""
 
     def __init__(self, places: Sequence[Place], children: Children, how: How, port: int):
         self._places, self._children, self._how, self._port = places, children, how, port
@@ -79,7 +76,7 @@ class StartPage:
         self._tokens = {place.name: Tokens(place.db.paths.secret) for place in places if place.db}
 
     def app(self, tokens: Tokens | None = None, keys: Keys | None = None) -> Starlette:
-        """The ASGI application; tokens and keys where there are no members."""
+        """Return the ASGI application; tokens and keys are given where there are no members."""
         base = urlsplit(self._how.address).path.rstrip("/")
         routes = [Route(f"{base}/", self._page)]
         if tokens is None:
@@ -101,7 +98,7 @@ class StartPage:
         return HTMLResponse(PAGE % text, headers=headers)
 
     async def _open(self, request: Request) -> Response:
-        """To a project on this computer, with a one-time key."""
+        """Redirect to a project on this computer, with a one-time key."""
         place = next((one for one in self._places if one.name == request.path_params["name"]), None)
         if place is None:
             return PlainTextResponse("There is nothing here.\n", 404)
@@ -116,7 +113,7 @@ class StartPage:
     def _text(self, cookies: Mapping[str, str]) -> str:
         parts = [self._row(one) for one in self._listed(cookies)]
         text = f"<ul>{''.join(parts)}</ul>" if parts else NOBODY
-        if not self._how.is_team:  # nobody can tell who has a role in one that cannot be opened: the log names it
+        if not self._how.is_team:  # roles in a project that cannot be opened are unknown: only the log names it
             text += "".join(
                 f"<h2>{html.escape(place.name)} cannot be served</h2><pre>{html.escape(place.trouble)}</pre>"
                 for place in self._places
@@ -125,7 +122,7 @@ class StartPage:
         return text
 
     def _listed(self, cookies: Mapping[str, str]) -> list[Listed]:
-        """The projects of this visitor."""
+        """Return the projects that this visitor may open."""
         good = [place for place in self._places if place.db is not None]
         if not self._how.is_team:
             return [Listed(place, "") for place in good]

@@ -23,7 +23,7 @@ PAIRS_SHOWN = 200
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Agreement page."""
     with frame.errors_shown():
         _agreement(context.db())
 

@@ -12,7 +12,7 @@ from annotator.ui.parts.class_form import first_form
 
 
 def page() -> None:
-    """The page; without images a way to them, without classes a form to name them."""
+    """Draw the page; without images a way to them, without classes a form to name them."""
     frame.annotator_name()
     if not overview.image_counts(context.db())["all"]:
         st.info("There are no images yet. Add a folder of them on the Images page.")

@@ -19,7 +19,7 @@ KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images", CLASS: "a
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Assignment page."""
     with frame.errors_shown():
         db = context.db()
         st.subheader("Who is asked what")
@@ -108,7 +108,7 @@ def _person(db: Database) -> str:
 
 
 def _who_answer(db: Database) -> list[str]:
-    """The members who may answer; [] where there are no members."""
+    """Return the names of the members who may answer; [] where there are no members."""
     return [member.name for member in members.members(db) if member.right >= Right.ANSWER]
 
 

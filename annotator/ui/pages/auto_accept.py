@@ -28,7 +28,7 @@ EXPLAINED = (
 
 
 def card(db: Database) -> None:
-    """Show the card."""
+    """Draw the card."""
     current = guarantee.chosen(db)
     names = classes.names(db)
     with st.container(border=True):
@@ -44,7 +44,10 @@ def card(db: Database) -> None:
 
 
 def _controls(current: Guarantee | None) -> Guarantee:
-    """The switch and the guarantee, as they are in the project; a change takes effect at once."""
+    """Draw the switch and the guarantee as they are in the project, and return the guarantee.
+
+    A change takes effect at once.
+    """
     state = st.session_state
     if current is not None:
         state["accept_precision"] = current.precision if current.precision in PRECISIONS else PRECISIONS[1]
@@ -79,7 +82,7 @@ def _chosen() -> Guarantee:
 
 
 def _changed() -> None:
-    """Put into effect what the person has just set."""
+    """Apply what the person has just set."""
     db, on = context.db(), st.session_state["accept_on"]
     if not on and guarantee.chosen(db) is None:
         return

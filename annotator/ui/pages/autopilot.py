@@ -1,5 +1,7 @@
-"""Autopilot: whatever brings most for a person's time, one after the other. Everything quick happens in
-components/autopilot/autopilot.js."""
+"""Autopilot: the action that brings most for a person's time, one after the other.
+
+Everything quick happens in components/autopilot/autopilot.js.
+"""
 
 from annotator.store.classes import classes
 from annotator.ui.access import context
@@ -9,7 +11,7 @@ from annotator.ui.parts.class_form import first_form
 
 
 def page() -> None:
-    """The page; without classes, a form to name them."""
+    """Draw the page; without classes, a form to name them."""
     frame.annotator_name()
     if not classes.all_classes(context.db()):
         first_form()

@@ -1,6 +1,6 @@
 """Certificate: how complete and how correct the labels are, how sure that is, and what would make it surer.
 
-Working it out takes seconds where there are many cells, so it is kept until something it rests on has changed.
+Computing it takes seconds with many cells, so it is kept until something it depends on has changed.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ IN_SIGHT = 20  # classes of the chart that are seen without scrolling
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Certificate page."""
     with frame.errors_shown():
         _certificate()
 
@@ -136,7 +136,7 @@ def _overall(row: Row) -> None:
 
 
 def _metric(label: str, interval: Interval, in_words: Callable[[Interval], str], help_: str) -> bool:
-    """The figure in large, or why there is none; returns whether there is one."""
+    """Draw the figure in large, or why it is not shown; return whether it is."""
     if not interval.reason:
         st.metric(label, in_words(interval), width="content", help=help_)
         return True
@@ -278,7 +278,7 @@ def _missing_first(certified: Certificate) -> list[Row]:
 
 
 def _bar(interval: Interval) -> str:
-    """The interval on a line from 0 to 100 %, with a mark at the estimate."""
+    """Return the HTML of the interval on a line from 0 to 100 %, with a mark at the estimate."""
     low, high = 100 * interval.low, 100 * interval.high
     mark = ""
     if interval.estimate is not None:

@@ -1,8 +1,7 @@
 """Classes: names, keys, headings, synonyms and notes in a table, one class at a time, the archive and the history.
 
-What somebody has typed into the table stays when others change classes meanwhile: the table shows the classes as they
-were when it was opened, and saving it changes only the fields that were edited. It also stays while they are on another
-page.
+Unsaved entries stay when others change classes meanwhile: the table shows the classes as they were when it was opened,
+and saving it changes only the fields that were edited. They also stay while the person is on another page.
 """
 
 import time
@@ -36,7 +35,7 @@ NEWEST = 20  # changes in the history
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Classes page."""
     with frame.errors_shown():
         name = frame.annotator_name()
         db = context.db()
@@ -50,12 +49,12 @@ def page() -> None:
         _adding(db)
         _archived(db, name)
         _history(db, name)
-        with told:  # last: a page that is drawn anew meanwhile says it then
+        with told:  # last: if the page is drawn again meanwhile, the sentences are kept for then
             one_class.show_told()
 
 
 def edits(shown: Sequence[Class], table: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """What was edited in the table: class id -> field -> its new value; places become positions.
+    """Return the edited fields of the table: class id -> field -> its new value; places become positions.
 
     Args:
         shown: The classes as the table was opened with.
@@ -82,7 +81,7 @@ def edits(shown: Sequence[Class], table: Sequence[Mapping[str, Any]]) -> dict[in
 
 
 def rows_of(shown: Sequence[Class]) -> list[dict[str, Any]]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     return [
         {
             "place": place,
@@ -97,7 +96,10 @@ def rows_of(shown: Sequence[Class]) -> list[dict[str, Any]]:
 
 
 def save(db: Database, by: str, changes: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """Make the changes; returns what to tell the person. Raises AnnotatorError for all that is wrong, changing none."""
+    """Make the changes and return sentences that tell the person of them.
+
+    Raises AnnotatorError for all that is wrong; then nothing is changed.
+    """
     before = {class_.id: class_ for class_ in classes.all_classes(db)}
     if class_changes.edit(db, by, changes) is None:
         return ["Nothing was changed."]
@@ -146,7 +148,7 @@ def _table(db: Database, by: str) -> None:
 
 
 def _confirmed(warnings: Sequence[str], changes: Mapping[int, Mapping[str, Any]], wanted: bool) -> bool:
-    """Whether to save now: pressed, and pressed once more where a name looks like another one."""
+    """Return whether to save now: Save was pressed, and pressed again where a name looks like another one."""
     state = st.session_state
     if wanted:
         state["classes_warned"] = changes
@@ -183,13 +185,13 @@ def _open_anew() -> None:
 
 
 def _count(changes: Mapping[int, Mapping[str, Any]]) -> int:
-    """Edited fields; another order of the classes is one change."""
+    """Return the number of edited fields; another order of the classes is one change."""
     fields = [field for edited in changes.values() for field in edited]
     return len(fields) - max(0, fields.count("position") - 1)
 
 
 def _text(value: str | None) -> str:
-    """An emptied field of the table comes as None."""
+    """Return a field without blanks around it; an emptied field of the table comes as None."""
     return (value or "").strip()
 
 

@@ -10,7 +10,7 @@ from annotator.ui.parts import frame
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Export page."""
     with frame.errors_shown():
         by = frame.annotator_name()
         _export(by)

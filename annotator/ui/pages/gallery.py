@@ -17,7 +17,7 @@ MOST_FACTS, MOST_VALUES = 50, 200  # imported facts whose values are proposed, a
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Gallery page."""
     frame.annotator_name()
     db = context.db()
     if not gallery.is_ready(db):

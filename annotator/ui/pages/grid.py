@@ -12,8 +12,11 @@ from annotator.ui.parts.class_form import first_form
 
 
 def page() -> None:
-    """The page; without classes, a form to name them. An address with ?selection= shows what was picked on the map,
-    one with ?class= a class by its id, one with ?audit=1 the cells that were drawn for an audit."""
+    """Draw the page; without classes, a form to name them.
+
+    An address with ?selection= shows what was picked on the map, one with ?class= a class by its id, one with ?audit=1
+    the cells that were drawn for an audit.
+    """
     frame.annotator_name()
     if not classes.all_classes(context.db()):
         first_form()
@@ -28,7 +31,10 @@ def page() -> None:
 
 
 def _selection() -> dict | None:
-    """The selection the address names, with how many images it has; said and left out when it is gone."""
+    """Return the selection that the address names, with its number of images; None without one.
+
+    A selection that was deleted is reported and left out.
+    """
     wanted = st.query_params.get("selection")
     if not wanted:
         return None

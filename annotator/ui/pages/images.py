@@ -30,7 +30,7 @@ EXAMPLES = 100
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Images page."""
     with frame.errors_shown():
         frame.annotator_name()
         db = context.db()
@@ -89,7 +89,7 @@ def _place(folder: images.Folder) -> Path | str:
 
 
 def _cache(db: Database, known: Sequence[images.Folder]) -> None:
-    """Disk for images at addresses, where there are any."""
+    """Draw the disk space for images read at addresses, where the project has any."""
     if not any(is_remote(folder.path) for folder in known):
         return
     files, used = fetched.cache(db).used()
@@ -112,7 +112,7 @@ def _progress(work: Adding) -> None:
         st.button("Stop", on_click=work.stop, key="stop_adding")
         st.session_state["was_adding"] = True
     elif st.session_state.pop("was_adding", False):
-        st.rerun()  # the whole page: other numbers, and no further refresh
+        st.rerun()  # the whole page: it shows new numbers and refreshes no more
     for outcome in progress.outcomes:
         if outcome.registered:
             frame.info(f"{outcome.folder}: {registered_in_words(outcome.registered)}.")
@@ -154,7 +154,7 @@ def _reasons(rows: Sequence[tuple[str, int, str]], what: str, label: str) -> Non
 
 
 def _list(name: str, titles: tuple[str, str], read: Callable[[int | None], list[BadFile]]) -> None:
-    """The first of them, and all of them as a download."""
+    """Draw the first files of a list, and a download of all of them."""
     with st.expander(f"The first {EXAMPLES}", key=f"first_{name}"):
         rows = [{titles[0].capitalize(): bad.path, "Reason": bad.reason} for bad in read(EXAMPLES)]
         tables.show(rows, f"The first of them, with what is wrong: {name}")

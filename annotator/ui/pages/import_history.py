@@ -1,4 +1,4 @@
-"""What was imported: the predictions of other models with what became of each, and the imports, each undone as one."""
+"""The history of imports: the predictions of other models and what became of each, and the imports, each undoable."""
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ BROUGHT = {
 
 
 def predictions(db: Database) -> None:
-    """The sources of predictions; removing one."""
+    """Draw the sources of predictions, and a way to remove one."""
     known = known_sources(db)
     if not known:
         return
@@ -61,7 +61,7 @@ def _row(known: KnownSource) -> dict[str, str]:
 
 
 def imports(db: Database, by: str) -> None:
-    """The newest imports, with a button that undoes each."""
+    """Draw the newest imports, with a button that undoes each."""
     st.subheader("History")
     if undone := st.session_state.pop("import_undone", None):
         st.success(frame.escaped("\n".join(undone)))
@@ -90,7 +90,7 @@ def _in_words(one: Import) -> str:
 
 
 def _ask(db: Database, by: str, one: Import) -> None:
-    """What an undo takes back, before it does."""
+    """Show what an undo of this import would take back, and ask before it does."""
     with st.container(border=True):
         try:
             with st.spinner("Counting what it would take back..."):

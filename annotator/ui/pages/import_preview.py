@@ -47,7 +47,7 @@ ul.examples:focus-visible {outline: 3px solid light-dark(#0f7b6c, #43b5a2); outl
 
 
 def progress(work: Importing) -> None:
-    """How far it is, drawn again and again; all of the page is when that ends."""
+    """Draw how far the import is, and have the whole page drawn again when it is no longer at work."""
     state = work.state
     if not state.is_at_work:
         st.rerun()
@@ -63,7 +63,7 @@ def progress(work: Importing) -> None:
 
 
 def outcome(db: Database, by: str, work: Importing, state: State) -> None:
-    """What waits for a decision, or what became of the last import.
+    """Draw the import that waits for a decision, or the outcome of the last one.
 
     Args:
         state: Of `work`, while it is not at work.
@@ -128,7 +128,7 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
 
 
 def _numbers(lines: Sequence[in_words.Line]) -> None:
-    """What would change, and examples of what may be a surprise."""
+    """Draw the counts of what would change, and examples of what may be a surprise."""
     if lines:
         tables.show([{"What": _capital(line.title), "Count": f"{line.count:,}"} for line in lines], "What would change")
     for line in lines:
@@ -138,7 +138,7 @@ def _numbers(lines: Sequence[in_words.Line]) -> None:
 
 
 def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:
-    """The choices about conflicts and about what the source names, as they are set now."""
+    """Draw the choices about conflicts and about what the source names, and return them."""
     choices = order.choices
     assert isinstance(choices, labels.Choices)
     conflicts = choices.conflicts
@@ -162,7 +162,7 @@ def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:
 
 
 def mapped(staged: Sequence[StagedClass], becomes: Sequence[str], known: Sequence[Class]) -> dict[str, str]:
-    """What of the class map was changed: name in the source -> class of the project, "" for one that is left out.
+    """Return the changed entries of the class map: name in the source -> class of the project, "" for one left out.
 
     Args:
         becomes: Of each staged class: NEW, OUT, the id of a class of the project, CHOOSE, or NAMED and another name.
@@ -180,7 +180,7 @@ def mapped(staged: Sequence[StagedClass], becomes: Sequence[str], known: Sequenc
 
 
 def guesses(staged: Sequence[StagedClass], known: Sequence[Class]) -> list[str]:
-    """What becomes of each staged class now, as in `mapped`."""
+    """Return the target that each staged class has now, as in the argument `becomes` of `mapped`."""
     ids = {class_.name: str(class_.id) for class_ in known}
     return [_guess(class_, ids) for class_ in staged]
 
@@ -201,12 +201,11 @@ def _class_table(
     unclear: Mapping[str, str] = NOTHING,
     chosen: Mapping[str, str] = NOTHING,
 ) -> list[str]:
-    """The classes of the source, unclear ones first and those that are simply known last; returns what becomes of each
-    now.
+    """Draw the classes of the source, unclear ones first and known ones last, and return the target of each.
 
     Args:
         unclear: Name -> why it has to be chosen.
-        chosen: The class map: what was chosen for an unclear name, and does not do.
+        chosen: The class map: what was chosen for an unclear name but cannot be used.
     """
     now = guesses(staged, known)
     if not staged:
@@ -243,7 +242,7 @@ def _class_table(
 def _class_row(
     class_: StagedClass, now: str, words: Mapping[str, str], key: str, unclear: Mapping[str, str] = NOTHING
 ) -> str:
-    """One class of the source, and the fields that say what becomes of it."""
+    """Draw one class of the source with the fields that choose its target, and return the target."""
     left, right = st.columns(2, vertical_alignment="center")
     answers = f", {counted(class_.answers, 'answer')}" if class_.answers else ""
     name = class_.name or "(no name)"
@@ -351,7 +350,7 @@ def _buttons(work: Importing, disabled: bool) -> None:
 
 
 def _is_taken_back(db: Database, state: State) -> bool:
-    """Whether the history says so by now, whoever did it, and wherever."""
+    """Return whether the import has been undone by now, or its predictions removed, by anybody and in any way."""
     if isinstance(state.result, prediction_sources.Source):
         return state.result.id not in [source.id for source in prediction_sources.sources(db)]
     assert state.result

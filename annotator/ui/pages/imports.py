@@ -1,6 +1,6 @@
 """Import: choose a source, see what it would change, import it; what was imported, and undoing it.
 
-What is done is done by the project's one import (ui/work/importing.py), which every page of it shows.
+A project has one import at a time (ui/work/importing.py), and every open Import page shows it.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ ABOUT = {
 
 @dataclass(frozen=True)
 class Source:
-    """What somebody has named. beside: further files of an upload, name -> path."""
+    """A source that somebody has named."""
 
     name: str
     path: str
@@ -62,7 +62,7 @@ class Source:
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Import page."""
     with frame.errors_shown():
         name, db = frame.annotator_name(), context.db()
         work = importing(db)
@@ -80,7 +80,10 @@ def page() -> None:
 
 
 def _keep_fields(by: str, state: State) -> None:
-    """Hold on to what was typed: Streamlit forgets fields that are not on the page for a while, and a reload all."""
+    """Restore what was typed.
+
+    Streamlit forgets fields that are not on the page for a while, and on a reload all of them.
+    """
     fields, order = st.session_state, state.order
     if "import_kind" not in fields and order and order.by == by:
         fields["import_kind"] = PREDICTIONS if order.is_predictions else LABELS
@@ -132,7 +135,7 @@ def _choose(db: Database, by: str, work: Importing) -> None:
 
 
 def _uploaded(db: Database, by: str) -> Upload | None:
-    """The place for files, and those that are there."""
+    """Draw the place for files and those that are uploaded, and return them; None without any."""
     mount_upload()
     upload = uploads(db).of(by)
     if upload is None:
@@ -156,7 +159,7 @@ def _path(title: str) -> str:
 
 
 def _which(upload: Upload) -> str:
-    """Of several files the one to begin with; a format of a whole folder needs all."""
+    """Return the file of an upload to begin with; WHOLE for all files, which the format of a whole folder needs."""
     names = [name for name, _ in upload.files]
     if len(names) == 1:
         return names[0]
@@ -167,7 +170,7 @@ def _which(upload: Upload) -> str:
 
 
 def _likeliest(folder: Path, names: Sequence[str]) -> str:
-    """The file that something is recognised in and that no other one is a companion of."""
+    """Return the first file that some format recognises, else the first file; names with fewer dots come first."""
     plain = sorted(names, key=lambda name: (name.count("."), name))
     return next((name for name in plain if formats_of(folder / name)), plain[0])
 
@@ -181,14 +184,14 @@ def _called() -> tuple[str, str]:
 
 
 def _formats(kind: str) -> dict[str, str]:
-    """Name -> what a person chooses from."""
+    """Return the formats to choose from: name -> a line about it."""
     formats = {name: format_ for name, format_ in all_formats().items() if format_.read}
     own = {name: f"{name}: a table or array of scores" for name in OWN} if kind == PREDICTIONS else {}
     return own | {name: f"{name}: {format_.about}" for name, format_ in formats.items() if name not in own}
 
 
 def _companions(upload: Upload | None) -> tuple[str, str]:
-    """Of a .npy array: the files with the names of its rows and columns, "" where there is none."""
+    """Return the files with the names of the rows and columns of a .npy array, "" where there is none."""
     titles = {"rows": "Names of its rows (images), one a line", "columns": "Names of its columns (classes)"}
     if upload is None:
         with st.expander("For a .npy array"):
@@ -208,7 +211,10 @@ def _companions(upload: Upload | None) -> tuple[str, str]:
 
 
 def _companion(source: Source, name: str | None) -> Path | None:
-    """A file beside the array. Raises AnnotatorError for any other."""
+    """Return the file of this name beside the array; None for no name.
+
+    Raises AnnotatorError where it does not exist.
+    """
     if not name:
         return None
     path = Path(source.path).with_name(Path(name).name)

@@ -5,6 +5,6 @@ from annotator.ui.parts import frame
 
 
 def page() -> None:
-    """The page; it decides nothing and asks for no work."""
+    """Draw the page; it decides nothing and asks for no work."""
     frame.annotator_name()
     mount("map")

@@ -29,7 +29,7 @@ SHOWN = 500  # entries of the log on the page; the download has all
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Members page."""
     with frame.errors_shown():
         by, db = frame.annotator_name(), context.db()
         if context.sessions() is None:
@@ -63,7 +63,7 @@ def _local() -> None:
 
 
 def _link_made() -> None:
-    """An invitation link that was just made; it is shown until the next one, or until the page is left."""
+    """Show an invitation link that was just made, until the next one is made or the page is left."""
     made = st.session_state.get("member_link")
     if made:
         name, address = made
@@ -102,8 +102,10 @@ def _row(db: Database, member: Member, by: str) -> None:
 
 
 def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
-    """Something was chosen in a box that showed `seen`; `store` says what is so now. Runs before the page is drawn
-    anew, which shows the error, and what another owner has chosen meanwhile."""
+    """Store what was chosen in a box that showed `seen`, and show the sentence that `store` returns.
+
+    It runs before the page is drawn again, which then shows an error, and what another owner has chosen meanwhile.
+    """
     try:
         words = store(st.session_state[key])
     except AnnotatorError as problem:

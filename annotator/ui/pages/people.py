@@ -1,5 +1,4 @@
-"""People: how each person answers, as far as the answers of others say. Everybody sees themselves; reviewers and owners
-see all."""
+"""People: how each person answers, compared with others. Everybody sees themselves; reviewers and owners see all."""
 
 import math
 
@@ -23,7 +22,7 @@ from models.statistics.intervals import wilson
 
 
 def page() -> None:
-    """The page."""
+    """Draw the People page."""
     with frame.errors_shown():
         own, db = frame.annotator_name(), context.db()
         st.subheader("People")
@@ -166,7 +165,7 @@ def _figures(of: Figures, seconds: str = "seconds a click") -> dict[str, str]:
 
 
 def _seconds(of: Figures) -> str:
-    """The median with its interval."""
+    """Return the median time with its interval, in words."""
     if not of.timed:
         return "-"
     if math.isnan(of.seconds.low):

@@ -47,7 +47,7 @@ HELP = {
 
 
 def page() -> None:
-    """The page, refreshed every few seconds."""
+    """Draw the page, refreshed every few seconds."""
     with frame.errors_shown():
         frame.refreshed(_live, REFRESH)()
 
@@ -204,7 +204,7 @@ def _training(run: Run | None, colours: Palette) -> None:
         if run is None:
             st.info(frame.escaped(f"No model yet: {first_run_in_words(context.db())}."))
             return
-        if len(run.loss) < 2:  # a line begins with the second
+        if len(run.loss) < 2:  # a line needs two points
             loss = f", with a loss of {run.loss[0]:.4f}" if run.loss else ""
             st.caption(frame.escaped(f"{run.method}: {counted(run.epochs, 'epoch')}{loss}."))
             return
@@ -236,7 +236,7 @@ def _together(db: Database, colours: Palette) -> None:
 
 
 def _times(db: Database, colours: Palette) -> None:
-    """How long the work takes the person who looks, and nobody else."""
+    """Draw the times of the person who looks, and of nobody else."""
     name = frame.known_name()
     if not name:
         return
@@ -260,7 +260,7 @@ def _times(db: Database, colours: Palette) -> None:
 
 
 def _notes(db: Database) -> None:
-    """Flagged images first of all, since somebody waits for an answer; comments beside them."""
+    """Draw flagged images first, since somebody waits for an answer, and comments beside them."""
     flags, said = overview.flagged(db, NOTES_SHOWN), comments.comments(db, NOTES_SHOWN)
     if not frame.may(Right.REVIEW):
         own = frame.known_name()

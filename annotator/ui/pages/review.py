@@ -9,7 +9,7 @@ from annotator.ui.parts import frame
 
 
 def page() -> None:
-    """The page: everything quick happens in components/review/review.js."""
+    """Draw the page: everything quick happens in components/review/review.js."""
     frame.annotator_name()
     run = runs.current_run(context.db())
     mount(

@@ -12,7 +12,7 @@ from annotator.ui.access import context
 from annotator.ui.parts import adapting, class_names, frame, networks
 from models import catalogue
 
-PROVIDER = {  # access.NEEDED, with what a provider gives for each
+PROVIDER = {  # serving_modes.NEEDED, with what a provider gives for each
     "client_id": "annotator",
     "client_secret": "...",
     "server_metadata_url": "https://login.example.org/.well-known/openid-configuration",
@@ -20,7 +20,7 @@ PROVIDER = {  # access.NEEDED, with what a provider gives for each
 
 
 def page() -> None:
-    """The page."""
+    """Draw the Settings page."""
     with frame.errors_shown():
         _settings()
 
@@ -56,10 +56,10 @@ def _settings() -> None:
 
 
 def _login_provider(address: str) -> None:
-    """How to let people sign in at a login provider.
+    """Draw the instructions for signing in at a login provider.
 
     Args:
-        address: That people open.
+        address: The address that people open.
     """
     address = address.replace("http://", "https://", 1)  # providers send people back to such addresses only
     with st.expander("Login provider (OpenID Connect): how to set one up"):
@@ -106,7 +106,7 @@ def _order(db: Database) -> None:
 
 def _method(db: Database) -> None:
     current = configuration.method(db)
-    # One that needs all labels of all images is for comparisons; a project where everything is known needs no model.
+    # A method that needs all labels of all images is for comparisons: a fully labeled project needs no model.
     known = {name: method for name, method in catalogue.methods().items() if name == current or not method.full_labels}
     names = list(known)
     chosen = st.selectbox(

@@ -1,5 +1,7 @@
-"""Speed test: two minutes of short tasks that tell how long each part of the work takes a person. Everything quick
-happens in components/speed_test/speed_test.js."""
+"""Speed test: two minutes of short tasks that tell how long each part of the work takes a person.
+
+Everything quick happens in components/speed_test/speed_test.js.
+"""
 
 from annotator.store.classes import classes
 from annotator.ui.access import context
@@ -9,7 +11,7 @@ from annotator.ui.parts.class_form import first_form
 
 
 def page() -> None:
-    """The page; without classes, a form to name them."""
+    """Draw the page; without classes, a form to name them."""
     frame.annotator_name()
     if not classes.all_classes(context.db()):
         first_form()

@@ -1,4 +1,4 @@
-"""What several pages are made of: the frame, the table of pages, forms and lists.
+"""Parts that several pages share: the frame, the table of pages, forms and lists.
 
 Begin with navigation.py and frame.py.
 """

@@ -1,4 +1,4 @@
-"""The part of the Settings page that adapts the network: how long it takes, start, progress, pause, what came of it."""
+"""The part of the Settings page that adapts the network: the time it takes, start, progress, pause and outcome."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ REFRESH = 2.0  # seconds between two looks at what is under way
 
 
 def section(db: Database) -> None:
-    """The part, refreshed while something is under way."""
+    """Draw this part of the page, refreshed while something is under way."""
     st.subheader("Adapt the network")
     st.caption(
         "The last stages of the network learn from the answers of this project. The new network is used only if it is "
@@ -28,7 +28,7 @@ def section(db: Database) -> None:
 def _now(db: Database, was_at_work: bool) -> None:
     state, wanted, following = adapting.running(db), adapting.wanted(db), adapted.next_backbone(db)
     if was_at_work and not (state or wanted or following):
-        st.rerun()  # the whole page: it is over
+        st.rerun()  # the whole page: the work has ended
     if state is not None:
         left = f", about {seconds_in_words(state.seconds_left)} left" if state.seconds_left else ""
         of = f" ({state.done:,} of {state.of:,})" if state.of else ""
@@ -57,7 +57,7 @@ def _now(db: Database, was_at_work: bool) -> None:
 
 
 def _result(db: Database) -> None:
-    """How the last one ended, or how long it would take."""
+    """Draw the outcome of the last adaptation, or the estimate of how long one would take."""
     result = adapting.result(db)
     kind = result.get("kind")
     if kind == "error":

@@ -1,8 +1,7 @@
-"""The classes as pages hold them, and adding one: what may be a surprise about it, and whether pages may do it where a
-class is missing.
+"""The classes as pages hold them, and adding one while labeling: surprises, and whether it is allowed.
 
-Adding is safe when two people add the same name at once: both get the same class. What somebody types as a new name and
-is one already, or the synonym of one, adds nothing.
+Two people may add the same name at once: both get the same class. A name that exists already, also as a synonym, adds
+nothing.
 """
 
 from collections.abc import Sequence
@@ -24,29 +23,32 @@ ALLOWED = (
 
 
 def all_classes(db: Database) -> dict[str, Any]:
-    """Every class in the order of lists, as JSON, and the version of the classes that this is."""
+    """Return every class in the order of lists, as JSON, and the version of the classes."""
     with db.reading():
         version, known = versions.class_version(db), classes.in_order(db)
     return {"class_version": version, "classes": [as_json(class_) for class_ in known]}
 
 
 def as_json(class_: Class) -> dict[str, Any]:
-    """A class without its examples: some people are still to answer them blind (routes/work.py shows the others)."""
+    """Return a class as JSON without its examples.
+
+    Some people are still to answer these images blind (routes/work.py shows the others).
+    """
     return {name: value for name, value in asdict(class_).items() if name != "examples"}
 
 
 def is_allowed(db: Database) -> bool:
-    """Whether a class may be added where somebody looks for one that is missing (the finder of Annotate)."""
+    """Return whether a class may be added while labeling, where somebody misses one in the finder of Annotate."""
     return bool(db.setting(ALLOWED, True))
 
 
 def allow(db: Database, allowed: bool) -> None:
-    """Let people add classes while they label, or not."""
+    """Allow people to add classes while they label, or forbid it."""
     db.set_setting(ALLOWED, allowed)
 
 
 def surprises(db: Database, names: Sequence[str]) -> list[str]:
-    """What may be a surprise about adding these classes, as sentences; [] where nothing is."""
+    """Return sentences on what may be a surprise about adding these classes; [] where nothing is."""
     known = classes.by_name(db)
     new = [name for name in names if name not in known]
     sentences = classes.name_warnings(new, known)
@@ -58,13 +60,17 @@ def surprises(db: Database, names: Sequence[str]) -> list[str]:
 
 
 def add_class(db: Database, by: str, name: str, sure: bool) -> tuple[Class | None, list[str]]:
-    """Add one class while labeling: the class of this name, or None and what may be a surprise.
+    """Add one class while labeling.
 
     Args:
-        by: Who adds it.
+        by: The person who adds it.
         sure: The person has seen what may be a surprise.
 
-    Raises AnnotatorError where that is not allowed, and for a name that cannot be used.
+    Returns:
+        The class of this name and [], or None and what may be a surprise.
+
+    Raises:
+        AnnotatorError: Where adding is not allowed, and for a name that cannot be used.
     """
     name = " ".join(name.split())
     if known := classes.by_name(db).get(name):

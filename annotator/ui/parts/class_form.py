@@ -1,7 +1,7 @@
 """The form that adds classes, on the Classes page and on the first page of a project without any.
 
-A new class reopens images that were complete: where that, or a name, may be a surprise, the form
-says so and asks once more before it adds anything.
+A new class reopens images that were complete. Where that, or a name, may be a surprise, the form says so and asks
+again before it adds anything.
 """
 
 import re
@@ -24,12 +24,12 @@ Pairs = list[tuple[str, str]]
 
 
 def first_form() -> None:
-    """The form of a page that needs classes, in a project without any."""
+    """Draw the form of a page that needs classes, in a project without any."""
     class_form("What should be labeled?", f"{HOW} You can add more later.")
 
 
 def class_form(title: str, text: str) -> None:
-    """The form, what it asks before it adds classes, and what it did."""
+    """Draw the form, what it asks before it adds classes, and what it did."""
     state = st.session_state
     if state.pop("classes_clear", False):
         state["class_lines"] = ""
@@ -65,7 +65,7 @@ def class_form(title: str, text: str) -> None:
 
 
 def read_lines(text: str) -> Pairs:
-    """(name, description) pairs of a text with one class a line; empty lines are passed over."""
+    """Return the (name, description) pairs of a text with one class a line; empty lines are passed over."""
     # Not splitlines(): it also breaks lines at characters that a name may not contain, and would hide them.
     lines = (line for line in re.split(r"\r\n|\r|\n", text) if line.strip())
     parts = (re.split(r"[\t|]", line, maxsplit=1) for line in lines)
@@ -73,7 +73,7 @@ def read_lines(text: str) -> Pairs:
 
 
 def what_was_done(pairs: Pairs, added: Sequence[str], before: Sequence[str]) -> str:
-    """One sentence each for classes that were added, described anew, there already, and named twice."""
+    """Return one sentence each for classes that were added, described anew, there already, and named twice."""
     sentences = [f"{_classes(added)} added." if added else "No class added."]
     again = {name: text for name, text in pairs if name in before}
     if described := [name for name, text in again.items() if text]:
@@ -86,7 +86,7 @@ def what_was_done(pairs: Pairs, added: Sequence[str], before: Sequence[str]) -> 
 
 
 def _ask_which(pending: Pairs, lists: list[str]) -> None:
-    """Names with commas: several classes, or one each?"""
+    """Ask whether names with commas are lists of several classes, or one class each."""
     apart, state = name_lists.split(pending, lists), st.session_state
     with st.container(border=True):
         frame.info(which(lists))
@@ -106,7 +106,7 @@ def _ask_which(pending: Pairs, lists: list[str]) -> None:
 
 
 def which(lists: Sequence[str]) -> str:
-    """The question that names with commas ask."""
+    """Return the question that names with commas raise."""
     if len(lists) > 1:
         return f"{len(lists):,} lines contain commas. Are these lists of classes, or names?"
     parts = name_lists.parts_of(lists[0])
@@ -140,7 +140,7 @@ def _add(pairs: Pairs) -> None:
     added = classes.add_classes(db, list(texts.items()), frame.annotator_name())
     state["classes_clear"], state["classes_done"] = True, what_was_done(pairs, added, before)
     if not before:
-        st.toast(frame.escaped(state.pop("classes_done")))  # the form gives way to the page
+        st.toast(frame.escaped(state.pop("classes_done")))  # the page has replaced the form
     st.rerun()
 
 

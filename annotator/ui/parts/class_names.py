@@ -19,7 +19,7 @@ ROW, MOST_HEIGHT = 35, 700  # pixels
 
 
 def section(db: Database) -> None:
-    """The part."""
+    """Draw this part of the page."""
     st.subheader("Class names")
     st.caption(
         "A network that knows texts guesses from the names of classes alone which images show them, before anybody has "
@@ -41,7 +41,7 @@ def section(db: Database) -> None:
 def edits(
     shown: Sequence[Class], before: Mapping[int, str], table: Sequence[Mapping[str, Any]]
 ) -> dict[int, list[str]]:
-    """What was edited in the table: class id -> its texts; none, for an emptied field: the usual ones."""
+    """Return the edited texts of the table: class id -> its texts; an emptied field stands for the usual texts."""
     changed: dict[int, list[str]] = {}
     for class_, row in zip(shown, table, strict=True):
         text: str = row["texts"] or ""

@@ -1,4 +1,4 @@
-"""Tables that people edit: what was typed and not saved is there again when they come back from another page.
+"""Tables that people edit: unsaved entries are shown again when a person returns from another page.
 
 Streamlit forgets a widget that is not drawn, and with it what was typed into it.
 """
@@ -33,12 +33,15 @@ def edited(name: str, rows: Mapping[int, Row], **options: Any) -> dict[int, Row]
 
 
 def typed(name: str) -> dict[int, Row]:
-    """The rows of a table that were typed and not saved, when it was drawn last."""
+    """Return the rows of a table that were typed and not saved, when it was drawn last."""
     return st.session_state.get(f"{name}_typed", {})
 
 
 def forget(name: str) -> None:
-    """Show the table as it is saved when it is drawn next: another number is another table."""
+    """Forget what was typed: the next time the table is drawn it shows what is saved.
+
+    It is then a table of another number, which is another one for Streamlit.
+    """
     state = st.session_state
     state.pop(f"{name}_typed", None)
     state[f"{name}_opened"] = state.get(f"{name}_opened", 0) + 1

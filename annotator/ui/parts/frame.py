@@ -1,4 +1,4 @@
-"""What all pages share: the style around them, error boxes, text made safe for Markdown, and the annotator's name."""
+"""The frame of all pages: the style around them, error boxes, text made safe for Markdown, and the annotator's name."""
 
 import functools
 import re
@@ -56,15 +56,19 @@ STYLE = """<style>
 
 
 def style() -> None:
-    """Hide Streamlit's own menus and margins to make room for the image, and its download of tables: it writes names
-    as they are, which a spreadsheet may run as formulas (exchange/files/text_cells.py)."""
+    """Hide Streamlit's menus and margins to make room for the image, and its download of tables.
+
+    This download writes names as they are, which a spreadsheet may run as formulas (exchange/files/text_cells.py).
+    """
     st.html(STYLE)
 
 
 @contextmanager
 def errors_shown() -> Iterator[None]:
-    """An AnnotatorError, or what the system refuses, becomes a box on the page instead of a traceback, also one of a
-    change that `follows` made."""
+    """Show an AnnotatorError, or an error of the system, raised in this context as a box instead of a traceback.
+
+    An error of a change that `follows` made is shown, too.
+    """
     if problem := st.session_state.pop(_PROBLEM, ""):
         error(problem)
     try:
@@ -77,10 +81,10 @@ def errors_shown() -> Iterator[None]:
 
 
 def annotator_name() -> str:
-    """The name of the annotator: the member's whose session this is. Where there are no members it is asked for once,
-    and the page stops until it is given.
+    """Return the annotator's name, which is that of the member whose session this is.
 
-    The components keep the name in a cookie, because a reload is a new session for Streamlit.
+    Where there are no members the name is asked for once, and the page stops until it is given. The components keep it
+    in a cookie, because a reload is a new session for Streamlit.
     """
     if context.sessions() is not None:
         signed_in = member()
@@ -95,19 +99,19 @@ def annotator_name() -> str:
 
 
 def known_name() -> str:
-    """The annotator's name where it is known, without asking; "" otherwise."""
+    """Return the annotator's name where it is known, without asking; "" otherwise."""
     signed_in = member()
     return signed_in.name if signed_in else st.session_state.get("name", "")
 
 
 def member() -> Member | None:
-    """The member whose session this is; None where the project has no members, or the session has ended."""
+    """Return the member whose session this is; None where the project has no members, or the session has ended."""
     sessions = context.sessions()
     return None if sessions is None else of_script(sessions)
 
 
 def may(right: Right) -> bool:
-    """Whether whoever looks at this page has this right. Without members everybody has all."""
+    """Return whether the person who looks at this page has this right; without members everybody has every right."""
     if context.sessions() is None:
         return True
     signed_in = member()
@@ -115,10 +119,11 @@ def may(right: Right) -> bool:
 
 
 def follows(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
-    """Options of a widget that shows a stored setting, which `change` stores when the person at this page chooses.
+    """Return the options of a widget that shows a stored setting.
 
-    A widget keeps what it showed first. Without this, a page that another owner's page has overtaken would store the
-    earlier value again the next time anything on it is touched.
+    `change` stores it when the person at this page chooses. A widget keeps what it showed first. Without this, a page
+    that another owner's page has overtaken would store the earlier value again the next time anything on it is
+    touched.
     """
     st.session_state[key] = stored
     return {"key": key, "on_change": _change, "args": [key, change]}
@@ -132,11 +137,13 @@ def _change(key: str, change: Callable[[Any], None]) -> None:
 
 
 def chosen(key: str, labels: Mapping[Any, str], usual: Any = None) -> str:
-    """The key of a select box whose options may get other labels, or go: a renamed one is shown by its label of now.
+    """Return the key of a select box whose options may get other labels, or go; a renamed option gets its new label.
 
     The browser keeps the label that it showed first; it takes another one only with a value that is set here.
-    labels    option -> its label
-    usual     the option that is chosen at first, None for none
+
+    Args:
+        labels: Option -> its label.
+        usual: The option that is chosen at first, None for none.
     """
     state = st.session_state
     known, label = state.get(f"{key}_shown", (None, ""))
@@ -151,7 +158,7 @@ def chosen(key: str, labels: Mapping[Any, str], usual: Any = None) -> str:
 
 
 def refused(entry: Entry) -> None:
-    """What somebody sees who opens a page that their role does not include, and where they may go."""
+    """Tell a person that their role does not include this page, and where they may go."""
     signed_in = member()
     role = signed_in.role if signed_in else "none"
     if may(entry.right):
@@ -168,7 +175,7 @@ def refused(entry: Entry) -> None:
 
 
 def ended() -> None:
-    """What somebody sees whose session ended while the page was open."""
+    """Tell a person that their session ended while the page was open."""
     warning(
         "Your session has ended, or an owner of the project has taken your role away. Answers that are not saved yet "
         "wait in this browser: sign in again and they are sent."
@@ -177,19 +184,25 @@ def ended() -> None:
 
 
 def may_open(entry: Entry) -> bool:
-    """Whether whoever looks at this page may open that one."""
+    """Return whether the person who looks at this page may open that one."""
     return _opens(context.sessions(), member(), entry)
 
 
 def opened(entry: Entry) -> bool:
-    """Whether whoever looks may open this page, which is drawn next: `refreshed` and `download` ask again."""
+    """Note that this page is drawn next, and return whether the person who looks may open it.
+
+    `refreshed` and `download` ask for it again.
+    """
     st.session_state[_OPENED] = entry.name
     return may_open(entry)
 
 
 def refreshed(draw: Callable[P, None], every: float | None) -> Callable[P, None]:
-    """A part of the page as a fragment that is drawn again every so many seconds (None: only by what is pressed in it).
-    Before each time the role of whoever looks is asked again; without it the whole page runs, and says how that is."""
+    """Return a part of the page as a fragment that is drawn again every `every` seconds.
+
+    None: only when something in it is pressed. Each time, the role of the person who looks is checked first; where it
+    no longer allows the page, the whole page runs and says so.
+    """
 
     @functools.wraps(draw)
     def checked(*given: P.args, **named: P.kwargs) -> None:
@@ -208,8 +221,10 @@ def download(
     key: str | None = None,
     help: str | None = None,
 ) -> None:
-    """A button that downloads what `make` returns. It is called when the button is pressed, long after the page was
-    drawn, and not for whoever may not open the page any more: for them the whole page soon runs, and says how that is.
+    """Draw a button that downloads what `make` returns.
+
+    `make` is called when the button is pressed, long after the page was drawn, and not for a person who may no longer
+    open the page: for them the whole page soon runs, and says so.
     """
     sessions = context.sessions()
     data = make if sessions is None else _deferred(make, sessions)
@@ -221,7 +236,7 @@ def download(
 
 
 def _nothing() -> None:
-    """Draws nothing: `refreshed` asks for the role alone."""
+    """Draw nothing: `refreshed` only checks the role."""
 
 
 def _deferred(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[], str | bytes]:
@@ -239,7 +254,7 @@ def _deferred(make: Callable[[], str | bytes], sessions: Sessions) -> Callable[[
 
 
 def _entry() -> Entry:
-    """The page that is open; the first one where a page runs without the app (in a test of it alone)."""
+    """Return the page that is open; the first one where a page runs without the app (in a test of it alone)."""
     return next((entry for entry in PAGES if entry.name == st.session_state.get(_OPENED)), PAGES[0])
 
 
@@ -250,12 +265,12 @@ def _opens(sessions: Sessions | None, signed_in: Member | None, entry: Entry) ->
 
 
 def token() -> str:
-    """The token for this person's components."""
+    """Return the token for this person's components."""
     return context.tokens().mint(annotator_name())
 
 
 def escaped(text: object) -> str:
-    """Text of people, files or other programs, escaped so that Streamlit's Markdown shows it as it is.
+    """Return text of people, files or other programs, escaped so that Streamlit's Markdown shows it as it is.
 
     Streamlit renders all its texts as Markdown: boxes, captions, help, labels of widgets and their options. Punctuation
     is escaped. Streamlit also replaces :shortcodes:, arrows and addresses after unescaping; an invisible word joiner
@@ -266,36 +281,36 @@ def escaped(text: object) -> str:
 
 
 def spoken(text: str) -> str:
-    """Text of people in a label that screen readers alone are told ("collapsed"), who would hear backslashes.
+    """Return text of people for a label that only screen readers are given ("collapsed").
 
-    Streamlit makes Markdown of such a label, too, and browsers fetch the pictures in it: invisible word joiners around
-    its punctuation leave none.
+    Backslashes would be read out. Streamlit makes Markdown of such a label, too, and browsers fetch the pictures in
+    it: invisible word joiners around its punctuation leave none.
     """
     return _PUNCTUATION.sub(f"{JOINER}\\g<0>{JOINER}", text)
 
 
 def error(text: object) -> None:
-    """A box that says what went wrong, as plain text."""
+    """Show a box that says what went wrong, as plain text."""
     st.error(escaped(text), icon=":material/error:")
 
 
 def info(text: object) -> None:
-    """A box that says how things are, as plain text."""
+    """Show a box that says how things are, as plain text."""
     st.info(escaped(text))
 
 
 def warning(text: object) -> None:
-    """A box that says what needs attention, as plain text."""
+    """Show a box that says what needs attention, as plain text."""
     st.warning(escaped(text))
 
 
 def link(page: str, label: str, icon: str | None = None, **query: str) -> None:
-    """A link to another page of the app; `query` are the parameters of its address."""
+    """Draw a link to another page of the app; `query` are the parameters of its address."""
     st.page_link(st.Page(lambda: None, title=label, url_path=page), label=label, icon=icon, query_params=query)
 
 
 def zone() -> tzinfo | None:
-    """The zone of the browser, in which times are shown: the server may run elsewhere."""
+    """Return the time zone of the browser, in which times are shown: the server may run elsewhere. None if unknown."""
     try:
         return ZoneInfo(st.context.timezone or "")
     except (TypeError, ValueError, KeyError, OSError):
@@ -334,7 +349,7 @@ def _ask() -> None:
 
 
 def same_person(name: str, known: Iterable[str]) -> str:
-    """The known name that differs from `name` in capitals or blanks only; "" if none does or `name` itself is known."""
+    """Return the known name that differs from `name` in capitals or blanks only; "" if none does or `name` is known."""
     known = list(known)
     alike = [other for other in known if _normalised(other) == _normalised(name)]
     return "" if name in known or not alike else alike[0]

@@ -7,11 +7,13 @@ from annotator.roles import Right
 
 @dataclass(frozen=True)
 class Entry:
-    """One page; `name` is its file in pages/, its path in the address and, of a hot page, its folder in components/.
+    """One page of the app.
+
+    `name` is its file in pages/, its path in the address and, of a hot page, its folder in components/.
 
     Attributes:
-        listed: Whether the navigation bar shows it; other pages lead to one that is not.
-        right: What a member needs to open it.
+        listed: The navigation bar shows it; a page that is not listed is reached from other pages.
+        right: The right that a member needs to open it.
     """
 
     name: str
@@ -45,5 +47,5 @@ PAGES = (
 
 
 def titles_and_addresses() -> dict[str, tuple[str, str]]:
-    """Title and relative address of each page by name. Streamlit knows its first page as "./" only."""
+    """Return title and relative address of each page, by name. Streamlit knows its first page as "./" only."""
     return {page.name: (page.title, page.name if page is not PAGES[0] else "./") for page in PAGES}

@@ -1,4 +1,4 @@
-"""The part of the Settings page that chooses a network: which there are, how they compare here, going over to one."""
+"""The part of the Settings page that chooses a network: the list, how they compare here, and the change to one."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from models.backbones import licences
 
 
 def section(db: Database) -> None:
-    """The part; no network is loaded here."""
+    """Draw this part of the page; no network is loaded here."""
     rows = networks(db)
     st.subheader("Network")
     st.caption(
@@ -78,7 +78,7 @@ def _accept(row: Network) -> None:
 
 
 def _compared(db: Database) -> None:
-    """What is under way, and how networks compare."""
+    """Draw which networks are being analyzed with, and how networks compare."""
     following = adapted.next_backbone(db)
     for name in (*([following] if following else []), *candidates.wanted(db)):
         what = "It is used when that is done." if name == following else "It is compared when that is done."
@@ -110,7 +110,7 @@ def _compared(db: Database) -> None:
 
 
 def in_words(compared: Compared) -> str:
-    """The comparison as a few sentences."""
+    """Return the comparison as a few sentences."""
     return (
         f"{compared.name} {compared.verdict} {compared.against}: mean AP {compared.ap_before:.3f} to "
         f"{compared.ap_after:.3f} (95 % interval of the difference {compared.ap_low:+.3f} to {compared.ap_high:+.3f}), "

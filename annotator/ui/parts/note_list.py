@@ -29,7 +29,7 @@ def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | 
 
     Args:
         label: What a screen reader calls the list.
-        token: With which the browser fetches the pictures; "" for none of them.
+        token: The token with which the browser fetches the pictures; "" for no pictures.
         zone: Of the times.
     """
     items = "".join(_item(row, token, zone) for row in rows)
@@ -48,7 +48,7 @@ def _item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
 
 
 def when(at: float, zone: tzinfo | None) -> str:
-    """ "today 14:02", or the day and the time. at: unix seconds."""
+    """Return a moment (unix seconds) as "today 14:02", or as the day and the time."""
     time, now = (moment.astimezone(zone) for moment in (datetime.fromtimestamp(at, UTC), datetime.now(UTC)))
     if time.date() == now.date():
         return f"today {time:%H:%M}"

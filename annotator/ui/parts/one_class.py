@@ -24,7 +24,7 @@ SAME = "the same thing"
 
 
 def one_class(db: Database, by: str) -> None:
-    """Choose a class, and what to do with it."""
+    """Draw the choice of a class, and what can be done with it."""
     known = {class_.id: class_ for class_ in classes.in_order(db)}
     names = {class_id: class_.name for class_id, class_ in known.items()}
     key = frame.chosen("one_class", names, next(iter(names)))
@@ -53,18 +53,18 @@ def one_class(db: Database, by: str) -> None:
 
 
 def tell(*sentences: str) -> None:
-    """Say this at the top of the page when it is drawn the next time."""
+    """Keep these sentences for the top of the page, when it is drawn the next time."""
     st.session_state.setdefault("classes_told", []).extend(sentences)
 
 
 def show_told() -> None:
-    """Say what the last action did."""
+    """Show the sentences that the last action left."""
     for text in st.session_state.pop("classes_told", []):
         st.success(frame.escaped(text))
 
 
 def act(change: Callable[[], object], done: str) -> None:
-    """Change something and draw the page anew; what went wrong is said where the button is."""
+    """Change something and draw the page again; an error is shown where the button is."""
     try:
         change()
     except AnnotatorError as error:
@@ -89,7 +89,7 @@ def _look(db: Database, by: str, class_: Class) -> None:
 
 
 def _choose(db: Database, class_: Class, candidates: Sequence[int]) -> list[int]:
-    """The images that are ticked as examples, those that were before first."""
+    """Draw images to choose examples from, and return those that are ticked, earlier examples first."""
     records, token, chosen = images.images(db, candidates), frame.token(), []
     row = st.container(horizontal=True)
     for image_id in candidates:
@@ -152,7 +152,7 @@ def _split(db: Database, by: str, class_: Class) -> None:
 
 
 def _settled(db: Database, name: str) -> list[str]:
-    """The names that a typed name means: a list of names is asked about first, [] meanwhile."""
+    """Return the names that a typed name means; where it looks like a list, [] until the person has answered."""
     if not name_lists.lists_among([(name, "")], classes.by_name(db)):
         return [name]
     parts = name_lists.parts_of(name)

@@ -1,8 +1,8 @@
 """The routes behind the components, one file a kind of answer, and those for programs.
 
-Every one checks a token, but that which says whether the server is ready. They hold no rules: what comes next is asked
-of the queues. What touches the disk runs in a thread, because a synchronous call in an async route would stall every
-browser. Begin with guard.py.
+Every route checks a token, except the one that says whether the server is ready. Routes hold no rules: the queues
+decide what comes next. Work that touches the disk runs in a thread, because a synchronous call in an async route would
+stall every browser. Begin with guard.py.
 """
 
 from annotator.ui.routes import (

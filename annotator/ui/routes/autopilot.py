@@ -20,7 +20,7 @@ MOST_ACTIONS = 8
 
 
 async def autopilot(request: Request, annotator: str) -> Response:
-    """POST {holder, have, want, instead?, passed?, tiles?} -> the next actions, with their cells leased to this page.
+    """POST {holder, have, want, instead?, passed?, tiles?} -> the next actions, their cells leased to this page.
 
     have and passed are [image, class] pairs, class 0 for a whole image; tiles: how many a grid may have.
     """

@@ -15,9 +15,9 @@ from annotator.ui.routes.requests import AddClassRequest, parsed
 
 
 async def add(request: Request, annotator: str) -> Response:
-    """POST {name, sure} -> {class, classes, class_version}: the class of this name, added unless there is one, and all.
+    """POST {name, sure} -> {class, classes, class_version}: the class of this name, added if new, and all classes.
 
-    {surprises: [...]} instead, and nothing added, where something may be a surprise and `sure` is false.
+    Where adding it may be a surprise and `sure` is false, nothing is added and the answer is {surprises: [...]}.
     """
     asked = parsed(await body_of(request), AddClassRequest)
     return JSONResponse(await run_sync(_add, annotator, asked.name, asked.sure), headers=FRESH)

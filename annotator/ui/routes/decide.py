@@ -1,4 +1,4 @@
-"""Decisions in, and those that a person can still take back."""
+"""The routes for decisions: storing them, and listing those that a person can still take back."""
 
 from dataclasses import asdict, replace
 
@@ -32,7 +32,7 @@ from annotator.ui.routes.requests import (
 )
 
 RECENT = 200  # steps a page can take back after a reload
-RECENT_CELLS = 500  # and cells in them: ten grids of 48
+RECENT_CELLS = 500  # cells in these steps: ten grids of 48
 
 
 BLIND = (readings.SOURCE, known_answers.SOURCE)
@@ -41,30 +41,32 @@ nor what is refused tells which of these images have known answers."""
 
 
 def as_sent(source: str) -> str:
-    """The source of a decision as people are told it who may be asked for known answers."""
+    """Return the source of a decision as a person is told it: that an answer was a known one is hidden from them."""
     return readings.SOURCE if source in BLIND else source
 
 
 async def recent(request: Request, annotator: str) -> Response:
-    """POST {} -> {decisions: [...], images: [[id, name]]}: what this person can still undo after a reload, newest last,
-    as it was sent, and the names of the images that it is about, where a decision is about one."""
+    """POST {} -> {decisions: [...], images: [[id, name]]}: what this person can still undo after a reload.
+
+    The decisions are given as they were sent, newest last, and images names those that they are about.
+    """
     parsed(await body_of(request), Nothing)
     undoable, names = await run_sync(_recent, annotator)
     return JSONResponse({"decisions": [_entry(decision) for decision in undoable], "images": names}, headers=FRESH)
 
 
 async def decide(request: Request, annotator: str) -> Response:
-    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}, opinions: [uuid], today}; sent again, they
-    change nothing.
+    """POST {decisions: [...]} -> {saved: [uuid], refused: {uuid: reason}, opinions: [uuid], today}.
 
-    Every decision is judged alone: what cannot be stored is refused with its reason, and the rest is saved. opinions:
-    those on what people still differ on and this person may not settle. today: what this person has done today, these
-    decisions included (store/people/daily_activity.py).
+    Every decision is judged alone: one that cannot be stored is refused with its reason, and the rest is saved.
+    Decisions that are sent again change nothing. opinions: decisions on cells about which people still differ and
+    which this person may not settle. today: what this person has done today, these decisions included
+    (store/people/daily_activity.py).
     """
     given, refused = parsed_decisions(await body_of(request))
     result, more = await run_sync(_decide, given, annotator)
     refused |= more | result.refused
-    saved = [uuid for uuid in result.saved if uuid not in refused]  # one uuid with two contents is told as refused
+    saved = [uuid for uuid in result.saved if uuid not in refused]  # a uuid sent with two contents is in both
     day = await run_sync(today, context.db(), annotator)
     answer = {"saved": saved, "refused": refused, "opinions": result.opinions, "today": asdict(day)}
     return JSONResponse(answer, headers=FRESH)
@@ -105,8 +107,11 @@ def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
 
 
 def _author(given: AnyGiven, own: str) -> str | None:
-    """Whose decision it is: the page's own, or, when it waited in the browser while the name on the page changed, that
-    of the pass it was given under. None when nothing shows that it is theirs, or an owner has taken their role away."""
+    """Return the person whose decision it is; None when nothing shows that, or when they may no longer answer.
+
+    It is the page's own person. A decision that waited in the browser while the name on the page changed belongs to
+    the person whose token came with it.
+    """
     if given.annotator in ("", own):
         return own
     if context.tokens().author(given.signature or "") != given.annotator:
@@ -116,15 +121,17 @@ def _author(given: AnyGiven, own: str) -> str | None:
 
 
 def _never_drawn(db: Database, given: AnyGiven) -> tuple[int, int] | None:
-    """A cell of this decision that no audit has drawn: only audit cells are answered in the audit grid."""
+    """Return a cell of this decision that no audit has drawn, else None: the audit grid answers only audit cells."""
     cells = _cells(given)
     drawn = audits.sampled_cells(db, cells)
     return next((cell for cell in cells if cell not in drawn), None)
 
 
 def _blind_source(db: Database, given: AnyGiven) -> str | None:
-    """The source of a blind answer: whether its image waits for answers of several people, or has known answers; None
-    where it is neither, or there are several."""
+    """Return the source of a blind answer: a known answer, or one of several people's.
+
+    None where its image is asked about for neither reason, or there are several images.
+    """
     stored = db.value("SELECT source FROM decision WHERE uuid IN (?, ?)", [given.uuid, f"{given.uuid}:0"])
     if stored is not None:  # sent again
         return stored

@@ -29,12 +29,13 @@ from annotator.ui.routes.requests import (
 
 MOST_TILES = 500
 MOST_FOUND = 100
-SILENT_SORTS = ("name", "captured")  # those that follow from files alone
+SILENT_SORTS = ("name", "captured")  # orders that follow from files alone
 
 
 async def window(request: Request, annotator: str) -> Response:
-    """POST {filter?, sort?, class?, down?, version?, start, count} -> {total, start, version, changed, class_version,
-    images}.
+    """POST {filter?, sort?, class?, down?, version?, start, count} -> a part of a listing.
+
+    The answer is {total, start, version, changed, class_version, images}.
 
     filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
                name, facts: [[name, value]], ...}, all optional (snapshot.filters.FILTERS)
@@ -56,8 +57,10 @@ async def place(request: Request, annotator: str) -> Response:
 
 
 async def ids(request: Request, annotator: str) -> Response:
-    """POST {filter?, sort?, class?, down?, version?, first, last} -> {ids}: those of the places from first to last,
-    both included; more than gallery.MOST_IDS places are refused."""
+    """POST {filter?, sort?, class?, down?, version?, first, last} -> {ids}: of the places from first to last.
+
+    Both ends are included; more than gallery.MOST_IDS places are refused.
+    """
     asked, blind = parsed(await body_of(request), GalleryIdsRequest), blind_as(request, annotator)
     return JSONResponse(await run_sync(_ids, asked, blind), headers=FRESH)
 

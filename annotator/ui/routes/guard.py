@@ -1,4 +1,4 @@
-"""What every route does first and last: the token, the body, and what went wrong as JSON that a person can read."""
+"""The first and last steps of every route: checking the token, reading the body, and errors as readable JSON."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -39,11 +39,13 @@ Handler = Callable[[Request, str], Awaitable[Response]]
 
 
 def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request], Awaitable[Response]]:
-    """The handler, reached only with a valid token and, where the project has members, in the session of the member for
-    whom it was made, with a role that includes this right; what goes wrong becomes JSON that a person can read.
+    """Return a route that calls the handler only for a person with a valid token and this right.
+
+    Where the project has members, the request must also come in the session of the member for whom the token was made.
+    Errors become JSON that a person can read.
 
     Args:
-        part: What this shows, of roles.KEPT_FROM_SIGHT.
+        part: The part of roles.KEPT_FROM_SIGHT that the route shows; "": none of them.
     """
 
     async def route(request: Request) -> Response:
@@ -66,24 +68,27 @@ def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request
 
 
 def refuse_without(request: Request, right: Right) -> None:
-    """Raises Forbidden when whoever asks has not this right, for what only some requests to a route need."""
+    """Raise Forbidden when the asking member lacks this right, for what only some requests to a route need."""
     member: Member | None = request.scope.get(MEMBER)
     if member is not None and member.right < right:
         raise Forbidden(acting.refusal(member.name, member.role, right))
 
 
 def blind_as(request: Request, annotator: str) -> str:
-    """The annotator, where nothing may be shown of images that they are still to answer blind
-    (store/people/blindness.py); ""
-    for whoever may review, and for everybody where the project has no members."""
+    """Return the annotator, if images that they are still to answer blind must be hidden from them; "" otherwise.
+
+    Nothing is hidden from a person who may review, or where the project has no members (store/people/blindness.py).
+    """
     member: Member | None = request.scope.get(MEMBER)
     return annotator if member is not None and member.right < Right.REVIEW else ""
 
 
 def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:
-    """The handler, reached only with an access token that has this right (store/people/access_tokens.py); it is given
-    the
-    token's name. No cookie counts here, and door.py lets nothing in that a browser sends."""
+    """Return a route that calls the handler only with an access token that has this right.
+
+    The handler is given the token's name (store/people/access_tokens.py). No cookie counts here, and middleware.py
+    lets nothing in that a browser sends.
+    """
 
     async def answered(request: Request) -> Response:
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
@@ -104,7 +109,7 @@ def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[
 def timed(
     route: Callable[[Request], Awaitable[Response]], handler: Handler
 ) -> Callable[[Request], Awaitable[Response]]:
-    """The route, its answers counted and timed under the name of its handler, until the body begins."""
+    """Return the route with its answers counted and timed under the name of its handler, until the body begins."""
     name = f"{handler.__module__.rpartition('.')[2]}.{handler.__name__}"
 
     async def timed_route(request: Request) -> Response:
@@ -117,12 +122,12 @@ def timed(
 
 
 async def readable(answer: Awaitable[Response]) -> Response:
-    """The answer of a handler; what goes wrong becomes JSON that a person can read."""
+    """Await the answer of a handler and return it; errors become JSON that a person can read."""
     try:
         return await answer
-    except ClientDisconnect:  # before it had said what it wants: nobody hears an answer
+    except ClientDisconnect:  # the request was incomplete: nobody receives an answer
         return Response(status_code=400)
-    except BadRequest as problem:  # and nothing else: a page sets aside for good what is answered with 400
+    except BadRequest as problem:  # only here: a page gives up for good a request that is answered with 400
         return error(400, f"The request is not as it should be: {problem}")
     except Exception as problem:
         told = system_errors.in_words(problem)
@@ -132,12 +137,12 @@ async def readable(answer: Awaitable[Response]) -> Response:
 
 
 def error(status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> JSONResponse:
-    """{error: text}, which the page shows as it is."""
+    """Return {error: text} as JSON, which the page shows as it is."""
     return JSONResponse({"error": text}, status_code=status, headers={**FRESH, **headers})
 
 
 async def body_of(request: Request) -> bytes:
-    """What was sent. Raises BadRequest for more than LARGEST_BODY bytes."""
+    """Return the body of a request. Raises BadRequest for more than LARGEST_BODY bytes."""
     data = b""
     async for chunk in request.stream():
         data += chunk

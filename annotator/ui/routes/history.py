@@ -19,11 +19,11 @@ from annotator.ui.routes.requests import HistoryRequest, parsed
 
 
 async def history(request: Request, annotator: str) -> Response:
-    """POST {image} -> {decisions}: what was decided about it, oldest first, with who took what back.
+    """POST {image} -> {decisions, hidden}: what was decided about the image, oldest first, with who took what back.
 
     `about` says in words where an answer came from; that an image had known answers is told to reviewers only. A
     person's own comments that hold carry their uuid, by which they are taken back. Of an image that this person is
-    still to answer blind only their own flags and comments come (`hidden`).
+    still to answer blind, only their own flags and comments are sent (`hidden`).
     """
     asked = parsed(await body_of(request), HistoryRequest)
     events, hidden = await run_sync(_history, asked.image, blind_as(request, annotator))

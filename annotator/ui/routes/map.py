@@ -1,4 +1,4 @@
-"""The map out, as bytes that a browser draws without parsing; selections in."""
+"""The routes of the map: its points as bytes that a browser draws without parsing, and selections."""
 
 import numpy as np
 from anyio.to_thread import run_sync
@@ -20,16 +20,22 @@ STAMP = "x-annotator-map"  # which map the bytes are about
 
 
 async def points(request: Request, annotator: str) -> Response:
-    """GET the places of the images that are drawn, little-endian: four uint32 (how many points follow, how many images
-    have a place, how many images there are, the map's stamp), then their ids as uint32, then x, then y as uint16
-    (65535 is 1, y grows downwards). No points: there is no map yet."""
+    """GET the places of the images that are drawn, as little-endian bytes.
+
+    Four uint32 come first: how many points follow, how many images have a place, how many images there are, and the
+    map's stamp. Then come the ids as uint32, then x, then y as uint16 (65535 is 1, y grows downwards). Without a map
+    there are no points.
+    """
     return Response(await run_sync(_points), media_type=BINARY, headers=FRESH)
 
 
 async def colors(request: Request, annotator: str) -> Response:
-    """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID -> one byte a point, in the order of the points
-    (see stage_bytes, state_bytes, probability_bytes); the header says of which map. Images that this person is still to
-    answer blind look untouched and have neither a state nor a probability."""
+    """GET ?by=stage, or ?by=class&class=ID, or ?by=probability&class=ID -> one byte a point.
+
+    The bytes are in the order of the points (see stage_bytes, state_bytes, probability_bytes); the header says of
+    which map. Images that this person is still to answer blind look untouched and have neither a state nor a
+    probability.
+    """
     asked = converted(dict(request.query_params), ColorsRequest)
     stamp, content = await run_sync(_colors, asked.by, asked.class_id, blind_as(request, annotator))
     return Response(content, media_type=BINARY, headers={**FRESH, STAMP: str(stamp)})

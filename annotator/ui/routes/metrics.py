@@ -1,4 +1,4 @@
-"""What a monitor asks: is the server ready, and its figures in the format of Prometheus.
+"""The routes for monitoring: whether the server is ready, and its figures in the format of Prometheus.
 
 Figures are read when they are asked for; a page never waits for them. Nothing names a person, an image or a class.
 """
@@ -38,7 +38,7 @@ class ProjectFigures:
         self.db = db
 
     def collect(self) -> Iterator[Metric]:
-        """All figures; names end in their unit, as Prometheus asks."""
+        """Yield all figures; names end in their unit, as Prometheus asks."""
         counts, worker = overview.image_counts(self.db), heartbeat.worker_state(self.db)
         images = GaugeMetricFamily("annotator_images", "Images of the project, by how far they are", labels=["stage"])
         for stage, number in counts.items():

@@ -1,4 +1,4 @@
-"""Pictures out: images as a browser can show them, and heat maps; and the components' scripts."""
+"""The routes for pictures: images as a browser can show them, and heat maps; and the components' scripts."""
 
 import contextlib
 import os
@@ -51,10 +51,12 @@ async def thumb(request: Request, annotator: str) -> Response:
 
 
 async def heatmap(request: Request, annotator: str) -> Response:
-    """GET one heat map. Where there is none yet the worker is asked, and 202 says: ask again. A header says how many
-    images with the class its run had seen, where these are few; another one the class that the heat map may show
-    instead ("0": none), and of how many of how many of its class that is so. Of an image that this person is still to
-    answer blind there is none."""
+    """GET one heat map. Where it does not exist yet the worker is asked for it, and 202 says: ask again.
+
+    A header says how many images with the class its run had seen, where these are few. Another header names the class
+    that the heat map may show instead ("0": none), for how many heat maps of its class that is so, and how many of
+    them were examined. An image that this person is still to answer blind is refused.
+    """
     asked = converted(request.path_params, HeatmapPath)
     image_id, class_id, db = asked.image_id, asked.class_id, context.db()
     if blind := blind_as(request, annotator):
@@ -99,7 +101,7 @@ ROUTES = [
 
 @dataclass(frozen=True)
 class _Picture:
-    """A file to send; content is None for one of more than CHUNK bytes; size in bytes."""
+    """A file to send: size in bytes; content is None for a file of more than CHUNK bytes."""
 
     path: Path
     media_type: str

@@ -1,4 +1,4 @@
-"""Scores that a program sends while it runs: an outside model beside the project, with a token of its own."""
+"""The route by which a program sends scores: a model that runs beside the project, with a token of its own."""
 
 from functools import partial
 
@@ -22,8 +22,10 @@ _one_at_a_time: list[CapacityLimiter] = []  # made in the server's loop
 
 
 async def predictions(request: Request, token: str) -> Response:
-    """POST {name, scale?, images: [{image | sha256, scores: {class: x}}], only_known?} -> {images, unknown_images,
-    version}: added to the source of this name, as `annotator predictions` does."""
+    """POST {name, scale?, images, only_known?} -> {images, unknown_images, version}.
+
+    images: [{image | sha256, scores: {class: x}}], added to the source of this name, as `annotator predictions` does.
+    """
     given = parsed(await body_of(request), PredictionsRequest)
     if not _one_at_a_time:
         _one_at_a_time.append(CapacityLimiter(1))  # programs wait for each other, and never take the pages' threads

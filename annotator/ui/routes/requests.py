@@ -49,7 +49,7 @@ class Nothing(Struct):
 
 
 class FilterRequest(Struct):
-    """records.Filter."""
+    """The fields of records.Filter."""
 
     class_id: Id | None = field(default=None, name="class")
     low: Probability | None = field(default=None, name="from")
@@ -65,7 +65,7 @@ class _Page(Struct, kw_only=True):
 
 
 class WorkRequest(_Page, kw_only=True):
-    """records.Wanted."""
+    """The fields of records.Wanted."""
 
     mode: Literal["annotate", "review"]
     have: Images = []
@@ -76,7 +76,7 @@ class WorkRequest(_Page, kw_only=True):
 
 
 class GridRequest(_Page, kw_only=True):
-    """records.WantedGrids."""
+    """The fields of records.WantedGrids."""
 
     size: Count
     class_id: Id | None = field(default=None, name="class")
@@ -88,7 +88,7 @@ class GridRequest(_Page, kw_only=True):
 
 
 class ActionsRequest(_Page, kw_only=True):
-    """records.WantedActions."""
+    """The fields of records.WantedActions."""
 
     have: Cells = []
     passed: Cells = []
@@ -96,7 +96,7 @@ class ActionsRequest(_Page, kw_only=True):
 
 
 class TimedTaskRequest(Struct):
-    """How long a task of the speed test took: store/people/speed_tests.py."""
+    """The time that a task of the speed test took: store/people/speed_tests.py."""
 
     round: Annotated[int, Meta(ge=1, le=10_000)]
     task: Annotated[int, Meta(ge=0, le=1000)]
@@ -139,7 +139,7 @@ class ExamplesRequest(Struct):
 
 
 def _given(one: Filter) -> Any:
-    """Return the type of what a request gives to a filter."""
+    """Return the type of the value that a request gives to a filter."""
     if one.allowed:
         return Literal[("", *one.allowed)]
     return {
@@ -172,7 +172,7 @@ else:
 
 
 class GalleryRequest(Struct, kw_only=True):
-    """A listing of the Gallery; version: of the one that is on screen."""
+    """A listing of the Gallery; version: of the listing that is on screen."""
 
     only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
     sort: Literal["name", "decided", "captured", "labels", "probability"] = "name"
@@ -189,7 +189,7 @@ class GalleryWindowRequest(GalleryRequest, kw_only=True):
 
 
 class GalleryPlaceRequest(GalleryRequest, kw_only=True):
-    """Where an image is in a listing."""
+    """An image whose place in a listing is wanted."""
 
     image: Id
 
@@ -202,7 +202,7 @@ class GalleryIdsRequest(GalleryRequest, kw_only=True):
 
 
 class FindRequest(Struct):
-    """Images by a part of their name."""
+    """A part of a name, by which images are wanted."""
 
     text: Path
     count: Count
@@ -215,20 +215,20 @@ class SelectRequest(Struct):
 
 
 class ColorsRequest(Struct):
-    """What the points of the map are coloured by."""
+    """The property of images that the points of the map are coloured by."""
 
     by: Literal["stage", "class", "probability"]
     class_id: IdOrNone = field(default=0, name="class")
 
 
 class UploadQuery(Struct):
-    """A file that is sent to be imported."""
+    """The name of a file that is sent to be imported."""
 
     name: Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class ScoredImage(Struct):
-    """What another model says of an image, named by its name or by the sha256 of its file."""
+    """The scores of another model for an image, given by its name or by the sha256 of its file."""
 
     scores: Annotated[dict[Path, float], Meta(max_length=10_000)]
     image: Path = ""
@@ -240,7 +240,7 @@ class ScoredImage(Struct):
 
 
 class PredictionsRequest(Struct):
-    """Scores of another model; scale: of store.prediction_sources.Source."""
+    """Scores of another model; scale: as in prediction_sources.Source."""
 
     name: Text
     images: Annotated[list[ScoredImage], Meta(min_length=1, max_length=MOST_NAMED)]
@@ -255,7 +255,7 @@ class ImagePath(Struct):
 
 
 class PictureQuery(Struct):
-    """full: at its own size, not reduced."""
+    """The options of an image in an address; full: at its own size, not reduced."""
 
     full: Text = ""
 
@@ -269,7 +269,7 @@ class HeatmapPath(Struct):
 
 
 class _Given(Struct, kw_only=True, tag_field="action"):
-    """The values that every decision of a page has.
+    """The fields that every decision of a page has.
 
     Attributes:
         annotator, signature: The name it was given under, and that person's pass; "" and none: the page's own.
@@ -285,12 +285,12 @@ class _Given(Struct, kw_only=True, tag_field="action"):
 
     @property
     def action(self) -> str:
-        """One of records.ACTIONS, or batch."""
+        """Return one of records.ACTIONS, or batch."""
         return str(type(self).__struct_config__.tag)
 
 
 class LabelGiven(_Given, kw_only=True, tag="label"):
-    """One cell."""
+    """The answer to one cell."""
 
     image: Id
     class_id: Id = field(name="class")
@@ -300,20 +300,20 @@ class LabelGiven(_Given, kw_only=True, tag="label"):
 
 
 class BatchGiven(_Given, kw_only=True, tag="batch"):
-    """Many cells: image, class, state (null clears the cell), probability."""
+    """The answers to many cells: image, class, state (null clears the cell), probability."""
 
     cells: Annotated[list[tuple[Id, Id, State | None, Probability | None]], Meta(max_length=MOST_CELLS)]
     run: Id | None = None
 
 
 class DoneGiven(_Given, kw_only=True, tag="done"):
-    """Nothing else on this image."""
+    """A statement that no other class is on this image."""
 
     image: Id
 
 
 class SkipGiven(_Given, kw_only=True, tag="skip"):
-    """Not this image now."""
+    """A request to leave this image for later."""
 
     image: Id
 
@@ -326,7 +326,7 @@ class FlagGiven(_Given, kw_only=True, tag="flag"):
 
 
 class ClearGiven(_Given, kw_only=True, tag="clear"):
-    """One cell has no answer any more."""
+    """The removal of one cell's answer."""
 
     image: Id
     class_id: Id = field(name="class")
@@ -340,7 +340,7 @@ class CommentGiven(_Given, kw_only=True, tag="comment"):
 
 
 class UndoGiven(_Given, kw_only=True, tag="undo"):
-    """Takes a decision back; of a batch "<uuid>:0"."""
+    """The withdrawal of an earlier decision; of a batch "<uuid>:0"."""
 
     source: AnySource = "click"
     undoes: Annotated[str, Meta(max_length=120)] | None = None
@@ -350,7 +350,7 @@ AnyGiven = LabelGiven | BatchGiven | DoneGiven | SkipGiven | FlagGiven | ClearGi
 
 
 class DecisionsRequest(Struct):
-    """Decisions, each still unread."""
+    """Decisions, each still as raw JSON."""
 
     decisions: Annotated[list[msgspec.Raw], Meta(max_length=MOST_DECISIONS)]
 
@@ -363,7 +363,7 @@ Shape = TypeVar("Shape")
 
 
 def parsed(data: bytes, shape: type[Shape]) -> Shape:
-    """The body of a request. Raises BadRequest for what is not JSON of this shape."""
+    """Return the body of a request in this shape. Raises BadRequest for what is not JSON of this shape."""
     return _parsed(data, shape)
 
 
@@ -377,7 +377,7 @@ def _parsed(data: bytes | msgspec.Raw, shape: Any) -> Any:
 
 
 def converted(values: dict[str, Any], shape: type[Shape]) -> Shape:
-    """The values of a path or a query, which are texts. Raises BadRequest."""
+    """Return the values of a path or a query, which are texts, in this shape. Raises BadRequest."""
     try:
         return msgspec.convert(values, shape, strict=False)
     except ValueError as error:
@@ -385,7 +385,7 @@ def converted(values: dict[str, Any], shape: type[Shape]) -> Shape:
 
 
 def parsed_decisions(data: bytes) -> tuple[list[AnyGiven], dict[str, str]]:
-    """The valid decisions of a request, and by uuid why the others are refused.
+    """Return the valid decisions of a request, and by uuid why the others are refused.
 
     A decision without a uuid is named by its place, "#1" the first. Raises BadRequest when the body is no list of
     decisions.
@@ -400,7 +400,7 @@ def parsed_decisions(data: bytes) -> tuple[list[AnyGiven], dict[str, str]]:
 
 
 def milliseconds_of(given: AnyGiven) -> float | None:
-    """How long it took, None when that is no number."""
+    """Return the time that a decision took, None when it is missing or no number."""
     if given.milliseconds is NO_TIME:
         return None
     try:
@@ -433,7 +433,7 @@ def _taken_apart(data: bytes) -> list[bytes] | None:
 
 
 def _name_of(entry: msgspec.Raw | bytes) -> str | None:
-    """The uuid of an invalid entry, if it has one that can be sent back."""
+    """Return the uuid of an invalid entry, None if it has none that can be sent back."""
     try:
         return parsed(entry, _Named).uuid
     except BadRequest:

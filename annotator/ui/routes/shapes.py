@@ -11,7 +11,7 @@ from annotator.snapshot.progress import Progress
 
 
 def work(work_: Work, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """The work, each item as `as_json` gives it, with what every page shows around it."""
+    """Return the work as JSON, each item as `as_json` gives it, with what every page shows around it."""
     return {
         "items": [as_json(item_) for item_ in work_.items],
         "progress": progress(work_.progress),
@@ -28,13 +28,13 @@ def work(work_: Work, as_json: Callable[[Any], dict[str, Any]]) -> dict[str, Any
 
 
 def progress(progress_: Progress) -> dict[str, Any]:
-    """How far the project is: what pages count on from, and the words for it."""
+    """Return the project's progress as JSON: the counts that pages count on from, and the sentence for them."""
     names = ("pairs_answered", "pairs", "images_complete", "images")
     return {name: getattr(progress_, name) for name in names} | {"template": progress_.template()}
 
 
 def item(work_item: WorkItem) -> dict[str, Any]:
-    """One image in hand; `likely` is base64 of a byte a class, as they were in that version of the classes."""
+    """Return one image in hand as JSON; `likely` is base64 of one byte a class, in that version of the classes."""
     return image(work_item.image) | {
         "labels": [
             {"class": label.class_id, "state": label.state, "source": label.source, "by": label.annotator}
@@ -50,7 +50,7 @@ def item(work_item: WorkItem) -> dict[str, Any]:
 
 
 def grid(grid_: Grid) -> dict[str, Any]:
-    """One grid with its tiles."""
+    """Return one grid with its tiles as JSON."""
     return {
         "id": grid_.id,
         "class": grid_.class_id,
@@ -67,5 +67,5 @@ def grid(grid_: Grid) -> dict[str, Any]:
 
 
 def image(image_: Image) -> dict[str, Any]:
-    """What a page needs to draw an image."""
+    """Return the fields of an image that a page needs to draw it."""
     return {"id": image_.id, "name": image_.name, "width": image_.width, "height": image_.height}

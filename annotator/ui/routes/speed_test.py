@@ -21,15 +21,19 @@ from annotator.ui.routes.requests import Nothing, TimedTaskRequest, parsed
 
 
 async def tasks(request: Request, annotator: str) -> Response:
-    """POST {} -> {round, of, tasks, empty, report}: the tasks that this person has not done yet, and what is known of
-    their times (snapshot/time_report.py)."""
+    """POST {} -> {round, of, tasks, empty, report}: the tasks that this person has not done yet.
+
+    report: what is known of their times (snapshot/time_report.py).
+    """
     parsed(await body_of(request), Nothing)
     return JSONResponse(await run_sync(_tasks, annotator), headers=FRESH)
 
 
 async def time(request: Request, annotator: str) -> Response:
-    """POST {round, task, kind, cells, changes, milliseconds} -> {}: the time of one task; sent again, it changes
-    nothing."""
+    """POST {round, task, kind, cells, changes, milliseconds} -> {}: store the time of one task.
+
+    Sent again, it changes nothing.
+    """
     given = parsed(await body_of(request), TimedTaskRequest)
     await run_sync(_store, annotator, given)
     return JSONResponse({}, headers=FRESH)
@@ -50,7 +54,7 @@ def _tasks(annotator: str) -> dict[str, Any]:
 
 
 def _task(task: Task, round_: int) -> dict[str, Any]:
-    """A grid as the Grid page shows one in an audit, or an image as Autopilot shows one without predictions."""
+    """Return a grid as the Grid page shows one in an audit, or an image as Autopilot shows one without predictions."""
     tiles = [shapes.image(image) | {"probability": None, "state": None, "by": None} for image in task.images]
     name = f"s{round_}-{task.task}"
     grid = {"id": name, "class": task.class_id, "run": None, "share": None, "start": "no", "tiles": tiles}

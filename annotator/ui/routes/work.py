@@ -1,4 +1,4 @@
-"""Routes for more work: the next images or grids, images a page goes back to, and how far the classes are."""
+"""The routes for more work: the next images or grids, images that a page goes back to, and the progress of classes."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ EXAMPLES = 6
 async def work(request: Request, annotator: str) -> Response:
     """POST {mode, holder, have, want, instead?, passed?, filter?, order?, after?} -> a mode's next images, leased."""
     asked = parsed(await body_of(request), WorkRequest)
-    if asked.only.kind == "annotator_disagreements":  # it shows what others have said
+    if asked.only.kind == "annotator_disagreements":  # these show the answers of others
         refuse_without(request, Right.REVIEW)
     wanted = Wanted(
         mode=asked.mode,
@@ -59,8 +59,8 @@ async def work(request: Request, annotator: str) -> Response:
 async def grids(request: Request, annotator: str) -> Response:
     """POST {holder, class, size, have, want, instead?, passed?, selection?, but?, audit?} -> the next grids, leased.
 
-    have and passed are [image, class] pairs; class null asks for the best one, other than `but` if there is one. audit:
-    open audit cells, without predictions and previous answers.
+    have and passed are [image, class] pairs; class null asks for the best class, other than `but` if there is another.
+    audit: open audit cells, without predictions and previous answers.
     """
     asked = parsed(await body_of(request), GridRequest)
     wanted = WantedGrids(
@@ -80,11 +80,12 @@ async def grids(request: Request, annotator: str) -> Response:
 
 
 async def items(request: Request, annotator: str) -> Response:
-    """POST {images} -> {items}: those images, with their labels as they are now and who else has them open (`with`).
-    Images that this person is still to answer blind come without anything that is known of them (`hidden`), that
-    somebody has them open included.
+    """POST {images} -> {items}: these images, with their labels as they are now and who else has them open (`with`).
 
-    No lease is taken or asked about first: a page may show any image, also one that is complete or unreadable.
+    Images that this person is still to answer blind come without anything that is known of them, and without who has
+    them open (`hidden`).
+
+    No lease is taken or asked about first: a page may show any image, also a complete or unreadable one.
     """
     asked, blind = parsed(await body_of(request), ItemsRequest), blind_as(request, annotator)
     return JSONResponse(await run_sync(_items, asked.images[:MOST_IMAGES], annotator, blind), headers=FRESH)
@@ -97,16 +98,20 @@ async def neighbours(request: Request, annotator: str) -> Response:
 
 
 async def classes(request: Request, annotator: str) -> Response:
-    """POST {} -> {classes, best}: every class as lists show it, how far it is, how much is probably still to find, and
-    where most of it. Images that are answered blind are left out for members below the right to review; what is still
-    to find, which follows from all answers, is told to nobody who is still to answer some blind."""
+    """POST {} -> {classes, best}: every class as lists show it, with its progress and how much is still to find.
+
+    best: the class whose next grid is expected to find most. Example images are not included (`examples`). How much is
+    still to find follows from all answers, so it is null for a person who is still to answer some images blind.
+    """
     parsed(await body_of(request), Nothing)
     return JSONResponse(await run_sync(_classes, annotator, blind_as(request, annotator)), headers=FRESH)
 
 
 async def examples(request: Request, annotator: str) -> Response:
-    """POST {class} -> {images}: those chosen to show the class, then those on which people saw it, newest first;
-    none that this person is still to answer blind."""
+    """POST {class} -> {images}: those chosen to show the class, then those on which people saw it, newest first.
+
+    Images that this person is still to answer blind are left out.
+    """
     asked = parsed(await body_of(request), ExamplesRequest)
     images = await run_sync(_examples, asked.class_id, blind_as(request, annotator))
     return JSONResponse({"images": images}, headers=FRESH)

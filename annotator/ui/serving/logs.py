@@ -10,7 +10,10 @@ from streamlit import logger as streamlit_logger
 
 
 class AsJson(logging.Formatter):
-    """One record as an object: time (ISO 8601, UTC), level, logger, message, and error where there is a traceback."""
+    """A formatter that writes a record as an object.
+
+    Its fields are time (ISO 8601, UTC), level, logger, message, and error where there is a traceback.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -25,7 +28,7 @@ class AsJson(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """From now on all loggers of this process write JSON: our own, Streamlit's, and uvicorn's, set up by Streamlit.
+    """Have all loggers of this process write JSON: our own, Streamlit's, and uvicorn's, set up by Streamlit.
 
     uvicorn must be told to leave its loggers as they are (sockets.py).
     """

@@ -1,6 +1,6 @@
-"""Reads in the background, a moment after a start, what the Gallery and the finder of images keep in memory.
+"""The read-ahead, a moment after a start, of what the Gallery and the finder of images keep in memory.
 
-With a million images that takes seconds, which otherwise the first person who opens one of them would wait for. The
+With a million images this takes seconds, for which the first person to open one of them would otherwise wait. The
 solver of the time model is loaded as well: half a second of Autopilot's first action.
 """
 
@@ -17,7 +17,7 @@ log = logging.getLogger("annotator.ahead")
 
 
 class ReadAhead:
-    """The thread that reads."""
+    """The thread that reads ahead."""
 
     def __init__(self, db: Database, pause: float = HEAD_START):
         self.db, self.pause = db, pause
@@ -28,7 +28,7 @@ class ReadAhead:
         self._thread.start()
 
     def stop(self) -> None:
-        """Read nothing more, if reading has not begun."""
+        """Prevent the reading, if it has not begun."""
         self._ending.set()
         self._thread.join(0.1)
 

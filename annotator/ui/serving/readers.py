@@ -30,7 +30,7 @@ WHAT_TO_DO = (
 
 
 class _Call:
-    """One read. Everything but `clock` is changed by the event loop's thread only."""
+    """One read. Its fields, `clock` excepted, are changed by the event loop's thread only."""
 
     def __init__(self, file: Hashable, work: Callable[[], Any]):
         self.file, self.work = file, work
@@ -55,7 +55,7 @@ class Readers:
         self._last_end = 0.0
 
     async def read(self, file: Hashable, kind: Hashable, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the function returns or raises, called in one of the threads.
+        """Call the function in one of the threads, and return or raise what it does.
 
         Args:
             file: What is read: while a read of it hangs, no other is started.
@@ -131,7 +131,7 @@ class Readers:
     def _end(self, call: _Call, result: Any, error: Exception | None) -> None:
         if not call.dropped:
             self._last_end = time.monotonic()
-        if call.hung:  # it ended after it was given up: one thread is too many
+        if call.hung:  # it ended after it was given up and replaced: this thread is surplus
             self._hung -= 1
             self._hung_files[call.file] -= 1
             if not self._hung_files[call.file]:

@@ -1,7 +1,7 @@
-"""The HTML file that every page begins with: Streamlit's own, told where its server is.
+"""The HTML file that every page begins with: Streamlit's own, with the address of its server added.
 
-Streamlit's script takes /grid for a folder that its server may lie in, and asks there first: two requests that are not
-found, before the one that is. `window.__streamlit` is how a host tells it.
+Without it Streamlit's script takes /grid for a folder that its server may be in and asks there first, which costs two
+requests that are not found. A host names the address in `window.__streamlit`.
 """
 
 from functools import cache
@@ -19,11 +19,11 @@ TOLD = "<title>Annotator</title><script>window.__streamlit = {BACKEND_BASE_URL: 
 
 
 async def shell(request: Request) -> HTMLResponse:
-    """The answer to the address of a page."""
+    """Return the HTML of a page's address."""
     return HTMLResponse(_shell(), headers={"cache-control": "no-cache"})
 
 
 @cache
 def _shell() -> str:
-    base = context.base()  # letters, digits and . _ ~ - / only (access.py)
+    base = context.base()  # letters, digits and . _ ~ - / only (serving_modes.py)
     return INDEX.read_text(encoding="utf-8").replace(TITLE, TOLD % base)

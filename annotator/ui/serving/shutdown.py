@@ -33,7 +33,10 @@ class Ending:
         self._begun = threading.Event()
 
     def add_last_step(self, step: Callable[[], None]) -> None:
-        """Take this step at the end, after those added before. A step that raises is logged; the next one is taken."""
+        """Add a step to take at the end, after those added before.
+
+        A step that raises is logged, and the next one is taken.
+        """
         self._steps.append(step)
 
     def take_last_steps(self) -> None:
@@ -49,7 +52,7 @@ class Ending:
 
     @contextlib.contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Inside this context SIGINT and SIGTERM also start the clock. Outside the main thread it does nothing."""
+        """Inside this context SIGINT and SIGTERM also start the clock; outside the main thread it changes nothing."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

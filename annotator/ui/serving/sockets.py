@@ -60,7 +60,7 @@ class Patient(AutoHTTPProtocol):
 
 
 def set_up_connections(behind: Sequence[str] = (), own_log: bool = False) -> None:
-    """Apply both to the connections of the server that is started next.
+    """Send small answers at once and limit unfinished requests, for the server that is started next.
 
     Args:
         behind: Addresses and networks of the proxies whose X-Forwarded headers are believed.

@@ -35,9 +35,9 @@ PINNED: dict[str, object] = {
     "server.sslKeyFile": "",
     "server.headless": True,  # the browser is opened here, when the port answers
     "server.showEmailPrompt": False,
-    "server.maxUploadSize": 0,  # nothing is uploaded by Streamlit's means (door.py refuses the address)
+    "server.maxUploadSize": 0,  # nothing is uploaded by Streamlit's means (middleware.py refuses the address)
     "server.maxMessageSize": 200,
-    "server.maxWidgetStateSize": 5,  # MB; of one message, too (pacing.LARGEST)
+    "server.maxWidgetStateSize": 5,  # MB; also the most of one message (pacing.LARGEST)
     "server.fileWatcherType": "none",
     "server.folderWatchList": [],
     "server.runOnSave": False,
@@ -73,7 +73,10 @@ LOOK: dict[str, object] = {
 
 
 def options(access: Access) -> dict[str, Any]:
-    """The options for st.App.run. From now on Streamlit reads no file and no environment variable for any other."""
+    """Return the options for st.App.run.
+
+    From now on Streamlit reads no file and no environment variable for any other option.
+    """
     _replace(config, "get_config_files", lambda name: [])
     # Called for a foreign origin; the first would ask a server on the net. Our address is known.
     _replace(net_util, "get_external_ip", lambda: None)

@@ -1,4 +1,4 @@
-"""Starts the worker and restarts it when it dies, after growing pauses; the end of its log becomes the last error."""
+"""The watch over the worker: starts it, restarts it after growing pauses, and keeps the end of its log as an error."""
 
 import logging
 import subprocess
@@ -17,13 +17,13 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 HEAD_START = 1.5  # seconds in which the first page has the machine for itself
 HEALTHY_AFTER = 60.0  # a worker that ran this many seconds is restarted after FIRST_PAUSE again
 LOG_TAIL = 4000  # bytes of the worker's log that are kept with an error
-GRACE = 2.0  # seconds between asking the worker to end and killing it; the app itself has 4.5 (ending.py)
+GRACE = 2.0  # seconds between asking the worker to end and killing it; the app itself has 4.5 (shutdown.py)
 
 log = logging.getLogger("annotator.watch")
 
 
 class Watch:
-    """Watches over one project's worker, in a thread of the app's process."""
+    """The watch over one project's worker, in a thread of the app's process."""
 
     def __init__(self, db: Database):
         self.db = db
@@ -35,7 +35,7 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the worker: ask, then kill."""
+        """End the worker: close its input, and kill it if it does not end within GRACE seconds."""
         self._ending.set()
         process = self._process
         if process and process.poll() is None:

@@ -1,7 +1,7 @@
 """Adding folders of images from a page: a thread of the page process, which goes on whatever the page does.
 
-There is one at a time for each project. It does what `annotator init` does to an existing project (exchange/setup.py),
-so it may be stopped, killed and repeated at any moment: each batch of files is committed.
+Each project has one such thread at a time. It does what `annotator init` does to an existing project
+(exchange/setup.py), so it may be stopped, killed and repeated at any moment: each batch of files is committed.
 """
 
 import logging
@@ -22,12 +22,12 @@ log = logging.getLogger("annotator.adding")
 
 
 class _Stopped(Exception):
-    """Somebody pressed Stop."""
+    """The exception raised when somebody has pressed Stop."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one folder, or address: the result of its scan, or why there is none."""
+    """The result of adding one folder or address: that of its scan, or an error."""
 
     folder: Path | str
     registered: Registered | None = None
@@ -36,7 +36,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it is. folder: the one being read, None while there is nothing to do; of: 0 while files are listed."""
+    """The progress of adding folders.
+
+    folder: the one being read, None while none is; of: 0 while files are listed.
+    """
 
     folder: Path | str | None = None
     done: int = 0
@@ -45,7 +48,7 @@ class Progress:
 
 
 class Adding:
-    """Adds folders to one project; `adding` gives the one of a project."""
+    """The thread that adds folders to one project; `adding` returns it."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -59,8 +62,10 @@ class Adding:
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, folders: Sequence[Path | str]) -> None:
-        """Begin with these folders. Raises AnnotatorError while others are being added, and Forbidden to whoever is no
-        owner."""
+        """Begin to add these folders.
+
+        Raises AnnotatorError while others are being added, and Forbidden for a person who is no owner.
+        """
         self._db.require(Right.OWN)
         with self._lock:
             if self.is_at_work:
@@ -71,11 +76,11 @@ class Adding:
             self._thread.start()
 
     def stop(self) -> None:
-        """End soon; what was added stays, and adding the folder again goes on from there."""
+        """Stop soon; the images added so far stay, and adding the folder again goes on from there."""
         self._stop.set()
 
     def wait(self) -> None:
-        """Until all is done."""
+        """Wait until all folders are added."""
         if self._thread:
             self._thread.join()
 
@@ -106,5 +111,5 @@ class Adding:
 
 
 def adding(db: Database) -> Adding:
-    """The one of this project."""
+    """Return the Adding of this project."""
     return db.caches.get("adding images", "", lambda: Adding(db), 1)

@@ -1,7 +1,7 @@
-"""Long computations for pages, in threads of their own: a page shows how far one is and answers at once meanwhile.
+"""Long computations for pages, in threads of their own: a page shows the progress and stays responsive.
 
-One runs at a time for each project. Its result is kept under a key, so that everybody who asks the same gets it. It
-ends by itself soon after nobody asks for it any more: a page that waits asks every second.
+Each project computes one result at a time. The result is kept under a key, so that everybody who asks the same gets
+it. A computation ends by itself soon after nobody asks for it any more: a page that waits asks every second.
 """
 
 import logging
@@ -26,7 +26,7 @@ Note = Callable[[int, int], None]
 
 
 class _Unasked(Exception):
-    """Nobody waits for the result."""
+    """The exception raised when nobody waits for the result any more."""
 
 
 class Work:
@@ -35,7 +35,7 @@ class Work:
     Attributes:
         done, of: How far it is; of: 0 until that is known.
         result: None until it has ended well.
-        error: Why it has not, for people.
+        error: Why it has failed, for people; "" otherwise.
         began_at: Unix seconds: the moment that the result is of.
     """
 
@@ -50,18 +50,18 @@ class Work:
 
     @property
     def share(self) -> float:
-        """How far it is, from 0 to 1."""
+        """Return how far the computation is, from 0 to 1."""
         return min(1.0, self.done / self.of) if self.of else 0.0
 
     def note(self, done: int, of: int) -> None:
-        """Say how far it is. Raises what ends it once nobody waits any more."""
+        """Note how far the computation is. Raises _Unasked, which ends it, once nobody waits any more."""
         if time.monotonic() - self.asked > UNASKED:
             raise _Unasked
         self.done, self.of = done, of
 
 
 class Background:
-    """The computations of one project; `background` gives it."""
+    """The computations of one project; `background` returns it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,11 +69,11 @@ class Background:
         self._works: OrderedDict[Hashable, Work] = OrderedDict()
 
     def ask(self, key: Hashable, stamp: Hashable, make: Callable[[Note], Any], *, again: bool = False) -> Work:
-        """The computation of a key, begun where there is none; waits a moment for it.
+        """Return the computation of a key, begun if there is none; waits a moment for it to end.
 
         Args:
-            key: What is computed.
-            stamp: What it depends on: where that has changed, a cheap one is made again.
+            key: Names what is computed.
+            stamp: What it depends on: where that has changed, a cheap computation is made again.
             make: Called in a thread, with a function that it must call now and then.
             again: Make it again, whatever it cost.
         """
@@ -123,5 +123,5 @@ class Background:
 
 
 def background(db: Database) -> Background:
-    """The one of this project."""
+    """Return the computations of this project."""
     return db.caches.get("background", "", Background, 1)

@@ -1,6 +1,6 @@
 """Files that pages write for a download: each in a folder of a random name, offered for a while and then deleted.
 
-What a killed process has left is removed when the next one begins.
+Files that a killed process has left are removed when the next process starts to use the folder.
 """
 
 import shutil
@@ -22,7 +22,7 @@ KEPT_MOST = 8  # files
 
 @dataclass(frozen=True)
 class Offered:
-    """A file that can be downloaded. bytes: its size; expires_at: unix seconds."""
+    """A file that can be downloaded; bytes: its size; expires_at: unix seconds."""
 
     id: str
     path: Path
@@ -32,7 +32,7 @@ class Offered:
 
 
 class Downloads:
-    """The files of one project; `downloads` gives them."""
+    """The files of one project that are offered; `downloads` returns them."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -41,14 +41,17 @@ class Downloads:
         self._sweep()
 
     def new_folder(self) -> Path:
-        """A folder to write in; `offer` a file in it, or `remove` it by its name. Raises ProjectMoved, OSError."""
+        """Return a new folder to write in: `offer` a file in it, or `remove` it by its name.
+
+        Raises ProjectMoved, OSError.
+        """
         make_room(self._folder)
         folder = self._folder / uuid.uuid4().hex
         make_folder(folder, 0o700)
         return folder
 
     def offer(self, path: Path, media_type: str) -> Offered:
-        """Offer a file that lies directly in such a folder; the oldest of too many is deleted."""
+        """Offer a file that lies directly in a folder of `new_folder`; the oldest of too many is deleted."""
         name, expires_at = path.parent.name, time.time() + KEPT_SECONDS
         offered = Offered(name, path, media_type, path.stat().st_size, expires_at)
         with self._lock:
@@ -62,7 +65,7 @@ class Downloads:
         return offered
 
     def find(self, name: str) -> Offered | None:
-        """The file of that folder, unless it has expired."""
+        """Return the file that is offered in the folder of this name, None if none is or it has expired."""
         offered = self._offered.get(name)
         if offered and offered.expires_at <= time.time():
             self.remove(name)
@@ -70,13 +73,13 @@ class Downloads:
         return offered
 
     def remove(self, name: str) -> None:
-        """Delete a folder and offer its file no more."""
+        """Delete the folder of this name and stop offering its file."""
         with self._lock:
             self._offered.pop(name, None)
         shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def stop(self) -> None:
-        """For the end of the app: nothing is offered any more."""
+        """Stop offering anything, at the end of the app."""
         for name in list(self._offered):
             self.remove(name)
 
@@ -88,5 +91,5 @@ class Downloads:
 
 
 def downloads(db: Database) -> Downloads:
-    """Those of this project."""
+    """Return the downloads of this project."""
     return db.caches.get("downloads", "", lambda: Downloads(db.paths.downloads), 1)

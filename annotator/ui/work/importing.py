@@ -1,10 +1,9 @@
-"""Importing from a page: one thread of the page process reads a source, keeps what it would change until somebody
-decides, and stores it.
+"""Imports from a page: a thread of the page process reads a source, waits for a decision, and stores it.
 
-There is one at a time for each project, whoever asks; what it does is the same for all pages, so a page that is opened
-again comes back to it. The thread does what `annotator import` and `annotator predictions` do (exchange/imports,
-exchange/predictions): until the moment in which all is stored nothing is changed, so cancelling it, or killing the
-server, leaves the project as it was.
+Each project has one import at a time, and all pages show the same one, so a page that is opened again comes back to
+it. The thread does what `annotator import` and `annotator predictions` do (exchange/imports, exchange/predictions):
+nothing is changed until the moment in which all is stored, so cancelling it, or killing the server, leaves the project
+as it was.
 """
 
 import logging
@@ -42,12 +41,12 @@ log = logging.getLogger("annotator.importing")
 
 
 class _CancelledError(Exception):
-    """Somebody pressed Cancel. The message says what stays, "" where nothing does."""
+    """The exception raised when somebody has pressed Cancel; it says what stays, "" where nothing does."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What somebody asks for.
+    """The order of an import.
 
     Attributes:
         name: Of the source, for people.
@@ -71,7 +70,7 @@ class Order:
 
 @dataclass(frozen=True)
 class State:
-    """How far it is.
+    """The state of an import.
 
     Attributes:
         what, done, of: While it reads or stores; of 0: not known.
@@ -79,7 +78,7 @@ class State:
         result: When it is done: importing.Done or prediction_sources.Source.
         said: When it was cancelled: what stays, "" where nothing does.
         error: Why it failed, or why the newest choice cannot be used.
-        refused: That choice.
+        refused: The choice that cannot be used.
     """
 
     stage: str = IDLE
@@ -100,12 +99,12 @@ class State:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody else can begin: at work, or waiting for a decision."""
+        """Return whether an import is at work or waits for a decision, so that no other can begin."""
         return self.is_at_work or self.stage == READY
 
 
 class Importing:
-    """The import of one project; `importing` gives the one of a project."""
+    """The import of one project; `importing` returns it."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -116,8 +115,10 @@ class Importing:
         self.state = State()
 
     def start(self, order: Order) -> None:
-        """Read the source. Raises AnnotatorError while another import is open, saying whose, and Forbidden to
-        whoever is no owner."""
+        """Begin to read the source.
+
+        Raises AnnotatorError while another import is open, saying whose, and Forbidden for a person who is no owner.
+        """
         self._db.require(Right.OWN)
         with self._lock:
             self._refuse(order.by)
@@ -127,31 +128,31 @@ class Importing:
             self._thread.start()
 
     def choose(self, choices: Choices) -> None:
-        """Work out the preview anew by other choices."""
+        """Compute the preview again with other choices."""
         self._decide(choices, READING)
 
     def store(self) -> None:
-        """Carry out what the preview says."""
+        """Store what the preview shows."""
         self._decide(True, STORING)
 
     def cancel(self) -> None:
-        """End it: nothing is changed. Too late when it is stored."""
+        """Cancel the import: nothing is changed, unless it is stored already."""
         self._cancel.set()
         self._decide(None, READING)
 
     def dismiss(self) -> None:
-        """What became of the last one was read."""
+        """Forget the outcome of the last import, once somebody has read it."""
         with self._lock:
             if not self.state.is_open:
                 self.state = State()
 
     def wait(self) -> None:
-        """Until it needs a decision, or is over."""
+        """Wait until the import needs a decision, or is over."""
         while self.state.is_at_work and self._thread and self._thread.is_alive():
             self._thread.join(0.02)
 
     def end(self) -> None:
-        """With the server: what is not stored is dropped."""
+        """Drop what is not stored, at the end of the server."""
         self.cancel()
         if self._thread:
             self._thread.join(1.0)
@@ -193,7 +194,7 @@ class Importing:
                 forget(self._db.paths.project, order.source, known)
 
     def _settle(self, order: Order, plan: Plan) -> None:
-        """Wait for decisions until it is stored or dropped."""
+        """Wait for decisions until the import is stored or dropped."""
         error, refused = "", None
         while True:
             self._end(State(READY, order, self.state.since, plan=plan, error=error, refused=refused))
@@ -250,19 +251,25 @@ class Importing:
 
 
 def importing(db: Database) -> Importing:
-    """The one of this project."""
+    """Return the Importing of this project."""
     return db.caches.get("importing", "", lambda: Importing(db), 1)
 
 
 def _kept(order: Order, plan: Plan) -> str:
-    """What stays of an import that is dropped; what was unpacked of an upload does not."""
+    """Return, in words, what stays of an import that is dropped; "" where nothing does.
+
+    What was unpacked of an upload does not stay.
+    """
     if isinstance(plan, labels.Plan) and plan.kept and not order.upload:
         return in_words.unchanged_in_words(plan)
     return ""
 
 
 def for_page(text: str, order: Order) -> str:
-    """A sentence about a source without what only the command line has, an option in brackets, and without the place of
-    an uploaded file, which nobody knows."""
+    """Return a sentence about a source as a page shows it.
+
+    Options of the command line, in brackets, are left out, and so is the place of an uploaded file, which nobody
+    knows.
+    """
     text = _OPTION.sub("", text)
     return text.replace(f"{order.upload}/", "") if order.upload else text

@@ -1,8 +1,8 @@
-"""Which files of this machine a page may be told to read: what somebody types who is let in is not typed by its owner.
+"""The files of this machine that a page may read: a person who types a path need not be the machine's owner.
 
-Folders of images, and files and archives by the endings that data sets have, that the owner's own rights reach. Hidden
-files and folders, where programs keep keys and settings, are refused, and so are files of other kinds: an error of a
-reader may quote them. Addresses are read unless they lead into this machine or its network.
+A page may read folders of images, and files and archives with the endings of data sets, as far as the server's own
+rights reach. Hidden files and folders, where programs keep keys and settings, are refused, and so are files of other
+kinds: the error of a reader may quote them. Addresses are read unless they lead into this machine or its network.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ ENDINGS = (*sorted(LABEL_SUFFIXES - {".md", ".cls"}), ".lst", ".zip", ".arrow", 
 
 
 def whole_path(given: str) -> Path:
-    """The path that somebody typed. Raises AnnotatorError unless it is a whole one."""
+    """Return the path that somebody typed. Raises AnnotatorError unless it is absolute."""
     text = given.strip()
     if not text:
         raise AnnotatorError("Type the path first.")
@@ -33,7 +33,10 @@ def whole_path(given: str) -> Path:
 
 
 def source(given: str) -> str:
-    """The path or address that somebody typed, to be imported. Raises AnnotatorError for what a page may not read."""
+    """Return the path or address that somebody typed, to be imported.
+
+    Raises AnnotatorError for what a page may not read.
+    """
     text = given.strip()
     if is_address(text):
         if check_address(text) in ("http", "https"):
@@ -57,7 +60,7 @@ def source(given: str) -> str:
 
 
 def folder(given: str) -> Path:
-    """A folder with images that somebody typed. Raises AnnotatorError where a page may not read it."""
+    """Return the folder with images that somebody typed. Raises AnnotatorError where a page may not read it."""
     path = Path(source(given))
     if not path.is_dir():
         raise AnnotatorError(f"{path} is no folder.")

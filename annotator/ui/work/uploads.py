@@ -1,4 +1,4 @@
-"""Files that a browser sends to be imported: streamed into the project's folder, and removed once they are.
+"""Files that a browser sends to be imported: streamed into the project's folder, and removed after the import.
 
     <project>/uploads/<random>/<name>    a folder a person; nobody but the project's owner may read it
 
@@ -37,7 +37,7 @@ class Upload:
 
 
 class Incoming:
-    """One file while it arrives."""
+    """A file while it is received."""
 
     def __init__(self, target: Path):
         self._target, self._part = target, target.with_name(f"{secrets.token_hex(4)}{_PART}")
@@ -46,7 +46,7 @@ class Incoming:
         self.bytes = 0
 
     def write(self, data: bytes) -> None:
-        """Raises AnnotatorError for a file that is too large, DiskFull."""
+        """Append data to the file. Raises AnnotatorError for a file that is too large, DiskFull."""
         self.bytes += len(data)
         if self.bytes > LARGEST:
             raise AnnotatorError(too_large(self._target.name))
@@ -58,19 +58,19 @@ class Incoming:
             raise DiskFull(f"{self._target.name} cannot be stored: {error.strerror or error}.") from error
 
     def finish(self) -> str:
-        """The file is there as a whole; returns its name."""
+        """Put the complete file in its place and return its name."""
         self._file.close()
         self._part.replace(self._target)
         return self._target.name
 
     def drop(self) -> None:
-        """Nothing of it stays."""
+        """Delete what was received of the file."""
         self._file.close()
         self._part.unlink(missing_ok=True)
 
 
 class Uploads:
-    """What people have sent to one project; `uploads` gives the one of a project."""
+    """The files that people have sent to one project; `uploads` returns them."""
 
     def __init__(self, db: Database):
         self._root = db.paths.project / FOLDER
@@ -78,10 +78,12 @@ class Uploads:
         self._folders: dict[str, tuple[Path, float]] = {}  # person -> folder, and when it was made
 
     def begin(self, by: str, name: str) -> Incoming:
-        """Take a file of this name from a person; one of the same name is replaced when it has arrived.
+        """Begin to receive a file of this name from a person.
+
+        It replaces a file of the same name when it is complete.
 
         Raises:
-            AnnotatorError: For too many.
+            AnnotatorError: When the person has uploaded too many files.
         """
         with self._lock:
             self._forget_old()
@@ -95,7 +97,7 @@ class Uploads:
         return Incoming(folder / stored_name(name))
 
     def of(self, by: str) -> Upload | None:
-        """The files of a person, None without any."""
+        """Return the files of a person, None without any."""
         folder = self._folders.get(by, (None, 0.0))[0]
         if folder is None or not folder.is_dir():
             return None
@@ -117,17 +119,17 @@ class Uploads:
 
 
 def uploads(db: Database) -> Uploads:
-    """The ones of this project."""
+    """Return the uploads of this project."""
     return db.caches.get("uploads", "", lambda: Uploads(db), 1)
 
 
 def sweep(db: Database) -> None:
-    """Remove what an earlier server has left."""
+    """Remove the uploads that an earlier server has left."""
     shutil.rmtree(db.paths.project / FOLDER, ignore_errors=True)
 
 
 def stored_name(name: str) -> str:
-    """A name that every system allows, with the ending that the file has; never a path or a hidden file."""
+    """Return a name that every system allows, with the ending of the file; never a path or a hidden file."""
     base = re.split(r"[/\\]", name)[-1]
     stem, ending = base, ""
     if (match := _ENDING.fullmatch(Path(base).suffix)) and Path(base).stem:
@@ -136,7 +138,7 @@ def stored_name(name: str) -> str:
 
 
 def too_large(name: str) -> str:
-    """What is said of a file that is too large."""
+    """Return the sentence shown for a file that is too large."""
     return (
         f"{name} is larger than {size_in_words(LARGEST)}, the most that a browser may send. Put it on the machine that "
         "runs Annotator and give its path."
