@@ -18,7 +18,11 @@ _connect = sqlite3.connect
 
 
 class Steps:
-    """The steps of this process. count: so far; turns: those that rename something or commit.
+    """Count this process's steps, and kill the process before a given one.
+
+    Attributes:
+        count: The steps so far.
+        turns: The numbers of the steps that rename something, remove a folder or commit.
 
     Args:
         last: The step before which the process is killed; 0: none.
@@ -30,7 +34,7 @@ class Steps:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Count from now on, until the process ends."""
+        """Start counting; counting goes on until the process ends."""
         sys.addaudithook(self._watch)
         sqlite3.connect = self._opened
 
