@@ -52,7 +52,7 @@ class Budget:
 
 
 def give_back_freed() -> None:
-    """Give freed memory back to the system, after something large: the C library of Linux keeps it otherwise.
+    """Give freed memory back to the system after a large operation; the C library of Linux keeps it otherwise.
 
     After the Gallery's columns of a million images were read that is 38 MB.
     """
