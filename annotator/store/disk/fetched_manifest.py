@@ -157,7 +157,7 @@ class Manifest:
             self._waiting = 0
 
     def waiting(self, number: int, after: str) -> list[Entry]:
-        """Return the next `number` entries, by key after `after`, that this pass has met and whose file has not come."""
+        """Return the next `number` entries of this pass without a current file, by key after `after`."""
         # "+": in that order the table itself lies, which is then gone through once for all pages.
         rows = self._sql.execute(
             """SELECT key, path, bytes, stamp, state FROM entry WHERE +pass = ? AND state IN (0, 3) AND key > ?
