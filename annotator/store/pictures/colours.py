@@ -118,7 +118,7 @@ def _space(profile: bytes) -> str:
 
 @lru_cache(maxsize=32)
 def _transform(profile: bytes, mode: str) -> tuple[ImageCms.ImageCmsTransform, str] | None:
-    """Return the transform from a mode's pixels to sRGB, and the mode it needs; None where nothing has to be converted."""
+    """Return the transform from a mode's pixels to sRGB, and the mode it needs; None where none is needed."""
     space = _space(profile) if profile else ""
     wanted = {"RGB": "RGB", "L": "GRAY", "CMYK": "CMYK", "LAB": "Lab"}[mode]
     if mode == "RGB" and space == "Lab":

@@ -66,7 +66,7 @@ def capture_of(image: ImageFile.ImageFile) -> Capture:
 
 
 def facts_of(block: bytes) -> tuple[int, Capture] | None:
-    """Return orientation (1 to 8) and capture of an EXIF block; None where the orientation cannot be read for certain."""
+    """Return orientation (1 to 8) and capture of an EXIF block; None where the orientation is uncertain."""
     try:
         file = io.BytesIO(block.removeprefix(EXIF))
         order, entries = _first_directory(file)

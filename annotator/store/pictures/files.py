@@ -226,7 +226,10 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
 
 
 def is_there(folder: str, path: str) -> bool:
-    """Return whether something of that name exists (for a link: its target). Both are escaped; path "" is the folder."""
+    """Return whether something of that name exists (for a link: its target).
+
+    Both arguments are escaped; path "" is the folder itself.
+    """
     return _may(Path(unescaped(folder), unescaped(path)), os.F_OK)
 
 
