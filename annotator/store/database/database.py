@@ -135,7 +135,7 @@ class Database:
             raise _readable_error(error, self.paths.database) from error
 
     def tuples(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a SELECT as plain tuples: for many thousands of rows. Raises AnnotatorError like `rows`."""
+        """Return all rows of a SELECT as plain tuples: for many thousands of rows. Raises as `rows`."""
         try:
             return self.sql.execute(statement, parameters).fetchall()
         except sqlite3.DatabaseError as error:

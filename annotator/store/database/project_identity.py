@@ -64,7 +64,7 @@ def is_inside(project: Path, folder: Path) -> bool:
 
 
 def has_moved(sql: sqlite_utils.Database, project: Path) -> bool:
-    """Return whether images inside the project are registered under another path of the project than its present one."""
+    """Return whether images inside the project are registered under a former path of the project."""
     row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
     return row is not None and row[0] != json.dumps(escaped(str(project)))
 
