@@ -15,14 +15,14 @@ from annotator.store.pictures.files import GONE, NOT_READ, FileState
 
 
 class ImageFiles(NamedTuple):
-    """Where the content of an image lies, for a machine that has no project: its files, those on a disk first."""
+    """The files that hold one image, for a machine that has no project; those on a disk come first."""
 
     image_id: int
     places: tuple[Location, ...]
 
 
 def image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
-    """Where these images lie, in the order of the ids, for another machine to read; nothing is checked here."""
+    """Return the files of these images, in the order of the ids, for another machine. Nothing is checked here."""
     ids = list(ids)
     rows = db.tuples(
         """SELECT i.id, i.sha256, d.path, f.path, f.bytes FROM image i JOIN file f ON f.image_id = i.id
@@ -38,7 +38,7 @@ def image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
 
 
 def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.BytesIO:
-    """What the decoder reads of an image on this machine, after its content was read and compared.
+    """Return what the decoder reads of an image on this machine, after its content was read and compared.
 
     Args:
         patient: Nobody waits for it (locations.location.open_source).
@@ -57,7 +57,10 @@ def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.By
 
 
 def reading_image(files: ImageFiles, *, patient: bool = False) -> Reading:
-    """The same for who has several to read: what lies at an address is begun to be read at once."""
+    """Return a call that does as open_image_file; for an image at an address the reading begins at once, in a thread.
+
+    For callers that read several images.
+    """
     read = partial(open_image_file, files, patient=patient)
     return ahead(read) if files.places and files.places[0].is_remote else read
 
