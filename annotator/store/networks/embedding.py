@@ -24,7 +24,7 @@ SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so l
 
 @dataclass(frozen=True)
 class Embedding:
-    """How far `annotator embed` is."""
+    """The state of a running `annotator embed`."""
 
     on: str  # as it was asked for: "local", "ray", "ray://..."
     pid: int
@@ -41,12 +41,12 @@ class Embedding:
 
     @property
     def seconds_left(self) -> float | None:
-        """None while the rate is not known."""
+        """Return the seconds until all images have features; None while the rate is not known."""
         return (self.of - self.done) / self.images_a_second if self.images_a_second > 0 else None
 
 
 def claim(db: Database, on: str) -> Embedding:
-    """Begin to embed the project's images. Raises AlreadyRunning when another process does."""
+    """Claim the embedding of the project's images. Raises AlreadyRunning when another process has it."""
     seconds = time.time()
     mine = Embedding(on, os.getpid(), socket.gethostname(), seconds, seconds, process=this_process())
     with db.writing() as sql:
@@ -62,13 +62,13 @@ def claim(db: Database, on: str) -> Embedding:
 
 
 def report(db: Database, state: Embedding) -> None:
-    """Write how far it is, as a heartbeat."""
+    """Store the state of this process, as a heartbeat."""
     with db.writing(durable=False) as sql:
         _write(sql, asdict(state))
 
 
 def release(db: Database) -> None:
-    """End this process's claim; of another process it stays."""
+    """End this process's claim; the claim of another process stays."""
     with db.writing() as sql:
         state = _read(db)
         if state is not None and (state.pid, state.host) == (os.getpid(), socket.gethostname()):
@@ -76,7 +76,7 @@ def release(db: Database) -> None:
 
 
 def running(db: Database) -> Embedding | None:
-    """What is embedding the project's images now, besides its worker; None: nothing."""
+    """Return the state of the `annotator embed` that runs now; None without one."""
     state = _read(db)
     if state is None:
         return None
