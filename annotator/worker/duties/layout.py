@@ -20,7 +20,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class Mapmaker:
-    """Makes the layout in a thread of its own when it is due; each worker has one instance."""
+    """The duty of making the layout, in a thread of its own; each worker has one instance."""
 
     def __init__(self):
         self._thread: threading.Thread | None = None

@@ -40,10 +40,11 @@ ROWS = 4096  # images compared at once
 
 
 class _Asked:
-    """A wording, and what the network makes of it.
+    """A wording, and the vectors that the network makes of its texts.
 
     Attributes:
-        classes: (C, E), nothing (E,).
+        classes: (C, E).
+        nothing: (E,), of texts that name no class.
     """
 
     def __init__(self, context: Context, wording: Wording):
@@ -63,10 +64,14 @@ class _Asked:
 
 
 class NameGuesses:
-    """Guesses from names; each worker has one instance."""
+    """The duty of guessing classes from their names; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
-        """between is called after every batch with (state, done, of)."""
+        """Make the duty.
+
+        Args:
+            between: Called after every batch with (state, done, of).
+        """
         self._context, self._db, self._between = context, context.db, between
         self._asked: _Asked | None = None
         self._patches: PatchScores | None = None
@@ -74,10 +79,11 @@ class NameGuesses:
         self._unreadable: set[int] = set()  # images of which no patch can be had, until the worker starts again
 
     def publish_if_due(self, all_embedded: bool) -> bool:
-        """Publish a guess where classes, texts or the network changed, or there are enough more images; True if so.
+        """Publish a guess where classes, texts or the network changed, or enough images were added; return True if so.
 
         Args:
-            all_embedded: No more features are on their way: any other number of images is a reason.
+            all_embedded: Whether all images have features that can have some: then any other number of images is a
+                reason.
         """
         wording = name_texts.wording(self._db)
         if wording is None:
@@ -94,7 +100,7 @@ class NameGuesses:
         return self._try(wording, self._publish)
 
     def look_at_patches(self) -> bool:
-        """Compare the patches of some images, and publish when all are there; False when there is nothing to do."""
+        """Compare the patches of some images, and publish when all are compared; return False with nothing to do."""
         wording, before = name_texts.wording(self._db), name_texts.guessed(self._db)
         if wording is None or before.wording != wording.key or before.error or before.patches >= before.images:
             return False
@@ -146,7 +152,7 @@ class NameGuesses:
         return True
 
     def _of_images(self, asked: _Asked) -> np.ndarray:
-        """(N, C) float32 similarities of whole images, from their features."""
+        """Return the similarities (N, C) float32 of whole images with the classes, from their features."""
         import torch
 
         cache = self._context.features()
@@ -197,7 +203,7 @@ class NameGuesses:
 
 
 def _scored(paths: Sequence[Source], asked: _Asked) -> Iterator[Part]:
-    """(places that were read, places that could not be, scores (n, C)) of images, batch by batch, for STEP_SECONDS."""
+    """Yield (places that were read, places that could not be, scores (n, C)) batch by batch, for STEP_SECONDS."""
     from annotator.worker.features.embed import BATCH, embedding_threads, read_batch
     from models.zero_shot.patch_scores import patch_scores
 
