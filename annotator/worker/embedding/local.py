@@ -20,7 +20,12 @@ CHUNK = 4096  # images whose places are looked up at once
 
 
 class Local:
-    """Embeds in threads of this process. note: what holds it up, never anything; workers: threads."""
+    """An executor that embeds in threads of this process.
+
+    Attributes:
+        workers: The number of threads.
+        note: Always "".
+    """
 
     note = ""
 
@@ -29,7 +34,7 @@ class Local:
         self.workers = 0
 
     def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]:
-        """Results as they come; None when there is none for a moment."""
+        """Yield results as they come, until all chunks are done or should_stop returns True."""
         with embedding_threads() as pool:
             self.workers = pool.size
             while not should_stop() and (chunk := chunks.take(CHUNK)) is not None:
