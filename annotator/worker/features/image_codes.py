@@ -25,7 +25,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class KeptImageCodes:
-    """Each updater has one instance; what it holds in memory is a cache."""
+    """The codes of all images, cached in memory; each updater has one instance."""
 
     def __init__(self):
         self._folder = None
@@ -33,7 +33,7 @@ class KeptImageCodes:
         self._image_ids, self._learned_from, self._kept = np.zeros(0, np.int64), 0, 0
 
     def of(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> ImageCodes:
-        """The codes of images.
+        """Return the codes of images, made where they are missing.
 
         Args:
             features, image_ids: (N, D) and (N,), of the cache as it was at one moment.
@@ -54,11 +54,11 @@ class KeptImageCodes:
         return self._codes
 
     def _begins(self, image_ids: np.ndarray) -> bool:
-        """Whether these images begin with those that have codes: a shard may have been taken away since."""
+        """Return whether these images begin with those that have codes; a shard may have been deleted since."""
         return np.array_equal(image_ids[: len(self._image_ids)], self._image_ids)
 
     def _read(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> None:
-        """Take the codes that are kept, and make those of images that are new since; nothing where most are new."""
+        """Read the stored codes, and make those of images that are new since; do nothing where most are new."""
         kept = read_codes(cache.folder)
         if kept is None or len(kept.basis.centre) != features.shape[1]:
             return

@@ -19,7 +19,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class MissingFiles:
-    """Runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance."""
+    """A thread that runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -41,7 +41,7 @@ class MissingFiles:
                 return
 
     def read_capture_times(self) -> None:
-        """Read the capture times of all images that were registered without."""
+        """Read the capture times of all images that were registered without one."""
         last: int | None = 0
         while last is not None:
             last = images.read_capture_times(self._db, last, READ_AT_ONCE)
