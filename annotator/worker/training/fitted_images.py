@@ -27,7 +27,11 @@ SEED = 0
 
 
 def without(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
-    """The labels, with none unbiased on images that a network was fitted to, (n,) bool of the labeled ones."""
+    """Return the labels, with no label unbiased on images that a network was fitted to.
+
+    Args:
+        fitted: (n,) bool, of the labeled images.
+    """
     return replace(known, unbiased=known.unbiased & ~fitted[:, None]) if fitted.any() else known
 
 
@@ -40,12 +44,14 @@ def score_unseen(
     probabilities: np.ndarray,
     tell: Callable[[], None] = lambda: None,
 ) -> None:
-    """Give unbiased answers about images that a network was fitted to probabilities of models that have not seen them.
+    """Give unbiased answers on images that a network was fitted to probabilities of models that have not seen them.
 
     Args:
         cache: Of the backbone that is used.
-        known, fitted: All labels, unbiased as they were given; (n,) bool, of the labeled images.
+        known: All labels, unbiased as they were given.
+        fitted: (n,) bool, of the labeled images.
         probabilities: (N, C) in the order of the cache; those cells are changed.
+        tell: Called between blocks of images.
 
     Where the features of the first network are gone, those of the cache are taken: heads have not seen an answer then,
     but the network has.
