@@ -1,7 +1,7 @@
 """The worker process: a loop over its duties, the lock that excludes a second worker, and its shutdown.
 
-It shares nothing with the page but the store. Whatever it is killed in the middle of, the next one goes on from what
-is on disk: shards of features, published runs, waiting jobs.
+It shares only the store with the page. After a kill at any moment, the next worker goes on from the files on disk:
+shards of features, published runs, waiting jobs.
 """
 
 import contextlib

@@ -59,7 +59,7 @@ def train_now(
             run = _ask_worker(db, before, progress)
             if run:
                 return run
-            time.sleep(1)  # it says nothing: it has ended, and this process can train, or it is only slow
+            time.sleep(1)  # the worker has ended, so this process can train, or it is only slow
 
 
 def _train_with_cluster(db: Database, on: str, choose_first: Callable[[], None], note: Callable[[str], None]) -> Run:

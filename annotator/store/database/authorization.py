@@ -1,9 +1,9 @@
-"""On whose behalf this process is writing, and whether they may.
+"""The person for whom this process is writing, and their rights.
 
-Where several people share a project, the page process says at its doors who is asking (`source`), and every write of
-that person is checked against their role inside its own transaction: a role that was taken away a moment ago no longer
-counts. A program of the project's owner on the machine (a command, the worker, the app's own threads) acts for nobody
-and may do everything; it could edit the file.
+Where several people share a project, the page process sets a function that tells who is asking (`source`). Every write
+for that person is checked against their role inside its own transaction: a role that was taken away a moment ago no
+longer counts. A program of the project's owner on the machine (a command, the worker, the app's own threads) acts for
+no person and may do everything; it could edit the file.
 """
 
 from collections.abc import Callable

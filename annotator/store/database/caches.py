@@ -1,7 +1,8 @@
-"""What one open project keeps in memory: values made from its files and decisions, in tables of bounded size.
+"""Values that one open project keeps in memory, made from its files and decisions, in tables of bounded size.
 
 Every `Database` has its own `Caches`, so that two projects in one process never mix, and closing one frees its memory.
-What depends on no project is cached where it is computed: colour profiles, the kind of an image file, statistics.
+Values that depend on no project are cached where they are computed: colour profiles, the kind of an image file,
+statistics.
 """
 
 import threading

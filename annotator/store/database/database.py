@@ -1,8 +1,8 @@
-"""Opening project.db and the one door through which it is written.
+"""Opening project.db, and the only way to write to it.
 
-The page process and the worker process meet here. Every write takes the lock at once (BEGIN IMMEDIATE) and is short;
-large data is an array file (arrays.py) and a row that points at it. The modules beside this one (images, decisions,
-runs, ...) hold the SQL, one noun each, as functions of a `Database`.
+The page process and the worker process share this file. Every write takes the lock at once (BEGIN IMMEDIATE) and is
+short; large data is an array file (arrays.py) and a row that points at it. The modules beside this one (images,
+decisions, runs, ...) hold the SQL, one noun each, as functions of a `Database`.
 """
 
 import atexit
@@ -32,8 +32,8 @@ from annotator.store.disk.private import make_private
 from annotator.store.schema import MIGRATIONS, STEPS
 
 BUSY_SECONDS = 30.0
-ROWS_AT_ONCE = 10_000  # that are tuples, before they are an array
-FOLD_SECONDS = 1.0  # that an ending process waits for readers
+ROWS_AT_ONCE = 10_000  # rows fetched at a time
+FOLD_SECONDS = 1.0  # for which an ending process waits for readers
 USUAL_KB, MIGRATING_KB = 2_000, 200_000  # cache of one connection; the usual is SQLite's default
 
 
@@ -75,7 +75,7 @@ class Database:
 
         Args:
             create: Make the folder and the file where there is none.
-            file: UNFINISHED while the project is being made (unfinished.py).
+            file: UNFINISHED while the project is being made (imports/project_creation.py).
 
         Raises:
             AnnotatorError: There is no project there, it is from a newer annotator, or the file is not a database.

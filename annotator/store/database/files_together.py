@@ -1,7 +1,8 @@
 """Several files of one folder that appear together: beside a new first file all the others are new.
 
-All are written under other names and synced. Then a note says which name each is to get, and they are renamed one after
-the other, the first one last. Of a process that is killed meanwhile the note is left, and `finish` renames the rest.
+All are written under temporary names and synced. Then a note lists the final name of each, and they are renamed one
+after the other, the first one last. If the process is killed meanwhile, the note remains, and `finish` renames the
+rest.
 """
 
 import glob

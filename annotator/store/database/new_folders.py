@@ -1,6 +1,7 @@
-"""Folders that appear whole: written under another name on the same disk, synced, and renamed at the end.
+"""Folders that appear whole: written under a temporary name on the same disk, synced, and renamed at the end.
 
-What a killed process leaves is named as in processes.py, and removed by the next one that writes a folder of that name.
+The unfinished folders of a killed process are named as in disk/processes.py, and removed by the next process that
+writes a folder of that name.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
-"""Detecting that a project was moved, replaced or deleted: while it is open, so that nothing is written to the wrong
-place, and when it is opened, so that the images that lie inside of it are found.
+"""Detecting that a project was moved, replaced or deleted.
 
-Without the first, SQLite would go on writing to the open file under its new name, or to a deleted one, and folders
-would be made again at the old place.
+While the project is open, nothing is then written to the wrong place: SQLite would go on writing to the open file under
+its new name, or to a deleted one, and folders would be made again at the old place. When the project is opened, the
+images that lie inside of it are found at their new place.
 """
 
 import json

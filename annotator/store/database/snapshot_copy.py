@@ -1,7 +1,7 @@
-"""Whole copies of project.db, made by SQLite's online backup while others go on writing.
+"""Complete copies of project.db, made by SQLite's online backup while others go on writing.
 
-The copy is one file without a write-ahead log: https://www.sqlite.org/backup.html. Copies that are kept before a change
-lie in `copies/` of the project, the newest few of each reason.
+The copy is one file without a write-ahead log: https://www.sqlite.org/backup.html. Copies from before a change are in
+`copies/` of the project, the newest few of each reason.
 """
 
 import shutil
@@ -19,7 +19,7 @@ from annotator.store.database.arrays import replacing, sweep
 Progress = Callable[[int, int], None]
 PAGES = 4096  # copied between two calls of the progress
 KEPT = 3  # copies of one reason
-DIGITS = 9  # of nanoseconds, in the name of a copy
+DIGITS = 9  # the digits of the nanoseconds in the name of a copy
 RESERVE = 100_000_000  # bytes that stay free
 FOLDER = "copies"
 

@@ -1,4 +1,4 @@
-"""Long statements that can be watched and ended: SQLite calls back while it works, and what the call raises ends it."""
+"""Long SQL statements that report progress and can be ended: SQLite calls back, and an exception ends the statement."""
 
 import sqlite3
 from collections.abc import Callable, Generator

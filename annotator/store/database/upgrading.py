@@ -1,4 +1,4 @@
-"""Bringing project.db up to date, step by step, and saying how far it is where that takes long."""
+"""Bringing project.db up to date, step by step, with progress in the log for a large file."""
 
 import logging
 import time

@@ -1,6 +1,6 @@
-"""Counting the steps of a process that change a disk, and killing it before one of them: for tests and measurements.
+"""Counting the steps of a process that change a disk, and killing it before a given step: for tests and measurements.
 
-A step is a file that is opened for writing, renamed, linked or removed, a folder that is made or removed, and each
+A step is a file that is opened for writing, renamed, linked or removed, a folder that is made or removed, or a
 statement of SQLite that begins, changes or commits.
 """
 

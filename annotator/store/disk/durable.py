@@ -4,7 +4,7 @@ import errno
 import os
 from pathlib import Path
 
-FEW = 200  # files that are synced one by one; of more, all that the machine has not yet written is
+FEW = 200  # files that are synced one by one; with more, everything unwritten on the machine is synced
 CANNOT = (errno.EINVAL, errno.ENOTSUP)  # some network disks sync no folders
 
 

@@ -1,9 +1,10 @@
-"""What was brought into a folder of a project from an archive or an address, so that it can be gone on with.
+"""The entries fetched into a folder of a project from an archive or an address, so that fetching can be continued.
 
-A small SQLite file in that folder, hidden and readable by its owner only: which entry of the source became which file,
-and in which state the entry was (size and checksum or version). Memory does not grow with the number of entries.
-A pass goes over all entries of the source; what it has not met is gone from the source, and its file stays. A file that
-an earlier pass brought may be an image of the project: a newer one lies aside until the import is carried out.
+A small SQLite file in that folder, hidden and readable by its owner only, records which entry of the source became
+which file, and in which state the entry was (size and checksum or version). Memory does not grow with the number of
+entries. A pass goes over all entries of the source; entries that it does not meet are gone from the source, and their
+files stay. The file of an earlier pass may be an image of the project: a newer one lies aside until the import is
+carried out.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Opening files that may be anything, on disks that may not answer.
 
-A file is opened without waiting (O_NONBLOCK) and must be a regular one: a named pipe that took the place of a photo
-would block its reader for ever. A thread's clock measures how long its current read takes, so that whoever waits for
-the thread can give up; it stops while the thread waits for memory or decodes.
+A file is opened without waiting (O_NONBLOCK) and must be a regular one: a named pipe in the place of a photo would
+block its reader for ever. A thread's clock measures how long its current read takes, so that the caller that waits for
+the thread can give up; the clock stops while the thread waits for memory or decodes.
 """
 
 import contextlib

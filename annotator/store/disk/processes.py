@@ -1,9 +1,9 @@
-"""Which process is which, and what it was writing: a number alone says little, because numbers are given again.
+"""Names of processes, and of the temporary files that they write; process numbers alone are given again.
 
-A process is named by its machine, when that was started, its number, and when it was started. In a container, which
-gives the same numbers after each start, that is what tells a killed process from the one which has its number now.
+A process is named by its machine and the machine's start, its number, and its own start. In a container, which gives
+the same numbers after each start, the start times tell a killed process from the one which has its number now.
 
-A temporary file or folder is called `.NAME.PROCESS-RANDOM.part`. What a killed process has left can be removed at once
+A temporary file or folder is called `.NAME.PROCESS-RANDOM.part`. The files of a killed process can be removed at once
 by the next one that writes there, without asking a clock, which may jump.
 """
 

@@ -1,7 +1,7 @@
-"""What the system refuses, in words: a full disk, a place that may not be written, a name that no file can have.
+"""Errors of the system in words: a full disk, a place that may not be written, a name that no file can have.
 
-Whoever writes to a certain place says what became of it (arrays.replacing, Database.writing). All else ends here: the
-command line, the routes and the pages ask for the words of an error before they let it be a traceback.
+Code that writes to a certain place says itself what became of the data (arrays.replacing, Database.writing). All other
+errors are put into words here: the command line, the routes and the pages ask for them before they show a traceback.
 """
 
 import errno

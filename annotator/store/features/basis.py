@@ -1,7 +1,7 @@
 """The axes along which the regions of a project's images are coded: one file for each backbone, settled once.
 
-Codes mean nothing without their basis, so the first one that is published stays: of two processes that learn one at the
-same time, both use that of the first. A shard names its basis, and is not read with another one.
+Codes mean nothing without their basis, so the first one that is published stays: of two processes that learn a basis at
+the same time, both use that of the first. A shard names its basis, and is not read with another one.
 """
 
 import hashlib
@@ -79,7 +79,7 @@ def publish_basis(folder: Path, basis: StoredBasis) -> StoredBasis:
     if settled is not None:
         return settled
     target = folder / BASIS_FILE
-    if target.exists():  # damaged: what was coded with it cannot be read without it
+    if target.exists():  # damaged: codes made with it cannot be read any more
         target.unlink(missing_ok=True)
     arrays = {name: np.ascontiguousarray(getattr(basis, name), np.float32) for name in ARRAYS}
     with replacing(folder / f"{basis.name}.basis") as temporary:

@@ -1,4 +1,4 @@
-"""Which content each image id stands for, so that features are only taken for the image that they were made of.
+"""The content that each image id stands for, so that features are only used for the image that they were made of.
 
 An id names an image within one project.db alone: in another project, or after an older project.db was put back, the
 same id is another image's. Shards therefore carry the beginning of the sha256 of each image beside its id.
@@ -17,7 +17,7 @@ from annotator.store.database.database import Database
 BYTES = 8  # of a sha256: in one case of 2**64, two images have the same ones
 BLOCK = 50_000  # ids that are looked up at once
 DIGITS = 2 * BYTES
-DENSE = 4  # from one id in so many on, all images of a range are read: five times as fast as looking up each
+DENSE = 4  # with one wanted id in so many or more, a whole range of images is read: five times as fast
 
 
 class Contents(Protocol):
@@ -91,7 +91,7 @@ def check(shards: Sequence[tuple[np.ndarray, np.ndarray | None]], project: Conte
 
     In a shard without contents every row is taken for right.
     """
-    newest = project.newest()  # before their contents: what is registered in between is known, or looked at again
+    newest = project.newest()  # read before the contents: images registered in between are then found, or checked again
     asked = [ids for ids, made_of in shards if made_of is not None]
     known = project.of(np.concatenate([np.zeros(0, np.int64), *asked]))
     checked: list[Checked] = []

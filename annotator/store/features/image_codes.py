@@ -1,11 +1,12 @@
-"""The codes of whole images, one vector of int8 each, by which a worker corrects a run as decisions arrive: kept beside
-the features, so that a worker that starts does not make them anew.
+"""The codes of whole images, one int8 vector each, with which a worker corrects a run as decisions arrive.
+
+They are stored beside the features, so that a worker that starts does not make them anew.
 
     image-codes/<sha256>.npy         (N, K) int8
     image-codes/index.safetensors    the basis, the images and their shards, and which of those files it is
 
-The index is written last, so a kill leaves the one before. Of each code it says from which shard its image was read,
-whose name is that of its content: codes of other features are not used. They are a cache and may be deleted any time.
+The index is written last, so a kill leaves the previous one. It records the shard from which each image was read, whose
+name is that of its content: codes of other features are not used. The codes are a cache and may be deleted any time.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """An array of many shards as one, (N, ...), on the disk: rows are read when they are asked for.
 
-Files are read, not mapped into memory: what is read counts as this process's memory only while it is used, and a file
+Files are read, not mapped into memory: the rows count as this process's memory only while they are used, and a file
 that has been cut short is an error, where a mapped one would end the process.
 """
 

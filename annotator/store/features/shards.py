@@ -8,8 +8,8 @@ It holds image_ids (n,) int64, contents (n, 8) uint8: the beginning of the sha25
     lengths (n, R) float16          metadata, and their exact distance from its centre: 2.3 KB an image
 
 The first images of a project have regions, because the axes are learned from them; afterwards all have codes. Shards of
-older versions have no contents: their ids are taken for those of this project. Shards of still older ones have random
-names, 32 digits long, and no checksum: of them only the form is checked.
+older versions have no contents: their ids are taken for those of this project. Shards of still older versions have
+random names, 32 digits long, and no checksum: only their form is checked.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """The labels of one class on all images in memory, two bits each: for filters over a million images.
 
-Rows are those of image_columns.py.
+Rows are those of columns.py.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""What is known of each image, as columns in memory: for filters and orders over a million of them.
+"""The facts of each image as columns in memory: for filters and orders over a million images.
 
 Everything is read once. After that `refresh` reads the images that newer decisions concern, new and renamed ones, and
-which images are complete after classes changed; the positives of all only after a class was archived, merged or
-restored. Rows are images by ascending id; an image is never deleted, so a row stays what it is.
+which images are complete after classes changed; the positives of all images only after a class was archived, merged or
+restored. Rows are images by ascending id; an image is never deleted, so the row of an image never changes.
 
 The columns change in place: hold `lock` and a transaction (`Database.reading`) from `refresh` to the last use.
 """
@@ -30,7 +30,9 @@ from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.store.pictures.exif import CAPTURE, Capture
 
 AT_ONCE = 20_000  # rows read, or images looked up, at a time
-REREAD = 50_000  # changed images from which on all are read again; of newer decisions, if they are a third of all
+REREAD = (
+    50_000  # changed images from which on all are read again; for decisions, if they are also a third of all images
+)
 CLASSES_KEPT = 200  # of which the states are kept: two bits an image each
 
 
@@ -95,7 +97,7 @@ class ImageColumns:
         self.complete, self.flagged = np.zeros(0, bool), np.zeros(0, bool)
         self.positives, self.newest = np.zeros(0, np.int16), np.zeros(0, np.int64)
         self.people, self.sources = Membership(), Membership()
-        self._class_ids: list[int] = []  # those that are not archived; the newest may be
+        self._class_ids: list[int] = []  # without archived ones, so the newest class may be missing
         self._newest_class = self._restored = 0
         self._states: OrderedDict[int, ClassStates] = OrderedDict()
         self._orders: dict[str, np.ndarray] = {}
@@ -115,7 +117,7 @@ class ImageColumns:
             try:
                 self._bring_up_to(db, sql, now)
             except BaseException:
-                self._forget()  # what was half read
+                self._forget()  # columns that were read in part
                 raise
 
     def _bring_up_to(self, db: Database, sql: sqlite_utils.Database, now: Stamp) -> None:
@@ -131,7 +133,7 @@ class ImageColumns:
         else:
             self._read_decisions(sql, rows)
             older = [class_id for class_id in class_ids if class_id <= self._newest_class]
-            # A new class has no labels without a decision; one that came and went may have changed those of another.
+            # A new class has no labels without a decision; an archived or restored one may have changed another's.
             if older == self._class_ids and restored == self._restored:
                 self._read_labels_of(sql, rows, class_ids)
             else:

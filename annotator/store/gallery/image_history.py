@@ -1,4 +1,4 @@
-"""The history of one image: who decided what about it and when, and what was taken back by whom."""
+"""The history of one image: who decided what about it and when, and who took it back."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,8 @@
 """The names of all images in memory: their order, their folders, and which of them contain a text.
 
-A name is split at its last "/" into the folder and the file name. Each kind is one block of bytes, so that a part is
-looked for in a million of them within milliseconds. Texts are compared without case and in one form of Unicode (NFC).
+A name is split at its last "/" into the folder and the file name. Each of the two is stored in one block of bytes, so
+that a text is found in a million names within milliseconds. Texts are compared without case and in one form of Unicode
+(NFC).
 """
 
 import unicodedata

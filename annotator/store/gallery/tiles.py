@@ -1,4 +1,4 @@
-"""What a tile of the Gallery shows of an image, read for those on screen."""
+"""The facts that a tile of the Gallery shows of an image, read for the tiles on screen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Columns of names in memory: which of some names each image has, and which one of many texts."""
+"""Columns of names in memory: a set of names for each image, or one of many texts."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,8 @@
-"""Images at addresses, brought into the project's cache (locations/cache.py) when somebody looks at them.
+"""Images at addresses, fetched into the project's cache (locations/cache.py) when somebody looks at them.
 
-Embedding, training and exports read them without it, so that going over all images leaves in it what people look at.
-What is known of an image only by its content (size, capture time) is kept when it is first read.
+Embedding, training and exports read such images without the cache, so that going over all images does not push out
+those that people look at. Facts that need the content of an image (size, capture time) are stored when it is first
+read.
 """
 
 import atexit

@@ -1,9 +1,9 @@
-"""Registering the images at an address, which are read where they lie: as registration.py does with a folder.
+"""Registering the images at an address, which are read where they lie; registration.py does the same with a folder.
 
 First all names are listed into a temporary file, page by page; then those that are new or have another state (ETag,
-size or time) are looked into. Identity is the SHA-256 of the content: the store's own where it keeps one, else the file
-is read once. Whatever kills it, the same call goes on: names that were listed are not listed again, and images that
-were registered are not looked into again.
+size or time) are inspected. Identity is the SHA-256 of the content: the store's own where it keeps one, else the file
+is read once. After a kill the same call continues: names that were listed are not listed again, and images that were
+registered are not inspected again.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ def _list(objects: Objects, staged: StagedListing, shown: Progress) -> None:
 
 
 def _unlisted(address: str, error: Exception) -> AnnotatorError:
-    return NoAnswer(str(failed(address, error)))  # what was listed is kept
+    return NoAnswer(str(failed(address, error)))  # the names listed so far are kept
 
 
 def _register(db: Database, folder_id: int, objects: Objects, count: int, shown: Progress) -> Registered:

@@ -1,6 +1,6 @@
 """Facts of images that are no labels (split, location, licence, ...): how imports store them and take them back.
 
-blocks.py reads them.
+labels/blocks.py reads them.
 """
 
 import sqlite_utils

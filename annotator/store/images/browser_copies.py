@@ -1,5 +1,8 @@
-"""The file that a browser gets for an image: the original where browsers certainly show it as the decoder does
-(originals.py), else a copy that is made once. Of images at addresses both lie in a bounded cache (fetched.py)."""
+"""The file that a browser gets for an image: the original or a copy.
+
+The original is sent where browsers certainly show it as the decoder does (pictures/browser_formats.py), else a copy
+that is made once. For images at addresses both lie in a bounded cache (address_cache.py).
+"""
 
 import contextlib
 import io

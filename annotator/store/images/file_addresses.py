@@ -1,4 +1,4 @@
-"""Where the files of images lie, for whoever reads them without the project: on this machine or on another one."""
+"""The places of image files, for code that reads them without the project, on this machine or on another one."""
 
 import io
 import json
@@ -31,7 +31,7 @@ def image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
     )
     places: dict[int, list[Location]] = {}
     for image_id, sha256, folder, path, size in rows:
-        # A file of the same content looks different on another machine: on a disk it is compared by what is in it.
+        # A file's state differs on another machine: on a disk its content is compared instead.
         state = FileState(size) if is_remote(folder) else NOT_READ
         places.setdefault(image_id, []).append(Location(folder, path, state, sha256))
     return [ImageFiles(image_id, tuple(sorted(places.get(image_id, ()), key=_is_remote))) for image_id in ids]

@@ -1,4 +1,4 @@
-"""Images: their names, their files, and what is wrong with them. registration.py adds them."""
+"""Images: their names, their files, and their problems. registration.py adds them."""
 
 import json
 import os
@@ -317,7 +317,9 @@ def check_addresses(db: Database) -> int:
             AND id IN (SELECT image_id FROM file WHERE folder_id IN (SELECT value FROM json_each(?)))""",
             [NOT_NOW, json.dumps(back)],
         ).rowcount
-        db.set_setting("registrations", db.setting("registrations", 0) + 1)  # the worker looks for what it left out
+        db.set_setting(
+            "registrations", db.setting("registrations", 0) + 1
+        )  # the worker looks for images that it left out
     return changed
 
 
@@ -326,7 +328,7 @@ def _answers(location: Location) -> bool:
         read(location)
     except NoAnswer:
         return False
-    except AnnotatorError:  # it is gone, or another one: whoever needs it is told so
+    except AnnotatorError:  # it is gone or changed: reported when it is needed
         return True
     return True
 

@@ -1,4 +1,4 @@
-"""Registering the files of a folder: what is new, what moved, what is gone.
+"""Registering the files of a folder: new files, moved files, deleted files.
 
 An image is a content, named by the path of a file that holds it. When that file is renamed or moved, so is the image;
 old names stay valid as aliases. Two images never share a name: the second is prefixed with its folder's name, or gets

@@ -1,6 +1,6 @@
 """Selections of images on the map, stored for the grid: one array file each, the newest KEPT of each person.
 
-Whose one is stands at the beginning of its name, so that nobody's selections push out those of somebody else.
+The name of a file begins with a digest of the person, so that nobody's selections push out those of somebody else.
 """
 
 import uuid

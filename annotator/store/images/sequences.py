@@ -1,4 +1,4 @@
-"""Images in the order of their files, by name or by capture time: the next open ones, neighbours, how far people came.
+"""Images in the order of their files, by name or by capture time: the next open ones, neighbours, people's progress.
 
 Both orders are kept by the schema's indexes, so that a page reads the few images it asks for, whatever the project's
 size. By name: folder by folder (name_keys.py). By time: the oldest first, in whatever folder; images without a capture

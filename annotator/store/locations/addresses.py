@@ -1,4 +1,4 @@
-"""Addresses: which are allowed, and how they are shown and kept: never with a password, key or signature."""
+"""Addresses: which are allowed, and how they are shown and stored: never with a password, key or signature."""
 
 import ipaddress
 import re

@@ -1,9 +1,9 @@
-"""What was fetched from addresses, and copies made of it: files named after their content, bounded by bytes.
+"""Files fetched from addresses, and copies made of them: named after their content, bounded by bytes.
 
 The index is a small SQLite file beside them, so that page and worker share one bound. Room is made and counted before a
 file is written: a kill leaves a row without a file, which counts until it is used or replaced, never a file that does
-not count. Who was given a path must reckon with the file being gone a moment later, and ask again. Nothing is deleted
-that is not called like a file of the cache: the folder may be a link to one that holds other things too.
+not count. A file may be deleted a moment after its path was returned; the caller must then ask again. Only files named
+like those of the cache are deleted: the folder may be a link to one that holds other things too.
 """
 
 import os

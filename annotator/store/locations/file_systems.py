@@ -1,7 +1,7 @@
 """File systems of object stores and web servers, read with fsspec: https://filesystem-spec.readthedocs.io.
 
-Credentials are found by each library's own ways (environment, settings files, the machine's role). Which addresses are
-allowed is in addresses.py, how far a web server may lead in web.py.
+Credentials are found by each library's own ways (environment, settings files, the machine's role). addresses.py decides
+which addresses are allowed, web.py where a web server may lead.
 """
 
 import re
@@ -52,7 +52,9 @@ def file_system(
     options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
     if scheme in ("http", "https"):
         check_host(parts.hostname or "", may_be_own)
-        may_be_own = may_be_own and web.is_own(parts.hostname or "")  # what is elsewhere stays elsewhere
+        may_be_own = may_be_own and web.is_own(
+            parts.hostname or ""
+        )  # a host outside of this network must not lead into it
         client = web.client(module, parts.hostname or "", may_be_own)
         return fsspec.filesystem(scheme, get_client=client, **options)
     if "@" in parts.netloc and not scheme.startswith(("az", "abfs")):

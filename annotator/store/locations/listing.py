@@ -1,4 +1,4 @@
-"""What lies at an address, page by page: a listing never holds all names."""
+"""Listing the files at an address page by page, so that no listing holds all names."""
 
 import re
 from collections.abc import Callable, Iterator

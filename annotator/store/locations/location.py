@@ -1,6 +1,6 @@
-"""One file of a registered folder, wherever it lies, checked to hold its image still.
+"""One file of a registered folder or address, checked to hold its image still.
 
-A `Location` says all that is needed to read an image; it can be pickled, and read on another machine without the
+A `Location` has all facts that are needed to read an image; it can be pickled, and read on another machine without the
 project.
 """
 

@@ -1,8 +1,9 @@
-"""Reading files at an address as they lie: every wait has an end, and who does not answer is not asked by everybody.
+"""Reading files at an address where they lie: every wait has an end, and an address that does not answer is left alone.
 
 After LATE_MOST requests in a row without an answer an address counts as away: for AWAY_SECONDS every request is refused
-at once, then one tries again before the others do. Who is patient goes on until LATE_MOST_PATIENT have had none.
-Connections belong to the process, not to a project: other machines that embed images read them without one.
+at once, then one caller tries again before the others do. Patient callers go on until LATE_MOST_PATIENT requests have
+had no answer. Connections belong to the process, not to a project: other machines that embed images read them without a
+project.
 """
 
 import base64
@@ -26,14 +27,14 @@ from annotator.store.pictures.files import GONE, escaped, unescaped
 READ_SECONDS = 10.0  # for one image that somebody waits for: less than ui/serving/readers.py waits for a disk
 PATIENT_SECONDS = 30.0  # for registering and embedding, and more for a large image:
 SLOWEST = 250_000  # bytes a second
-TRIES = 3  # of who is patient
+TRIES = 3  # of patient callers
 WAIT_SECONDS = 2.0  # before the second try, and twice as much before the third
 LATE_MOST, AWAY_SECONDS = 2, 10.0
 LATE_MOST_PATIENT = 64  # twice as many as are read at a time
 CONNECTIONS = 64
 LARGEST = 1 << 30  # bytes of an image
 LARGEST_UNSTATED = 64 << 20  # bytes of an image whose size the server does not state
-ONE_AT_A_TIME = 64 << 20  # bytes; larger images are not read beside each other by who is patient
+ONE_AT_A_TIME = 64 << 20  # bytes; patient callers read larger images one after the other
 CHUNK = 1 << 20  # bytes
 DIGITS = 64  # of a sha256
 NOT_NOW = "its file cannot be read now"  # the kind of problem of an image whose store does not answer, or refuses
@@ -86,7 +87,7 @@ class Objects:
 
         facts = self._asked(ask, path, PATIENT_SECONDS, patient=True)
         value = facts.get("ChecksumSHA256") or ""
-        if "-" in value or facts.get("ChecksumType") == "COMPOSITE":  # it is one of its parts'
+        if "-" in value or facts.get("ChecksumType") == "COMPOSITE":  # the checksum of its parts, not of the whole file
             return ""
         try:
             digits = base64.b64decode(value, validate=True).hex()

@@ -1,8 +1,8 @@
-"""What lies at an address, in a temporary SQLite file of the project while it is registered.
+"""The file names at an address, in a temporary SQLite file of the project while they are registered.
 
-Nothing holds all names in memory. Each page of names is one transaction, so a killed listing goes on after the last one
-where the store lists by name, and a registration that was killed later does not list again: for KEPT_SECONDS, after
-which what has been listed is too old.
+Memory never holds all names. Each page of names is one transaction, so a killed listing continues after the last page
+where the store lists by name. A registration that was killed later does not list again for KEPT_SECONDS, after which
+the listing is too old.
 """
 
 import hashlib

@@ -2,8 +2,8 @@
 
 Every socket is checked when it is made, by the address that it connects to: whether a name server, a redirect or a
 number in an address led there, an address outside of this machine and its network never leads into it. Redirects are
-followed here, and by no library; proxies of the environment are not asked. A page of links has an end, a file no more
-bytes than were stated, and one whose size is not stated no more than an image or labels have.
+followed here, and by no library; proxies of the environment are not used. The size of a page of links is bounded. A
+file may have no more bytes than were stated, and one whose size is not stated no more than LARGEST_MEMBER.
 """
 
 import socket

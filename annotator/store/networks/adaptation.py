@@ -1,8 +1,8 @@
-"""Adapting the network of a project: who does it and how far that is, what people want, and how it ended.
+"""Adapting the network of a project: the process that does it and its progress, people's requests, and the result.
 
 Three settings. `adapting` is the state of the process that is at work, with heartbeats; one at a time.
-`adapting_wanted` is what people want: the worker starts the process for "run" and "estimate", again after a kill, and
-the process ends for "pause". What is said at the end (`adapting_result`) stays until the next one begins.
+`adapting_wanted` is what people ask for: the worker starts the process for "run" and "estimate", again after a kill,
+and the process ends for "pause". `adapting_result` is the result of the last one and stays until the next one begins.
 """
 
 import json

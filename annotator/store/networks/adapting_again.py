@@ -1,7 +1,8 @@
-"""Whether the network should be adapted again: once the project has twice the answers of the last time.
+"""The advice to adapt the network again, once the project has twice as many answers as the last time.
 
-That is said, and done by itself only where somebody has asked for it (setting `adapting_again`). What was started by
-itself is noted with the answers of that moment, so that one that fails is not started again at once.
+The advice is only shown, and followed by the worker where somebody has asked for that (setting `adapting_again`). An
+automatic start is stored with the number of answers at that moment, so that one that fails is not started again at
+once.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Networks that are compared with the one in use: which are wanted, how they compare, and what is kept of them.
+"""Networks that are compared with the one in use: those still to be compared, and the stored comparisons.
 
 Their features lie beside those of the network in use (PROJECT/features/NAME), which stay; nothing is deleted unasked.
 """

@@ -1,4 +1,4 @@
-"""How this project is trained: the network whose features are used, the method on top of them, and its parameters."""
+"""The project's configuration for training: the network whose features are used, the method, and its parameters."""
 
 import math
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""Who embeds the images of a project outside of its worker, and how far that is: one row, the setting `embedding`.
+"""The process that embeds the images of a project outside of its worker, and its progress: the setting `embedding`.
 
 `annotator embed` claims the project, so that two of them never do the same work; the worker, which embeds by itself,
-leaves the images alone meanwhile. A claim ends with its process: on this machine that is seen at once, of another
-machine its heartbeats say so.
+leaves the images alone meanwhile. A claim ends with its process: on this machine that is seen at once, for another
+machine by its heartbeats.
 """
 
 import json
@@ -33,10 +33,10 @@ class Embedding:
     heartbeat_at: float
     done: int = 0  # images with features now
     of: int = 0
-    images_a_second: float = 0.0  # of late, all workers together
+    images_a_second: float = 0.0  # recently, all workers together
     workers: int = 0
     nodes: tuple[tuple[str, float], ...] = ()  # name of a machine, images a second
-    note: str = ""  # what holds it up, such as a machine that is left out
+    note: str = ""  # the reason for a delay, such as a machine that is left out
     process: str = ""  # its name (processes.py); "": of an older version
 
     @property

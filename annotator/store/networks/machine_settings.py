@@ -1,4 +1,4 @@
-"""What belongs to this machine and its user, not to a project: licences that were accepted, how fast networks are here.
+"""Settings of this machine and its user, not of a project: accepted licences, and the speed of networks here.
 
 One small JSON file in the user's data folder (XDG_DATA_HOME, else ~/.local/share; LOCALAPPDATA on Windows), or in the
 folder that the environment variable ANNOTATOR_HOME names.

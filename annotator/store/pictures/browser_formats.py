@@ -1,6 +1,6 @@
-"""Which image files browsers show exactly as the decoder reads them, so that the original can be sent.
+"""The image files that browsers show exactly as the decoder reads them, so that the original can be sent.
 
-Decided by the file's header, never by its name, and conservatively: a file with anything that a browser could read
+The file's header decides, never its name, and conservatively: a file with anything that a browser could read
 differently (orientation, profile, gamma, transparency, 16 bits, animation) needs a copy.
 """
 

@@ -1,4 +1,4 @@
-"""The only door through which image files are decoded.
+"""The only module that decodes image files.
 
 Files are not trusted: they may be empty, truncated, mislabelled, or made to fill the memory. Pillow raises a dozen
 kinds of exceptions for such files; all of them become a BadImage with a reason that people understand. Only the formats
@@ -6,7 +6,7 @@ of FORMATS are tried, so rarely used decoders are out of reach, and the size in 
 is decoded.
 
 Model and people see the same pixels: a browser gets an original only if it certainly shows it as it is decoded here
-(originals.py). All threads together decode within a memory budget (memory.py).
+(browser_formats.py). All threads together decode within a memory budget (decoding_budget.py).
 """
 
 import contextlib
@@ -69,7 +69,7 @@ def check_image(source: Path | BinaryIO) -> ImageFacts:
     """
     whole = whole_jpeg(source.getvalue()) if isinstance(source, io.BytesIO) else None
     if whole and whole.width * whole.height <= MAX_PIXELS:
-        with contextlib.suppress(BadImage):  # of which the words are then those of the whole file
+        with contextlib.suppress(BadImage):  # then the whole file is decoded below, and tells what is wrong
             _decode(whole.tables)
             facts = exif.facts_of(whole.exif) if whole.exif else (1, UNKNOWN) if whole.exif == b"" else None
             if facts:

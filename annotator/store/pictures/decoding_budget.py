@@ -1,4 +1,4 @@
-"""A budget of memory that the threads of a process share for decoding images; giving back what was freed."""
+"""A budget of memory that the threads of a process share for decoding images; returning freed memory to the system."""
 
 import contextlib
 import ctypes

@@ -1,11 +1,11 @@
-"""What the EXIF block of a file says of its picture: when it was taken.
+"""Facts from the EXIF block of a file: when its picture was taken.
 
 A field of `Capture` is a column of the table `image` and, in memory, of the Gallery: registration, cache and columns go
 over its fields by name.
 
 Blocks are not trusted. Pillow only finds the block: its own reader keeps whatever sizes the entries claim, so a few
-kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of three tags
-a few bytes each are read.
+kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of three tags a
+few bytes each are read.
 
 The time is DateTimeOriginal with its fraction of a second. With an offset from UTC it is exact; without one the clock
 of the camera is taken as UTC, which keeps the pictures of one camera in order.

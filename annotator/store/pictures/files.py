@@ -178,7 +178,7 @@ def inspect_files(
         while ahead:
             yield from ahead.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)  # whoever stops early does not wait for the other files
+        pool.shutdown(cancel_futures=True)  # a caller that stops early does not wait for the other files
 
 
 def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> tuple[Path, FileState]:
@@ -339,7 +339,7 @@ def _why_unlisted(place: Path, error: OSError) -> str:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a loop of links, say: whoever looks into it as a file tells why
+    except OSError:  # such as a loop of links: reading it as a file reports the reason
         return False
 
 

@@ -1,9 +1,9 @@
-"""Whether a JPEG is whole, without decoding its pixels: decoding is nine tenths of what registering a photo costs.
+"""Checking that a JPEG is whole without decoding its pixels, which is nine tenths of the cost of registering a photo.
 
-Of damage in the entropy-coded data of a scan, libjpeg only warns. What ends decoding are headers and tables that it
-cannot use, markers where none belong, and an end that comes too early. The first is found by decoding a tiny image
-under the same tables, which the photos of a camera share; the others by looking for markers in the scan.
-ISO/IEC 10918-1, annex B.
+Of damage in the entropy-coded data of a scan, libjpeg only warns. Decoding fails for headers and tables that it cannot
+use, markers where none belong, and an end that comes too early. The first is found by decoding a tiny image under the
+same tables, which the photos of a camera share; the others by looking for markers in the scan. ISO/IEC 10918-1, annex
+B.
 """
 
 from dataclasses import dataclass

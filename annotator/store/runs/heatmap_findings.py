@@ -1,7 +1,7 @@
-"""What else the heat maps of a run may show: for each drawn one the class that it may show instead of its own.
+"""The class that a heat map may show instead of its own, for each heat map of a run.
 
-A file a class beside the heat maps, image id -> class id, 0 for none. The worker alone writes it, before the heat map;
-both are deleted with the run. A heat map without an entry was drawn by an older version.
+One file for each class beside the heat maps, image id -> class id, 0 for none. The worker alone writes it, before the
+heat map; both are deleted with the run. A heat map without an entry was drawn by an older version.
 """
 
 import json

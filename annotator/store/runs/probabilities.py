@@ -1,5 +1,6 @@
-"""The probabilities of a run's versions on the disk: a version holds the classes that it changed, and names the
-versions that hold the others.
+"""The probabilities of a run's versions on the disk: a version holds only the classes that it changed.
+
+It names the versions that hold the others.
 
     runs/<id>/probabilities.npy         (N, C) float16, of the training
     runs/<id>/v<n>/columns.npy          (k, N) float16, the classes that version n changed, and
@@ -7,8 +8,8 @@ versions that hold the others.
                                         -1 for in its probabilities.npy; last, the version that has this file
     runs/<id>/v<n>/probabilities.npy    or, instead of both, all classes: when most have changed
 
-So one answer at a million images writes 2 MB and not 200. What a version needs of earlier ones stays (`needed`), and is
-never more than one array of all classes and twice as many columns as there are classes.
+So one answer at a million images writes 2 MB and not 200. The files that a version needs of earlier ones stay
+(`needed`). They are never more than one array of all classes and twice as many columns as there are classes.
 """
 
 from collections.abc import Sequence

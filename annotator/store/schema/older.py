@@ -1,4 +1,4 @@
-"""project.db as an older version made it, and what is in one of any version: for tests and measurements of upgrades."""
+"""Writing project.db as an older version made it, and reading one of any version: for tests and measurements."""
 
 import shutil
 import sqlite3

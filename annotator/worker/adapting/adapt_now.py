@@ -1,7 +1,7 @@
-"""`annotator adapt`: plan, estimate, train, judge, keep; and use what is better once its features are there.
+"""`annotator adapt`: plan, estimate, train, judge, keep; and use a better network once all images have its features.
 
 Everything that a training needs to go on after a kill lies in PROJECT/adapting: the plan, the inputs of the trained
-stages, a checkpoint of the last epoch. What comes out is published by one rename into PROJECT/adapted.
+stages, a checkpoint of the last epoch. The new network is published by one rename into PROJECT/adapted.
 """
 
 import contextlib
@@ -76,7 +76,9 @@ def adapt_now(
         with _stopped_by_signals(work.stop):
             work.say("starting")
             outcome = _adapt(db, work, on, epochs, estimate_only, anew, storage, say)
-        if outcome.network or estimate_only or adapting.wanted(db) == "pause":  # else it was the signal of its parent
+        if (
+            outcome.network or estimate_only or adapting.wanted(db) == "pause"
+        ):  # else the parent process has stopped it by a signal
             adapting.want(db, "")
         return outcome
     except AnnotatorError as error:
@@ -114,7 +116,7 @@ def _adapt(
             f"--epochs. To forget it: annotator adapt {db.paths.project} --epochs {epochs} --anew"
         )
     if plan is None:
-        if not estimate_only:  # what is left there is of another plan: inputs of another network, a checkpoint
+        if not estimate_only:  # files left there are of another plan: inputs of another network, a checkpoint
             shutil.rmtree(folder, ignore_errors=True)
         plan = make_plan(db, configuration.backbone(db), EPOCHS if epochs is None else epochs)
     elif not estimate_only:

@@ -1,4 +1,4 @@
-"""The inputs of the first trained stage, of the images of a plan, on the disk: two views of what is trained on."""
+"""The inputs of the first trained stage for the images of a plan, on the disk: two views of each image to train on."""
 
 from collections.abc import Callable
 from dataclasses import replace

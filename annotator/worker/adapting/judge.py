@@ -1,4 +1,4 @@
-"""Whether an adapted network is better than its parent for this project: by answers of images that are held out."""
+"""Judging whether an adapted network is better than its parent for this project, by answers of held-out images."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""One adapting, on this machine: estimate, inputs, epochs, and what is kept at the end."""
+"""One adapting on this machine: estimate, inputs, epochs, and publishing the network at the end."""
 
 import hashlib
 import time

@@ -1,4 +1,4 @@
-"""What the processes of a training on a cluster get, and what they say of themselves. It loads no networks."""
+"""The inputs of the processes of a training on a cluster, and the progress that they report. It loads no networks."""
 
 from dataclasses import dataclass
 from typing import Any

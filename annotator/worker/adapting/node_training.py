@@ -1,7 +1,7 @@
-"""What runs on the machines of a cluster: one process of a training that several do together.
+"""The part of a training that runs on the machines of a cluster: one of several processes that train together.
 
-It knows nothing of the project or its database. Each process makes the inputs of its images on its machine, in a folder
-for temporary files of its own; what lost processes have left there is deleted by the next.
+It knows nothing of the project or its database. Each process makes the inputs of its images on its machine, in a
+temporary folder of its own; the folders of lost processes are deleted by the next.
 """
 
 import contextlib

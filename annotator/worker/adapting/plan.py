@@ -1,7 +1,7 @@
-"""What an adapting works on, settled when it begins: images, their answers, and which of them are held out.
+"""The plan of an adapting, settled when it begins: images, their answers, and which images are held out.
 
-The plan is a file, so that answers of later change nothing in a training that goes on after a kill. Which images are
-held out follows from their content alone: an image that one adapting has held out is never fitted to by a later one.
+The plan is a file, so that later answers change nothing in a training that goes on after a kill. Which images are held
+out follows from their content alone: an image that one adapting has held out is never fitted to by a later one.
 """
 
 import json

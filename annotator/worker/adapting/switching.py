@@ -1,4 +1,4 @@
-"""From one network to the next: its features are computed while people go on with the old one, then it is used.
+"""Switching to another network: its features are computed while people go on with the old one, then it is used.
 
 Also starts the process that the Settings page asks for: it adapts beside the worker, which trains and updates
 meanwhile.

@@ -1,4 +1,4 @@
-"""One adapting as it goes on: heartbeats, progress, the wish to stop, and how long it takes."""
+"""One adapting in progress: heartbeats, progress, requests to stop, and the expected time."""
 
 import contextlib
 import os

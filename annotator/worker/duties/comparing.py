@@ -1,7 +1,7 @@
 """Networks compared on a project's own answers: features computed beside those in use, then cross-validation.
 
 A linear head is fitted to the answers of four fifths of the images, on the features of either network, and scores the
-fifth that is left; so every answer is judged by a head that has not seen it. Judged are unbiased answers only, and not
+remaining fifth; so every answer is judged by a head that has not seen it. Only unbiased answers are judged, and not
 those of images that an adapted network was fitted to.
 """
 

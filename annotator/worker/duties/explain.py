@@ -1,6 +1,6 @@
 """Draws heat maps, the regions of an image that support a class, and stores them as small PNG files.
 
-Beside each it keeps which other class on the image it may show instead (models/backbones/occlusion.py).
+With each it stores which other class on the image the heat map may show instead (models/backbones/occlusion.py).
 """
 
 import numpy as np

@@ -14,7 +14,7 @@ from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
 from models.rows import Rows
 
-NEW_SHARE = 0.1  # share of images without a place, of those that have one, at which the layout is made again
+NEW_SHARE = 0.1  # images without a place, as a share of those with one, at which the layout is made again
 
 log = logging.getLogger("annotator.worker")
 

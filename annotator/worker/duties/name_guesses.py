@@ -1,8 +1,8 @@
 """First guesses from the names of classes: a source of predictions that trainings use like any other one.
 
 Whole images are compared with the texts as soon as they have features, which takes seconds. Their patches need the
-image once more: that is done a few seconds at a time, whenever the worker has nothing else to do, and used when nearly
-all are there, because scores of two kinds are not quite comparable.
+image once more: they are compared a few seconds at a time, whenever the worker has nothing else to do, and used when
+nearly all are compared, because scores of two kinds are not quite comparable.
 """
 
 import time
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Part = tuple[list[int], list[int], np.ndarray]
 
 GROWN = 2.0  # times as many images, after which a guess is made again while images are still being embedded
-FEW = 0.1  # share of the images whose patches may be missing, where those of the others are used
+FEW = 0.1  # share of the images whose patches may be missing when patch scores are used
 STEP_SECONDS = 5.0  # of looking at patches, before other duties have their turn
 AT_ONCE = 256  # images of a step, at most
 ROWS = 4096  # images compared at once

@@ -1,7 +1,7 @@
-"""The images that remain to be embedded, handed out in chunks; whatever is handed out comes back, or is handed in.
+"""The images that remain to be embedded, handed out in chunks; every chunk is finished or comes back.
 
-A chunk whose worker is lost returns to the front. Lost twice it is cut in two, because one of its images may be what
-ends the workers: that image is alone in the end, and named after LOSSES workers instead of ending all others.
+A chunk whose worker is lost returns to the front. A chunk that is lost twice is cut in two, because one of its images
+may be what ends the workers: that image is alone in the end, and given up after LOSSES workers.
 """
 
 from collections import deque
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LOSSES = 3  # workers that an image may take with it when it is alone
+LOSSES = 3  # lost workers after which an image that is alone is given up
 
 
 @dataclass(frozen=True, eq=False)

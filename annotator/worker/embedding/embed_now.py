@@ -1,4 +1,4 @@
-"""`annotator embed`: plan what has no features, claim the project, embed it here or on a cluster, say how it went."""
+"""`annotator embed`: find images without features, claim the project, embed here or on a cluster, report the result."""
 
 import contextlib
 import signal
@@ -142,7 +142,7 @@ def _run_once(executor: Executor, chunks: Chunks, results: Results, progress: Pr
                 results.write_if_due()
             progress.report(executor.workers, executor.note)
     finally:
-        results.write()  # also of what a lost cluster has given until then
+        results.write()  # also the results that a lost cluster has returned until then
         stream.close()  # pyright: ignore[reportAttributeAccessIssue] - executors are generators
     progress.report(executor.workers, at_once=True)
 

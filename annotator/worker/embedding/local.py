@@ -50,6 +50,6 @@ class Local:
             assert batch.regions is not None  # they were asked for
             failures = [(int(image_ids[place]), reason) for place, reason in batch.failures]
             facts = [(int(image_ids[place]), facts) for place, facts in batch.facts]
-            with np.errstate(over="ignore"):  # what is beyond half precision becomes infinite, and a note
+            with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which is reported
                 features = batch.features.astype(np.float16)
             yield Result(image_ids[batch.indices], features, batch.regions, failures, facts, NODE)

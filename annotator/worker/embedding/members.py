@@ -1,4 +1,4 @@
-"""The workers of a cluster: how many a machine gets, with which share of its cores and GPUs; what each has in hand."""
+"""The workers of a cluster: how many a machine gets, their shares of its cores and GPUs, and the chunks each has."""
 
 import math
 import time
@@ -11,7 +11,7 @@ from annotator.worker.embedding.node import Ready
 
 CORES_EACH = 4  # threads of one process beyond that wait for Python's lock
 GPU_CORES_EACH, MOST_ON_A_GPU = 8, 4
-CHUNK_SECONDS = 2.0  # of work: what is lost with a worker is at most twice that
+CHUNK_SECONDS = 2.0  # of work; at most twice that is lost with a worker
 FIRST_CHUNK, LARGEST_CHUNK = 16, 2048  # images, the first for each core
 AHEAD = 2  # chunks that a worker has: one at work, one at hand
 HISTORY = 4  # chunks over which a speed is taken

@@ -1,7 +1,7 @@
-"""What runs on a machine of a cluster: it reads images where they lie, embeds them, and hands the features back.
+"""The part of `annotator embed` that runs on a machine of a cluster: it reads images, embeds them, returns features.
 
-It knows nothing of the project or its database. The network comes with the job, so no weights need to be there; what
-must be there is this program, in the same version: that is checked before the network is unpacked.
+It knows nothing of the project or its database. The network comes with the job, so no weights need to be there. This
+program must be there, in the same version: that is checked before the network is unpacked.
 """
 
 import os

@@ -51,7 +51,7 @@ class Network:
             begin: Place -> what gives its file (embed_places).
         """
         parts = list(embed_places(count, begin, self._backbone, self._pool, regions=True))
-        with np.errstate(over="ignore"):  # what is beyond half precision becomes infinite, which the project notes
+        with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which the project reports
             features = np.concatenate([part.features for part in parts]).astype(np.float16)
         return Embedded(
             list(chain.from_iterable(part.indices for part in parts)),

@@ -1,9 +1,9 @@
 """The executor of a Ray cluster: workers on every machine, chunks for each as fast as it takes them.
 
-A worker has one chunk at work and one at hand, never more, and each result is taken in before the next is asked for:
+A worker has one chunk at work and one waiting, never more, and each result is received before the next is asked for:
 that is the back-pressure, and it bounds what Ray's object stores hold. Machines may come and go. A worker that is lost
-costs its chunks, which go to others; its machine gets a new one. A machine on which workers cannot begin is left out,
-and why is said.
+costs its chunks, which go to others; its machine gets a new one. A machine on which workers cannot start is left out,
+and the reason is shown.
 
 Ray Data is not used, although it maps batches with pools of actors, too. What is lost with a worker must be one chunk,
 known by its images, since each must be in the shards exactly once and a file that kills its reader must be found; Ray
@@ -42,7 +42,7 @@ WAIT_SECONDS = 0.5  # for a result, before the caller may report
 SENT_BYTES = 32 << 20  # of files that travel with a chunk
 STARTS = 3  # of workers in a row that fail, until a machine is left out
 NO_CORES_SECONDS = 120.0  # until a cluster without a core to work with is given up: machines may be about to join
-AGAIN_SECONDS = 60.0  # until it is tried again, unless it would fail alike
+AGAIN_SECONDS = 60.0  # until a machine is tried again, unless it would fail in the same way
 FULL = "(is its memory full, or the disk where Ray keeps temporary files?)"
 FATAL = f"{LOSSES} workers ended while they read it"
 
@@ -280,7 +280,7 @@ class Pool:
                 member.machine.reason = why if final else f"{why} {FULL}"
                 member.machine.again_at = math.inf if final else time.monotonic() + AGAIN_SECONDS
         for place, sent in enumerate(member.out.values()):
-            if place:  # it was waiting, or had just begun: the one in front of it is what was at work
+            if place:  # it was waiting: the chunk in front of it was at work
                 chunks.give_back(sent.chunk)
             elif given_up := chunks.lose(sent.chunk):
                 yield _failed([(image_id, FATAL) for image_id in given_up], member.machine.name)

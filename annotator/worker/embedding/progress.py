@@ -1,4 +1,4 @@
-"""How fast images are embedded, on which machine, and how long it takes yet: for the terminal and the Progress page."""
+"""The speed of embedding on each machine and the time that remains, for the terminal and the Progress page."""
 
 import time
 from collections import defaultdict, deque

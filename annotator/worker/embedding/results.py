@@ -1,7 +1,7 @@
-"""Features and notes of embedded images, into the project; the one writer of `annotator embed`.
+"""Writing features and failures of embedded images into the project; the one writer of `annotator embed`.
 
-Nothing is written twice: a result is handed in once, in the process that holds the claim. A kill loses what was in no
-shard yet, at most SHARD_SECONDS of work, and the next run plans from the shards.
+Nothing is written twice: a result is added once, in the process that holds the claim. A kill loses the results that
+were in no shard yet, at most SHARD_SECONDS of work, and the next run plans from the shards.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""From the regions of images to the codes that are kept of them: settling the axes, and writing shards.
+"""From the regions of images to their codes: settling the axes, and writing shards.
 
 The first images of a project keep their regions. Once there are enough to learn axes from, the axes are settled for
 good, every further shard is written with codes, and the regions of those before are replaced by codes (`code_regions`),
@@ -44,7 +44,7 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
     """
     basis = settle_basis(cache)
     if basis is not None and len(basis.centre) != features.shape[1]:
-        basis = None  # it is of an older network, like the features before: the cache drops both
+        basis = None  # basis and earlier features are of an older network: the cache drops both
     contents = cache.contents.of(image_ids)
     kept = regions if basis is None else coded(basis, regions)
     cache.refresh(write_shard(cache.folder, image_ids, contents, features, kept))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Stopped(Exception):
-    """The worker was asked to end."""
+    """The request to end, raised inside of a worker's duties."""
 
 
 class Context:

@@ -1,13 +1,12 @@
 """From image files to features, as fast as the machine's cores allow.
 
-Every worker thread takes a batch all the way: decode, squash, forward. Pillow
-and torch both let go of Python's lock while they work, so the threads run side
-by side, each on its own core, and there is nothing to hand over and nobody to
-wait for. That beats one forward pass spread over all cores with decoders beside
-it: the pass would wait, layer by layer, for the core a decoder has taken.
+Every worker thread takes a batch all the way: decode, squash, forward. Pillow and torch both release Python's lock
+while they work, so the threads run side by side, each on its own core, and no batch is handed from one thread to
+another. That is faster than one forward pass spread over all cores with decoders beside it: the pass would wait, layer
+by layer, for the core that a decoder has taken.
 
-A GPU wants many images at once: threads decode a few each, ahead of it; one more
-puts as many as it takes into its memory while it embeds those before.
+A GPU takes many images at once: threads decode a few each, ahead of it; one more thread uploads the next batch while
+the GPU embeds those before.
 """
 
 import contextlib

@@ -1,8 +1,10 @@
-"""The codes of all images, as updates use them (models/ensemble/incremental_update.py): made once, extended as images
-come, and kept beside the features for the next worker (store/features/image_codes.py).
+"""The codes of all images, as updates use them (models/ensemble/incremental_update.py).
+
+They are made once, extended as images come, and stored beside the features for the next worker
+(store/features/image_codes.py).
 
 The axes are settled by the first SAMPLE images. While there are fewer, they are learned again, and all images are coded
-again, whenever their number has doubled, and nothing is kept.
+again, whenever their number has doubled, and nothing is stored.
 """
 
 import logging

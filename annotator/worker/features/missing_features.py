@@ -18,7 +18,7 @@ SHARD_SECONDS = 5.0  # features are written this often while embedding: the most
 TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
 IMAGES_AT_ONCE = 2000  # embedded before the order of the missing images is read again
 AWAY_SECONDS = 30.0  # before images of a bucket that does not answer are tried again,
-LISTING = 10  # and so many times as long as it took to list what is missing
+LISTING = 10  # and so many times as long as listing the missing images took
 NOT_FINITE = "the network makes numbers of it that are not finite"
 
 Shard = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # image ids (n,), features (n, D), regions (n, R, D)
@@ -35,7 +35,7 @@ class MissingFeatures:
         """
         self._context, self._db, self._between = context, context.db, between
         self._checked: tuple | None = None  # (registrations, backbone) for which every image has been tried
-        self._waits_with: tuple | None = None  # the same, when an address was away: then until
+        self._waits_with: tuple | None = None  # the same, when an address was away: waits until _again_at
         self._again_at = 0.0
         self._looked_at = 0.0  # for shards of another process
 

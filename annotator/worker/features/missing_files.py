@@ -1,7 +1,7 @@
 """A thread of the worker that notices when image files are deleted or restored; it only checks that they exist.
 
-Of images that an older version registered it reads the capture times first, a few headers at a time.
-It has a thread of its own because a disk that does not answer holds up whoever asks it.
+For images that an older version registered it reads the capture times first, a few headers at a time. It is a thread of
+its own because a disk that does not answer blocks the thread that asks.
 """
 
 import logging

@@ -1,6 +1,6 @@
-"""Addresses that do not answer, as far as one round of embedding has seen: the rest of their images waits for the next.
+"""Addresses that do not answer in one round of embedding: the rest of their images waits for the next round.
 
-Without this each image of a bucket that is away would be tried, and get a note of its own that is taken back later.
+Without this each image of a bucket that is away would be tried, and get a problem of its own that is removed later.
 """
 
 from collections import Counter

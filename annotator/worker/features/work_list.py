@@ -1,7 +1,7 @@
-"""The images that have yet to be embedded, in the order in which they are needed, for who takes a few at a time.
+"""The images that have yet to be embedded, in the order in which they are needed, a few at a time.
 
-The order is read once: at ten million images that takes a while. What people label meanwhile comes first all the same,
-by one look into an index.
+The order is read once: at ten million images that takes a while. Images that people label meanwhile come first all the
+same, found by one look into an index.
 """
 
 import time

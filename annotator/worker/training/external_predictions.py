@@ -1,4 +1,4 @@
-"""Predictions from elsewhere as a training reads them, and what a run notes of those that it used."""
+"""Predictions from elsewhere as a training reads them, and the versions and weights that a run stores of them."""
 
 from dataclasses import dataclass
 

@@ -1,9 +1,9 @@
-"""Images that an adapted network was fitted to: their answers say nothing of how far scores are to be believed.
+"""Images that an adapted network was fitted to, whose answers cannot tell how reliable scores are.
 
-Their features show the answers, so whatever is learned from the features has seen them. Stacking and calibration leave
-them out. Likely mistakes are looked for among them as well: their answered cells get the scores of linear heads on the
-features of the network that was there first, fitted to the answers of other images (two halves), on the scale of the
-answers (Platt 1999).
+Their features contain the answers, so every model that learns from the features has seen them. Stacking and calibration
+leave them out. Likely mistakes are looked for among them as well: their answered cells get the scores of linear heads
+on the features of the network that was there first, fitted to the answers of other images (two halves), on the scale of
+the answers (Platt 1999).
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
-"""All images of a project scored by what a training has learned, on the machines of a cluster.
+"""Scoring all images of a project with a trained model on the machines of a cluster.
 
 A cluster gets the model once. Each call takes a chunk of images: where their features lie, if its machine sees the same
 files, else the features themselves (about 5 KB an image), and returns their probabilities, which are written by rows
-here. So this process holds a few chunks, however many images there are. What the cluster does not score is scored here:
-a training never fails for a machine.
+here. So this process holds a few chunks, however many images there are. Images that the cluster does not score are
+scored here: a training never fails because of a machine.
 """
 
 import logging

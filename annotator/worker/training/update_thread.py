@@ -1,4 +1,4 @@
-"""The thread that brings the current run up to date as decisions arrive, beside the worker's other duties.
+"""The thread that updates the current run as decisions arrive, beside the worker's other duties.
 
 Training, embedding and drawing have steps of seconds, which an update must not wait for. The two threads share the
 cores and learn from the store what is current.
