@@ -44,7 +44,8 @@ def replacing_together(target: Path) -> Generator[Together]:
     All files must be in the target's folder.
 
     Raises:
-        DiskFull: The disk takes no more; the temporary files are removed, older files stay as they were.
+        DiskFull: The disk takes no more; the temporary files are removed, older files stay as they were. Also where the
+            complete files could not be renamed: then `finish` does that.
     """
     files = Together()
     files.part(target)

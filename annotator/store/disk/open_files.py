@@ -110,5 +110,5 @@ def timed() -> Generator[Clock]:
 
 
 def clock() -> Clock:
-    """Return the clock of this thread; outside of `timed`, a new one that nobody watches."""
+    """Return the clock of this thread; outside of a `timed` block, a new clock without effect."""
     return getattr(_here, "clock", None) or Clock()

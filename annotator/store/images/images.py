@@ -25,13 +25,7 @@ PROBES = 3  # images of an address that are read to see whether it answers again
 
 
 class Folder(NamedTuple):
-    """A folder that was added.
-
-    Attributes:
-        path: Escaped.
-        images: The number of its files that hold an image.
-        kept_out: The number of its files that were kept out.
-    """
+    """A folder that was added: its path (escaped), and how many of its files hold an image or were kept out."""
 
     path: str
     images: int

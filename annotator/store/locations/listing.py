@@ -42,7 +42,7 @@ class Remote(NamedTuple):
 
 
 def listed(files: Any, named: str, is_file: Callable[[str], bool], after: str = "") -> Iterator[Remote]:
-    """Yield every file below the address, or the one that it names.
+    """Yield every file below the address, or the one file that the address names.
 
     Args:
         files: The file system of the address.

@@ -143,7 +143,7 @@ def is_listing(name: str) -> bool:
 
 @contextmanager
 def opened(project: Path, address: str) -> Generator[StagedListing]:
-    """Open the listing of an address, begun or gone on with, locked for the block.
+    """Open the listing of an address, new or continued, locked for the block.
 
     It is removed when the block ends without an exception, and when it holds no names.
 

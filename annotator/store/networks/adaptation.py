@@ -92,7 +92,7 @@ def wanted(db: Database) -> Wanted:
 
 
 def want(db: Database, what: Wanted) -> None:
-    """Store what is asked for; "" when it is done."""
+    """Store what people ask for; "" when it is done."""
     db.set_setting(WANTED, what)
 
 

@@ -35,7 +35,7 @@ def prepare_backbone(
 
     Args:
         accepts: Asks a person whether a licence is accepted; an accepted one is recorded.
-        show: Called with (bytes done, of, what is done).
+        show: Called with (bytes done, of, the present step).
 
     Raises:
         AnnotatorError: There is no such network, its licence is not accepted, its weights cannot be had.
