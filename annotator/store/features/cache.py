@@ -35,8 +35,8 @@ class FeatureCache:
         features: Rows (N, D) float16.
         regions: Rows (N, R, D) float16; an image that has codes has none.
         codes: Rows (N, R, K) int8; an image that has regions has none.
-        lengths: Rows (N, R) float16, of the codes.
-        basis: Of the codes; None while no axes are settled.
+        lengths: Rows (N, R) float16, the lengths of the codes.
+        basis: The basis of the codes; None while no axes are settled.
         left_out: The shards and images that were left out, one sentence each.
 
     `refresh` replaces these objects: a caller that keeps an old one keeps the images of that moment.
@@ -53,7 +53,7 @@ class FeatureCache:
 
         Args:
             folder: The folder of the shards.
-            contents: Of the images of the project.
+            contents: The contents of the project's images.
         """
         self.folder, self.contents = folder, contents
         self._seen: set[str] = set()
@@ -276,8 +276,8 @@ def count_features(folder: Path, caches: Caches, contents: Contents) -> int:
     """Return the number of images with features and regions, without reading the features themselves.
 
     Args:
-        caches: Of the project: a shard never changes once it is written, so each is read once.
-        contents: Of the images of the project.
+        caches: The project's caches: a shard never changes once it is written, so each is read once.
+        contents: The contents of the project's images.
     """
     shards, newest = tuple(shard_files(folder)), contents.newest()
     key = shards, basis_name(folder), newest

@@ -35,7 +35,7 @@ class KeptCodes:
     """The stored codes of images, and what they were made of.
 
     Attributes:
-        basis: Of the codes.
+        basis: The basis of the codes.
         image_ids: (N,) int64.
         shards: The names of the files that the images were read from.
         shard_of: (N,) int32, the index in `shards` of each image's file.

@@ -75,10 +75,10 @@ class Rows:
         """Make an array of these parts.
 
         Args:
-            name: Of the array in the files.
+            name: The name of the array in the files.
             parts: In the order of the rows.
-            shape: Of one image's share.
-            dtype: Of the values.
+            shape: The shape of one image's share.
+            dtype: The type of the values.
         """
         self._name, self._parts = name, tuple(parts)
         self._starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)

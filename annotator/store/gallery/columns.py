@@ -71,7 +71,7 @@ class ImageColumns:
     Attributes:
         image_ids: (N,) int64, ascending.
         names: Names, folders, and the order by name.
-        facts: By name, those of Capture (pictures/exif.py): numbers as (N,) float64, nan where not known; texts as
+        facts: By name, the fields of Capture (pictures/exif.py): numbers as (N,) float64, nan where not known; texts as
             Texts.
         complete: (N,) bool: every class has an answer.
         positives: (N,) int16: labels that say present.

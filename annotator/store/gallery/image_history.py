@@ -13,11 +13,11 @@ class Event:
 
     Attributes:
         at: Unix seconds.
-        class_name: Of a label or a cleared cell, also of an archived class; "" for other decisions.
+        class_name: The class of a label or a cleared cell, archived or not; "" for other decisions.
         merged_into: The class that the answer counts for, if its class was merged into that one; else "".
         covered: For a "nothing else here": the names of the classes that it answered.
         score: The probability that was shown, None where there was none.
-        origin: Of an imported decision, as its source says: who decided ("": not known), how ("") and when (None).
+        origin: The source of an imported decision: who decided ("": not known), how ("") and when (None).
         models: The scores that models from elsewhere gave the cell then: (name, score).
         undone_by, undone_at: Who took it back, and when; None while it holds.
         is_opinion: Whether people differed on the cell and this person could not settle that.

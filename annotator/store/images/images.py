@@ -366,7 +366,7 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
     """Read the capture times of images that an older version registered; registration.py reads those of new ones.
 
     Args:
-        after, limit: Of the images with ids above `after`, at most `limit` are read.
+        after, limit: At most `limit` images with ids above `after` are read.
 
     Returns:
         `after` for the next call; None when there are no more. Images whose file cannot be reached now are left for

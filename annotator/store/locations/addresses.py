@@ -97,7 +97,7 @@ def check_place(host: str, text: str, may_be_own: bool) -> None:
     """Raise AnnotatorError for one resolved address of a host, by the rules of `check_host`.
 
     Args:
-        host: As it is named in the message.
+        host: The name of the host in the message.
         text: The IP address.
         may_be_own: Whether it may be one of this machine or its network.
     """

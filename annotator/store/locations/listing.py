@@ -23,7 +23,7 @@ class Remote(NamedTuple):
     """One file of an address.
 
     Attributes:
-        path: As fsspec names it.
+        path: The path that fsspec uses.
         name: The path below the address.
         size: In bytes; -1: not known.
         stamp: A text that changes with the content (ETag, checksum or time); "": not known.

@@ -25,7 +25,7 @@ class Location(NamedTuple):
     Attributes:
         folder: The folder or address, escaped.
         path: Below it, escaped.
-        state: Of the file at registration.
+        state: The state of the file at registration.
         sha256: Of the image's content.
     """
 

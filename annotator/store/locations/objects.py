@@ -55,7 +55,7 @@ class Objects:
 
         Args:
             path: Below the address, escaped.
-            size: As it was registered, -1: not known.
+            size: The registered size in bytes, -1: not known.
             patient: Nobody waits for it: longer without an answer, and several tries.
 
         Raises:

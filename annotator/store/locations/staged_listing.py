@@ -41,7 +41,7 @@ class Listed(NamedTuple):
 
     Attributes:
         path: Below the address, escaped.
-        state: As it was listed.
+        state: The state in the listing.
         has_sha256: Whether the store keeps a checksum of it.
         sha256: The checksum in the listing, "" for none.
         was_sha256: Of the image that the path held before, "" for none.

@@ -26,7 +26,7 @@ class Adapting:
     """The state of a process that adapts a project's network.
 
     Attributes:
-        on: As it was asked for: "local", "ray", "ray://...".
+        on: The place that was asked for: "local", "ray", "ray://...".
         doing: The present step, in words.
         done, of: The progress of that step; 0 where it is not known.
         seconds_left: Until everything is done; None while that is not known.

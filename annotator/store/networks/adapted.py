@@ -30,10 +30,10 @@ class Adapted:
     """The origin of an adapted network, and its comparison with its parent on held-out answers.
 
     Attributes:
-        name: Of the backbone.
+        name: The name of the backbone.
         parent: The backbone whose last stages were trained.
         what: The stages that were trained, in words.
-        licence: Of the parent's weights, as far as timm says.
+        licence: The licence of the parent's weights, as far as timm says.
         created_at: Unix seconds.
         images, answers: The numbers that it was fitted to.
         newest_decision: The newest among these answers.
@@ -42,7 +42,7 @@ class Adapted:
         log_loss_before, log_loss_after: The log loss of the same heads.
         held_out_images, held_out_answers, judged_classes: The numbers that they were compared on.
         is_better: Whether the difference is beyond its interval.
-        known_answers: Of the project when it began, present and absent; 0: not stored.
+        known_answers: The project's answers when it began, present and absent; 0: not stored.
     """
 
     name: str

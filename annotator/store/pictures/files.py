@@ -76,7 +76,7 @@ class Listing:
     """The files below a folder.
 
     Attributes:
-        paths: Of all files, escaped and sorted; hidden ones are left out.
+        paths: The paths of all files, escaped and sorted; hidden ones are left out.
         kept_out: Folders that could not be listed, and links to folders outside.
     """
 

@@ -17,7 +17,7 @@ def name_key(folder_id: int, path: str) -> str:
     """Return the sort key of a file.
 
     Args:
-        folder_id: Of the folder that was added to the project; folders stand in the order in which they were added.
+        folder_id: The folder that was added to the project; folders stand in the order in which they were added.
         path: Below that folder, with "/" on every system.
     """
     folders, _, name = path.rpartition("/")

@@ -50,7 +50,7 @@ class Source:
         annotator: Who added the scores.
         added_at: Unix seconds.
         version: The current one.
-        class_ids: Of its columns, ascending.
+        class_ids: The classes of its columns, ascending.
         images, cells: The number of images and cells that it has a score for.
     """
 
@@ -120,7 +120,7 @@ def add(
     Memory stays flat: blocks are written one by one.
 
     Args:
-        name: Of the source.
+        name: The name of the source.
         scale: One of SCALES.
         by: Who adds the scores.
         image_ids, class_ids: All that the blocks name; in any order.

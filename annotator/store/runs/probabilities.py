@@ -154,7 +154,8 @@ def save_whole(db: Database, run_id: int, version: int, rows: Rows) -> None:
 def is_whole_next(db: Database, run_id: int, version: int, columns: int) -> bool:
     """Return whether the version after this one, which changes `columns` columns, is to be written with all columns.
 
-    This is so when most columns change, and to keep the changed columns on the disk below twice the number of classes.
+    This is so when more than one column in MANY changes, and where the changed columns on the disk would otherwise be
+    more than twice the number of classes.
     """
     place = _place(db.paths, run_id, version)
     if place is None:

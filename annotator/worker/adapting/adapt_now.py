@@ -55,7 +55,7 @@ def adapt_now(
 
     Args:
         on: "local", "ray" or "ray://HOST:PORT".
-        epochs: Of a new training; None: as the recipe says.
+        epochs: The epochs of a new training; None: as the recipe says.
         estimate_only: Only estimate how long it would take, and train nothing.
         anew: Delete a training that was begun, and begin a new one.
         storage: For a cluster: a folder or address that all of its machines reach, for checkpoints.

@@ -15,10 +15,10 @@ class Task:
     """The inputs that all processes of a training receive.
 
     Attributes:
-        name: Of the run; of the folder for temporary files, too.
+        name: The name of the run, and of the folder for temporary files.
         network: Called for the Pretrained (annotator/worker/embedding/pool.py, _Network).
         images: The files of each image; the other arrays are those of a Plan.
-        versions: Of the machine that asks (annotator/cluster/versions.py).
+        versions: The versions on the machine that asks (annotator/cluster/versions.py).
         board: A Board, for progress.
     """
 

@@ -45,7 +45,7 @@ class Plan:
         name, parent: The names of the new network, and of the one that it is made from.
         method, parameters: The method whose loss is used, and its parameters.
         is_settled: Whether the inputs of all these images were made.
-        known_answers: Of the project when the plan was made (store/networks/adapting_again.py).
+        known_answers: The project's answers when the plan was made (store/networks/adapting_again.py).
     """
 
     image_ids: np.ndarray

@@ -82,8 +82,7 @@ class NameGuesses:
         """Publish a guess where classes, texts or the network changed, or enough images were added; return True if so.
 
         Args:
-            all_embedded: Whether all images have features that can have some: then any other number of images is a
-                reason.
+            all_embedded: Whether embedding is finished: then any other number of images is a reason.
         """
         wording = name_texts.wording(self._db)
         if wording is None:

@@ -36,7 +36,7 @@ def shares(resources: Mapping[str, float]) -> list[Share]:
     A GPU gets as many workers as there are cores to decode for it; without one, a worker has CORES_EACH cores at most.
 
     Args:
-        resources: Of Ray: {"CPU": 16, "GPU": 2}.
+        resources: The machine's resources as Ray names them: {"CPU": 16, "GPU": 2}.
     """
     cpus, gpus = resources.get("CPU", 0.0), int(resources.get("GPU", 0.0))
     if cpus <= 0:

@@ -29,9 +29,9 @@ class Work:
     """The job of a worker.
 
     Attributes:
-        name: Of the backbone.
+        name: The name of the backbone.
         network: Called for the Pretrained that the backbone is built of.
-        versions: Of the machine that asks (annotator/cluster/versions.py).
+        versions: The versions on the machine that asks (annotator/cluster/versions.py).
         threads: Images decoded at once.
         gpu: Whether the worker has a GPU, or a share of one.
         probes: For each folder of images a few, to see whether this machine can read them.
@@ -106,7 +106,7 @@ class Member:
         Args:
             of_images: The images and their files.
             contents: Image id -> the content of its file, for those that this machine cannot read itself.
-            basis: Of the project; with it, regions become codes here, a tenth of what would have to travel.
+            basis: The project's basis; with it, regions become codes here, a tenth of the bytes to send.
         """
 
         def begin(place: int) -> Reading:

@@ -46,7 +46,7 @@ class Results:
     """The writer of shards and of reasons for failures, for one run.
 
     Args:
-        cache: Of the network's features.
+        cache: The features of the network.
     """
 
     def __init__(self, db: Database, cache: FeatureCache):

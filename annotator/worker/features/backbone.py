@@ -168,7 +168,7 @@ def measure_speed(name: str, db: Database | None = None, seconds: float | None =
     The images are made up and in memory: reading files comes on top, which takes less where a network is slow.
 
     Args:
-        db: Of a project that has adapted networks.
+        db: A project that has adapted networks.
         seconds: To measure; None: MEASURED_SECONDS.
 
     Raises AnnotatorError when its weights cannot be had.

@@ -23,7 +23,7 @@ class FirstOrders:
         """Publish orders if no run exists yet and enough images were added since the last orders; return True if so.
 
         Args:
-            all_embedded: Whether all images have features that can have some: then any added image is a reason.
+            all_embedded: Whether embedding is finished: then any added image is a reason.
         """
         if self._is_over:
             return False

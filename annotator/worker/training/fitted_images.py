@@ -47,7 +47,7 @@ def score_unseen(
     """Give unbiased answers on images that a network was fitted to probabilities of models that have not seen them.
 
     Args:
-        cache: Of the backbone that is used.
+        cache: The features of the backbone that is used.
         known: All labels, unbiased as they were given.
         fitted: (n,) bool, of the labeled images.
         probabilities: (N, C) in the order of the cache; those cells are changed.

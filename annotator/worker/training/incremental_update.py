@@ -86,7 +86,7 @@ class _LoadedRun:
         """Load the run's own probabilities and its ranking.
 
         Args:
-            trained: Of the newest version.
+            trained: The predictions of the newest version.
             images: (N,) the rows of the run's images in codes.
         """
         self.run_id = trained.run.id
@@ -118,7 +118,7 @@ class _LoadedRun:
 
         Args:
             before: The predictions of the present version.
-            columns: Those that are brought up to date; the others stay as they are.
+            columns: The columns to bring up to date; the others stay as they are.
             newest: The newest decision to include.
         """
         run = before.run

@@ -36,7 +36,7 @@ class ProjectImages:
 
         Args:
             load: Returns the backbone; None: it is loaded by its name when it is needed.
-            class_ids: Of the columns.
+            class_ids: The classes of the columns.
         """
         self._class_ids = class_ids
         self._db, self._cache, self._backbone, self._load, self._regions = db, cache, backbone, load, regions

@@ -48,7 +48,7 @@ def publish_run(
     """Write the result of a training, and make its run the current one.
 
     Args:
-        run_id: Of the row that runs.begin made.
+        run_id: The id of the row that runs.begin made.
         started: time.perf_counter() when the training began.
         left_out: One sentence for each kind of rows of the database that could not be used.
         sources: The predictions from elsewhere that it used (runs.publish).
