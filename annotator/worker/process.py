@@ -1,7 +1,7 @@
 """The worker process: a loop over its duties, the lock that excludes a second worker, and its shutdown.
 
-It shares nothing with the page but the store. Whatever it is killed in the middle of, the next one goes on from what
-is on disk: shards of features, published runs, waiting jobs.
+It shares only the store with the page. After a kill at any moment, the next worker goes on from the files on disk:
+shards of features, published runs, waiting jobs.
 """
 
 import contextlib
@@ -45,11 +45,14 @@ PATIENCE_WATCHED = 1.5  # the same when the app has ended, which has little time
 
 
 class Worker:
-    """One worker at work on one project."""
+    """The worker of one project: its duties, and the lock that excludes a second one."""
 
     def __init__(self, project: Path, scoring: "Scoring | None" = None):
-        """Take the project's worker lock. Raises AlreadyRunning when another worker holds it, AnnotatorError when
-        there is no such project, or it may not be written."""
+        """Take the project's worker lock, and clean up after a killed worker.
+
+        Raises AlreadyRunning when another worker holds the lock, AnnotatorError when there is no such project, or it
+        may not be written.
+        """
         self.db = Database(project)
         self.db.refuse_read_only()
         self._lock = FileLock(self.db.paths.worker_lock)
@@ -90,15 +93,14 @@ class Worker:
         self.context.stop.set()
 
     def run_once(self) -> Run:
-        """Embed what is missing, train on whatever there is, publish. Raises AnnotatorError when nothing can be
-        learned yet."""
+        """Embed images without features, train, publish. Raises AnnotatorError when nothing can be learned yet."""
         self.features.embed()
         self.next_backbone.prepare()
         self.names.publish_if_due(all_embedded=True)
         return self.train()
 
     def run_forever(self) -> None:
-        """Work until asked to stop."""
+        """Do all duties until asked to stop."""
         from annotator.worker.features.missing_files import MissingFiles
         from annotator.worker.training.update_thread import UpdateThread  # importing torch takes seconds
 
@@ -141,12 +143,16 @@ class Worker:
         return run
 
     def keep_up(self) -> bool:
-        """While another network analyzes the images: analyze what came meanwhile with the one in use, train if due."""
+        """Embed new images with the network in use and train if due, while another network's features are computed.
+
+        Returns:
+            Whether it has trained.
+        """
         self.features.embed(self._train_if_due)
         return self._train_if_due()
 
     def _train_if_due(self) -> bool:
-        """Train if a training is due; True if it was, successful or not."""
+        """Train if a training is due; return True if it was, successful or not."""
         if not self.training.due():
             return False
         if self.training.train_or_note():
@@ -155,7 +161,11 @@ class Worker:
         return True
 
     def _guess_or_train(self) -> bool:
-        """While images are still being embedded: order them, guess from names where that is due, train if due."""
+        """Order the images, guess from names and train, each if due, while images are still being embedded.
+
+        Returns:
+            Whether it has trained.
+        """
         self.first_orders.publish_if_due(all_embedded=False)
         self.names.publish_if_due(all_embedded=False)
         return self._train_if_due()
@@ -168,14 +178,14 @@ class Worker:
         self.context.stop.wait(POLL_SECONDS)
 
     def _between(self, state: str, done: int, of: int) -> None:
-        """Called during long work: writes the heartbeat, checks for a stop, draws requested heat maps."""
+        """Write the heartbeat, check for a stop, and draw requested heat maps; called during long work."""
         self.context.say(state, done, of)
         self.context.check_stop()
         self.heatmaps.draw_asked()
 
 
 def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -> bool:
-    """Compute the features of the network that is to be used next, and use it; False where a worker does it already.
+    """Compute the features of the next network, and use it; return False where a worker does that already.
 
     Args:
         progress: Called with (images done, of).
@@ -184,7 +194,7 @@ def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -
 
 
 def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> bool:
-    """Compute the features of the networks that are to be compared, and compare them; False where a worker does it.
+    """Compute the features of the networks to be compared, and compare them; return False where a worker does that.
 
     Args:
         progress: Called with (images done, of).
@@ -200,7 +210,7 @@ def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> b
 
 
 def guess_from_names(project: Path, progress: Callable[[int, int], None]) -> bool:
-    """Guess classes from their names, patches included; False where a worker does it.
+    """Guess classes from their names, patches included; return False where a worker does that.
 
     Args:
         progress: Called with (images done, of).
@@ -221,10 +231,11 @@ def _without_worker(
     progress: Callable[[int, int], None],
     act: Callable[[Worker, Callable[[str, int, int], None]], object],
 ) -> bool:
-    """Do one of a worker's duties in this process, in the place of a worker; False where one is at work.
+    """Do one of a worker's duties in this process, in the place of a worker; return False where one is at work.
 
     Args:
-        act: Called with a worker, and what is to be called during long work with (state, done, of).
+        progress: Called with (done, of).
+        act: Called with a worker, and a function to call during long work with (state, done, of).
     """
     try:
         worker = Worker(project)
@@ -243,10 +254,10 @@ def _without_worker(
 
 
 def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "Scoring | None" = None) -> Run | None:
-    """Be the worker of a project until told to stop (SIGTERM, SIGINT, or, when watched, the end of standard input).
+    """Run the worker of a project until told to stop (SIGTERM, SIGINT, or, when watched, the end of standard input).
 
     Args:
-        once: Embed what is missing, train, publish, end.
+        once: Embed images without features, train, publish, end; the run is returned.
         watched: Started by the app: end with it, however it ends.
         scoring: Scores all images of a training; None: this process does.
 
@@ -293,7 +304,7 @@ def _stop_at_end_of_input(worker: Worker) -> None:
 
 
 def _end(worker: Worker, patience: float = PATIENCE) -> None:
-    """Stop the worker, and exit this process after so many seconds; a kill loses nothing, so nobody has to wait."""
+    """Stop the worker, and exit this process after `patience` seconds; a kill loses nothing, so nobody has to wait."""
     worker.stop()
     threading.Thread(target=_exit_late, args=[patience], name="forced end", daemon=True).start()
 

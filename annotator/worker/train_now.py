@@ -28,8 +28,9 @@ def train_now(
     Args:
         method: The method of this and later runs, with its own defaults; None: the current one with its parameters.
         settings: `key=value`: parameters of this and later runs, which override those.
+        progress: Called with (done, of) while a running worker trains.
         on: Where all images are scored: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
-        note: Called with what a cluster could not do, one sentence each.
+        note: Called with one sentence for each thing that a cluster could not do.
 
     Raises:
         AnnotatorError: There is nothing to learn from or the training failed; before anything is changed, for an
@@ -58,11 +59,14 @@ def train_now(
             run = _ask_worker(db, before, progress)
             if run:
                 return run
-            time.sleep(1)  # it says nothing: it has ended, and this process can train, or it is only slow
+            time.sleep(1)  # the worker has ended, so this process can train, or it is only slow
 
 
 def _train_with_cluster(db: Database, on: str, choose_first: Callable[[], None], note: Callable[[str], None]) -> Run:
-    """Train in this process, and have the images scored on a cluster. Raises AnnotatorError, also for a worker."""
+    """Train in this process, and have the images scored on a cluster.
+
+    Raises AnnotatorError, also where a worker is at work.
+    """
     again = "What is not published is trained again by the same command."
     use = Use(on, f"annotator train {db.paths.project}", again)
     with connected(use) as ray:
@@ -101,7 +105,10 @@ def choose(db: Database, method: str | None, settings: Sequence[str]) -> None:
 
 
 def _ask_worker(db: Database, before: Run | None, progress: Callable[[int, int], None]) -> Run | None:
-    """The run that the worker makes after `before`; None where nothing is heard of it any more."""
+    """Ask the worker for a run and return it; None where the worker has ended or is silent.
+
+    Raises AnnotatorError where the training fails.
+    """
     heartbeat.note_error(db, "")
     if not jobs.training_asked(db):
         jobs.ask_training(db)

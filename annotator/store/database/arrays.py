@@ -29,11 +29,12 @@ SCRATCH_FROM = 32_000_000  # bytes from which on a scratch array is a file
 
 @contextmanager
 def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
-    """A temporary path in the target's folder that becomes the target when the block ends well.
+    """Yield a temporary path in the target's folder that becomes the target when the block ends well.
 
     Args:
-        sync: False: after a power cut the target may be gone, but never in parts; for what is made again when it is
-            missing, and for all but the last of several files of one folder.
+        sync: Whether to wait until the new name is on the disk. With False, a power cut may take the target away, but
+            never leaves parts of it: for files that are made again when missing, and for all but the last of several
+            files of one folder.
 
     Raises:
         DiskFull: The disk takes no more; the temporary file is removed, the old target stays as it was.
@@ -61,10 +62,10 @@ def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
 
 
 def sweep(folder: Path, names: str = "**/.*", *, alone: bool = False) -> None:
-    """Remove the files that killed processes were in the middle of writing in a folder.
+    """Remove the unfinished files that killed processes have left in a folder.
 
     Args:
-        names: How the temporary files begin (a glob pattern); all of them, at any depth, unless told otherwise.
+        names: A glob pattern for the beginning of their names; by default all of them, at any depth.
         alone: Nobody else writes there: remove all of them, whoever wrote them.
     """
     for part in [*folder.glob(f"{names}.part"), *folder.glob(f"{names}.part-*")] if folder.exists() else ():
@@ -74,14 +75,16 @@ def sweep(folder: Path, names: str = "**/.*", *, alone: bool = False) -> None:
 
 
 def save_array(path: Path, array: np.ndarray, *, sync: bool = True) -> None:
-    """Write one .npy; sync as in `replacing`. Raises DiskFull."""
+    """Write an array as one .npy; sync as in `replacing`. Raises DiskFull."""
     with replacing(path, sync=sync) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)
 
 
 def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None:
-    """Write one .npy of what is read by rows (models.rows.Rows), a few at a time, so that memory does not grow with
-    them; sync as in `replacing`. Raises DiskFull."""
+    """Write rows (models.rows.Rows) as one .npy of type `dtype`; sync as in `replacing`. Raises DiskFull.
+
+    ROWS rows are read at a time, so that memory does not grow with their number.
+    """
     # Written, not mapped: pages of a mapped file count as memory of the process, and a full disk ends it with SIGBUS.
     with replacing(path, sync=sync) as temporary, temporary.open("wb") as file:
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": rows.shape}
@@ -91,10 +94,10 @@ def save_rows(path: Path, rows: Rows, dtype: type, *, sync: bool = True) -> None
 
 
 def scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
-    """A new array for what is large and seldom used: a mapped file without a name, which is gone with the array.
+    """Return a new array of zeros for large data that is seldom used: a mapped file without a name.
 
-    The system writes it out and takes its memory back when that is needed for something else. Small arrays, and all
-    where the disk has no room for them or the system offers no such files, are ordinary memory.
+    The file is gone with the array. The system writes it out and takes its memory back when it needs that. Small
+    arrays, and all where the disk has no room for them or the system offers no such files, are ordinary memory.
     """
     size = prod(shape) * np.dtype(dtype).itemsize
     if size >= SCRATCH_FROM and hasattr(os, "posix_fallocate"):
@@ -107,7 +110,10 @@ def scratch_array(folder: Path, shape: tuple[int, ...], dtype: type[np.generic])
 
 
 def open_array(path: Path, dtype: DTypeLike | None = None, dimensions: int | None = None) -> np.ndarray:
-    """One .npy mapped into memory, read-only. dtype, dimensions: those that it must have, None: any.
+    """Map one .npy into memory, read-only.
+
+    Args:
+        dtype, dimensions: The type and the number of dimensions that the array must have; None: any.
 
     Raises FileNotFoundError, or ValueError for a damaged file and one that holds something else.
     """
@@ -121,9 +127,10 @@ def open_array(path: Path, dtype: DTypeLike | None = None, dimensions: int | Non
 
 
 def let_go(array: object) -> None:
-    """Count what was read of a mapped array no longer as memory of this process; the array stays as it is.
+    """Release the memory pages of a mapped array, so that they no longer count for this process; its values stay.
 
-    Its pages stay in the system's cache, from where they are mapped again when they are next read.
+    The pages stay in the system's cache, from where they are mapped again when they are next read. Does nothing for an
+    array that is not mapped.
     """
     base = array
     while base is not None and not isinstance(base, mmap.mmap):

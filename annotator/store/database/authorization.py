@@ -1,9 +1,9 @@
-"""On whose behalf this process is writing, and whether they may.
+"""The person for whom this process is writing, and their rights.
 
-Where several people share a project, the page process says at its doors who is asking (`source`), and every write of
-that person is checked against their role inside its own transaction: a role that was taken away a moment ago no longer
-counts. A program of the project's owner on the machine (a command, the worker, the app's own threads) acts for nobody
-and may do everything; it could edit the file.
+Where several people share a project, the page process sets a function that tells who is asking (`source`). Every write
+for that person is checked against their role inside its own transaction: a role that was taken away a moment ago no
+longer counts. A program of the project's owner on the machine (a command, the worker, the app's own threads) acts for
+no person and may do everything; it could edit the file.
 """
 
 from collections.abc import Callable
@@ -19,24 +19,27 @@ _sources: list[Callable[[], int | None]] = []
 
 
 def source(who: Callable[[], int | None]) -> None:
-    """Let `who` say whose request the calling thread is at: a member's id, NOBODY for a person who is none, None for
-    the program itself. Called once, by the process that serves people."""
+    """Set the function that tells for whom the calling thread acts. The process that serves people calls this once.
+
+    Args:
+        who: Returns a member's id, NOBODY for a person who is no member, or None for the program itself.
+    """
     _sources[:] = [who]
 
 
 def member_id() -> int | None:
-    """Who the calling thread acts for, as `source` was told to say; None for the program itself."""
+    """Return the id of the person for whom the calling thread acts (see `source`); None for the program itself."""
     return _sources[0]() if _sources else None
 
 
 def check(sql: sqlite_utils.Database, right: Right) -> None:
-    """Raises Forbidden when the person this thread acts for has not this right now."""
+    """Raise Forbidden when the person this thread acts for does not have this right now."""
     if text := problem(sql, right):
         raise Forbidden(text)
 
 
 def problem(sql: sqlite_utils.Database, right: Right) -> str | None:
-    """Why the person this thread acts for may not do what needs this right; None where they may."""
+    """Return why the person this thread acts for does not have this right; None where they have it."""
     id_ = member_id()
     if id_ is None:
         return None
@@ -46,7 +49,7 @@ def problem(sql: sqlite_utils.Database, right: Right) -> str | None:
 
 
 def refusal(name: str, role: str, right: Right) -> str:
-    """Why this person may not do something, and what to do."""
+    """Return the message for a person of this role who does not have this right."""
     return (
         f"{name} has the role {role} ({ABOUT[Role(role)]}); this needs {needed(right)}. An owner of the project can "
         "change roles on the Members page."
@@ -54,5 +57,5 @@ def refusal(name: str, role: str, right: Right) -> str:
 
 
 def needed(right: Right) -> str:
-    """The least role with this right."""
+    """Return the name of the least role with this right."""
     return next(role for role in Role if role.right >= right).value

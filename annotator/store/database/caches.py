@@ -1,7 +1,8 @@
-"""What one open project keeps in memory: values made from its files and decisions, in tables of bounded size.
+"""Values that one open project keeps in memory, made from its files and decisions, in tables of bounded size.
 
 Every `Database` has its own `Caches`, so that two projects in one process never mix, and closing one frees its memory.
-What depends on no project is cached where it is computed: colour profiles, the kind of an image file, statistics.
+Values that depend on no project are cached where they are computed: colour profiles, the kind of an image file,
+statistics.
 """
 
 import threading
@@ -13,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class _Entry:
-    """One value, and whether it has been made."""
+    """One value of a table, and whether it has been made."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -22,18 +23,20 @@ class _Entry:
 
 
 class Caches:
-    """Tables of values by name; safe to share between threads."""
+    """Named tables of values; safe to share between threads."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self._tables: dict[str, OrderedDict[Hashable, _Entry]] = {}
 
     def get(self, table: str, key: Hashable, make: Callable[[], Value], size: int) -> Value:
-        """The value of a key, made where there is none yet; the table keeps the `size` values used last.
+        """Return the value of a key, made first where the table has none; the table keeps the `size` values used last.
 
         Args:
+            table: The name of the table.
             key: Names everything that the value depends on: a version, a file's time.
-            make: Called by one thread at a time; what it raises is raised here, and the next call tries again.
+            make: Called by one thread at a time; its exceptions are raised here, and the next call tries again.
+            size: The most values that the table keeps.
         """
         with self._lock:
             entries = self._tables.setdefault(table, OrderedDict())
@@ -48,7 +51,7 @@ class Caches:
             return entry.value
 
     def count(self) -> int:
-        """How many values are kept, in all tables."""
+        """Return the number of values in all tables."""
         with self._lock:
             return sum(entry.is_made for entries in self._tables.values() for entry in entries.values())
 

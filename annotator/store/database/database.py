@@ -1,8 +1,8 @@
-"""Opening project.db and the one door through which it is written.
+"""Opening project.db, and the only way to write to it.
 
-The page process and the worker process meet here. Every write takes the lock at once (BEGIN IMMEDIATE) and is short;
-large data is an array file (arrays.py) and a row that points at it. The modules beside this one (images, decisions,
-runs, ...) hold the SQL, one noun each, as functions of a `Database`.
+The page process and the worker process share this file. Every write takes the lock at once (BEGIN IMMEDIATE) and is
+short; large data is an array file (arrays.py) and a row that points at it. The modules beside this one (images,
+decisions, runs, ...) hold the SQL, one noun each, as functions of a `Database`.
 """
 
 import atexit
@@ -32,8 +32,8 @@ from annotator.store.disk.private import make_private
 from annotator.store.schema import MIGRATIONS, STEPS
 
 BUSY_SECONDS = 30.0
-ROWS_AT_ONCE = 10_000  # that are tuples, before they are an array
-FOLD_SECONDS = 1.0  # that an ending process waits for readers
+ROWS_AT_ONCE = 10_000  # rows fetched at a time
+FOLD_SECONDS = 1.0  # for which an ending process waits for readers
 USUAL_KB, MIGRATING_KB = 2_000, 200_000  # cache of one connection; the usual is SQLite's default
 
 
@@ -42,9 +42,10 @@ _written: set[Path] = set()  # databases that this process wrote
 
 @atexit.register
 def fold() -> None:
-    """Move the write-ahead log of each project.db that this process wrote into it, so that a copy of it is complete.
+    """Move the write-ahead log of each project.db that this process wrote into that file, so that a copy is complete.
 
-    Runs at every orderly end. Does nothing while another process uses the file, which does it at its own end.
+    Runs at every orderly end of the process. Does nothing while another process uses the file: that process does it at
+    its own end.
     """
     for database in _written:
         with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.as_uri()}?mode=rw", uri=True)) as connection:
@@ -53,31 +54,31 @@ def fold() -> None:
 
 
 def new_id(insert: sqlite3.Cursor) -> int:
-    """The id of the row that an INSERT has just added."""
+    """Return the id of the row that an INSERT has just added."""
     assert insert.lastrowid is not None
     return insert.lastrowid
 
 
 def newest_decision(sql: sqlite_utils.Database) -> int:
-    """The id of the newest decision, 0 without one."""
+    """Return the id of the newest decision; 0 without decisions."""
     return sql.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0]
 
 
 class Database:
-    """One project's database, safe to share between threads (each gets a connection of its own)."""
+    """One project's database, safe to share between threads: each thread gets its own connection."""
 
     def __init__(self, project: Path, *, create: bool = False, file: str = DATABASE):
         """Open the project in a folder, bringing an older one up to date.
 
-        Where the folder or the file may not be written it is only read (read_only.py); an older one is refused.
+        Where the folder or the file may not be written, the project is opened for reading only (read_only.py), and
+        refused when it is of an older version.
 
         Args:
             create: Make the folder and the file where there is none.
-            file: UNFINISHED while the project is being made (unfinished.py).
+            file: UNFINISHED while the project is being made (imports/project_creation.py).
 
         Raises:
-            AnnotatorError: There is no project there, when it is from a newer annotator, or when the file is not a
-                database.
+            AnnotatorError: There is no project there, it is from a newer annotator, or the file is not a database.
         """
         self.paths = Paths(Path(project).resolve(), file)
         if not read_only.is_there(self.paths) and not create:
@@ -109,7 +110,7 @@ class Database:
 
     @property
     def sql(self) -> sqlite_utils.Database:
-        """This thread's connection; for modules of the store only."""
+        """Return this thread's connection; for modules of the store only."""
         connection = getattr(self._threads, "connection", None)
         if connection is None:
             if self._is_closed:
@@ -119,7 +120,7 @@ class Database:
         return connection
 
     def close(self) -> None:
-        """Close the connections of all threads and free the caches; for when no thread is in the middle of a query."""
+        """Close the connections of all threads and free the caches. No thread may be in the middle of a query."""
         self._is_closed = True
         self._threads = threading.local()
         for connection in list(self._connections):
@@ -127,21 +128,21 @@ class Database:
         self.caches.clear()
 
     def rows(self, statement: str, parameters: Any = ()) -> list[dict[str, Any]]:
-        """All rows of a SELECT as dicts. Raises AnnotatorError instead of sqlite3's errors."""
+        """Return all rows of a SELECT as dicts. Raises AnnotatorError instead of sqlite3's errors."""
         try:
             return list(self.sql.query(statement, parameters))
         except sqlite3.DatabaseError as error:
             raise _readable_error(error, self.paths.database) from error
 
     def tuples(self, statement: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
-        """All rows of a SELECT as plain tuples: for many thousands of them. Raises AnnotatorError like `rows`."""
+        """Return all rows of a SELECT as plain tuples: for many thousands of rows. Raises as `rows`."""
         try:
             return self.sql.execute(statement, parameters).fetchall()
         except sqlite3.DatabaseError as error:
             raise _readable_error(error, self.paths.database) from error
 
     def each(self, statement: str, parameters: Any = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a SELECT one after the other, never all in memory. Raises AnnotatorError like `rows`."""
+        """Yield the rows of a SELECT, never holding all in memory. Raises AnnotatorError like `rows`."""
         try:
             cursor = self.sql.execute(statement, parameters)
             while rows := cursor.fetchmany(ROWS_AT_ONCE):
@@ -150,7 +151,7 @@ class Database:
             raise _readable_error(error, self.paths.database) from error
 
     def numbers(self, statement: str, parameters: Any = ()) -> np.ndarray:
-        """All rows of a SELECT of whole numbers, (n, columns) int64, 8 bytes each: for millions of them."""
+        """Return all rows of a SELECT of whole numbers as (n, columns) int64, 8 bytes each: for millions of rows."""
         blocks: list[np.ndarray] = []
         try:
             cursor = self.sql.execute(statement, parameters)
@@ -161,7 +162,7 @@ class Database:
             raise _readable_error(error, self.paths.database) from error
 
     def value(self, statement: str, parameters: Any = ()) -> Any:
-        """The first column of the first row of a SELECT, None where there is no row."""
+        """Return the first column of the first row of a SELECT; None where there is no row."""
         try:
             row = self.sql.execute(statement, parameters).fetchone()
         except sqlite3.DatabaseError as error:
@@ -170,16 +171,16 @@ class Database:
 
     @contextmanager
     def writing(self, *, durable: bool = True, right: Right = Right.OWN) -> Generator[sqlite_utils.Database]:
-        """The one door to writing: all of the block, or nothing of it, is kept; inside another such block, of that one.
+        """Open a transaction: all writes of the block are kept, or none. This is the only way to write to the database.
 
-        The lock is taken at once, because a transaction that reads first and writes later fails at once beside
-        another writer, whatever the timeout.
+        A block inside another such block belongs to the outer transaction. The lock is taken at once, because a
+        transaction that reads first and writes later fails at once beside another writer, whatever the timeout.
 
         Args:
-            durable: False: does not wait for the disk. A power cut may undo it, a crash of this program never does; for
-                data that is out of date after a power cut anyway, such as leases.
-            right: What the person needs on whose behalf this thread writes (acting.py); of nested blocks the outermost
-                says it.
+            durable: Whether to wait for the disk. With False, a power cut may undo the block, a crash of this program
+                never does: for data that is out of date after a power cut anyway, such as leases.
+            right: The right that the person for whom this thread writes must have (authorization.py). In nested blocks
+                only that of the outermost counts.
 
         Raises Forbidden, DiskFull, ProjectMoved, or AnnotatorError for the rest of sqlite3's errors and for a project
         that may not be written.
@@ -212,18 +213,20 @@ class Database:
             raise _readable_error(error, self.paths.database) from error
 
     def require(self, right: Right) -> None:
-        """Raises Forbidden when whoever this thread acts for has not this right (acting.py); for what writes later, or
-        elsewhere: an import, an export."""
+        """Raise Forbidden when the person this thread acts for does not have this right (authorization.py).
+
+        For code that writes later, or elsewhere: an import, an export.
+        """
         acting.check(self.sql, right)
 
     def refuse_read_only(self) -> None:
-        """Raises AnnotatorError for a read-only project; for code that writes more than the database."""
+        """Raise AnnotatorError for a read-only project; for code that writes more than the database."""
         if self.read_only:
             raise read_only.refusal(self.paths)
 
     @contextmanager
     def reading(self) -> Generator[sqlite_utils.Database]:
-        """Several SELECTs on one snapshot; inside another such block, on its snapshot."""
+        """Run the SELECTs of the block on one snapshot; inside another such block, on the snapshot of that."""
         sql = self.sql
         if sql.conn.in_transaction:
             yield sql
@@ -235,13 +238,12 @@ class Database:
             sql.conn.execute("ROLLBACK")
 
     def moment(self) -> tuple[int, int, int]:
-        """What is the same again in this thread as long as nothing was written to the project, here or elsewhere."""
+        """Return a key that changes with every write to the project, here or elsewhere; for one thread only."""
         connection = self.sql.conn
         return id(connection), connection.execute("PRAGMA data_version").fetchone()[0], connection.total_changes
 
     def setting(self, key: str, default: Any = None) -> Any:
-        """A project-wide setting (any JSON value); the default also for one that is no JSON
-        (store/database/invalid_rows.py)."""
+        """Return a project-wide setting (any JSON value); `default` where it is not set or is not valid JSON."""
         text = self.value("SELECT value FROM setting WHERE key = ? AND json_valid(value)", [key])
         return default if text is None else json.loads(text)
 

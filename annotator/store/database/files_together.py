@@ -1,7 +1,8 @@
 """Several files of one folder that appear together: beside a new first file all the others are new.
 
-All are written under other names and synced. Then a note says which name each is to get, and they are renamed one after
-the other, the first one last. Of a process that is killed meanwhile the note is left, and `finish` renames the rest.
+All are written under temporary names and synced. Then a note lists the final name of each, and they are renamed one
+after the other, the first one last. If the process is killed meanwhile, the note remains, and `finish` renames the
+rest.
 """
 
 import glob
@@ -22,22 +23,29 @@ LONGEST = 1 << 20  # bytes of a note
 
 
 class Together:
-    """The files that are written. parts: final path -> the one under which it is written, in the order of `part`."""
+    """The files that one `replacing_together` block writes.
+
+    Attributes:
+        parts: Final path -> the temporary path under which it is written, in the order of the calls of `part`.
+    """
 
     def __init__(self) -> None:
         self.parts: dict[Path, Path] = {}
 
     def part(self, final: Path) -> Path:
-        """Where to write what becomes this file."""
+        """Return the temporary path under which to write the file `final`."""
         return self.parts.setdefault(final, part_of(final))
 
 
 @contextmanager
 def replacing_together(target: Path) -> Generator[Together]:
-    """Files that get their names when the block ends well, `target` last; all of them are in its folder.
+    """Collect files that all get their final names when the block ends well, `target` last.
+
+    All files must be in the target's folder.
 
     Raises:
-        DiskFull: The disk takes no more; the temporary files are removed, what was there before stays as it was.
+        DiskFull: The disk takes no more; the temporary files are removed, older files stay as they were. Also where the
+            complete files could not be renamed: then `finish` does that.
     """
     files = Together()
     files.part(target)
@@ -73,7 +81,10 @@ def replacing_together(target: Path) -> Generator[Together]:
 
 
 def finish(target: Path) -> None:
-    """Rename what a killed process was about to; where a file was changed since, that stays, and the new one goes."""
+    """Finish the renaming that a killed process had begun beside `target`.
+
+    Where a file was changed since, nothing is renamed, and the new files are deleted.
+    """
     for note in target.parent.glob(f".{glob.escape(target.name)}.*.{NOTE}.part"):
         with suppress(OSError):
             if note.is_symlink() or not is_abandoned(note, 0.0):
@@ -97,7 +108,10 @@ def _write(note: Path, files: list[tuple[Path, Path]]) -> None:
 
 
 def _read(note: Path) -> list[tuple[Path, Path, list[int] | None]]:
-    """Of those that have no name yet: the name, where it is, and what had this name. [] of what is no note of ours."""
+    """Return the files of a note that are not renamed yet, as (final path, temporary path, state of the old file).
+
+    [] for a file that is no note of this module.
+    """
     try:
         if note.stat().st_size > LONGEST:
             return []
@@ -117,7 +131,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _state(path: Path) -> list[int] | None:
-    """By which a file counts as unchanged; None where there is none."""
+    """Return the facts by which a file counts as unchanged; None where there is no file."""
     try:
         facts = path.lstat()
     except FileNotFoundError:

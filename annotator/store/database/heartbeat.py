@@ -11,7 +11,7 @@ from annotator.store.disk.processes import exists, is_recent
 
 
 def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
-    """Record the state of this process, the worker: `done` of `of` steps."""
+    """Record that this process is the worker, its state, and that `done` of `of` steps are done."""
     with db.writing(durable=False) as sql:
         sql.execute(
             'UPDATE worker SET pid = ?, state = ?, done = ?, "of" = ?, heartbeat_at = ? WHERE id = 1',
@@ -20,7 +20,7 @@ def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:
 
 
 def note_error(db: Database, error: str) -> None:
-    """Keep the last error in full; an empty text clears it."""
+    """Store the worker's last error in full; an empty text clears it."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE worker SET last_error = ?, last_error_at = ? WHERE id = 1", [error, time.time() if error else None]
@@ -28,7 +28,7 @@ def note_error(db: Database, error: str) -> None:
 
 
 def worker_state(db: Database) -> WorkerState:
-    """The worker's last report, and whether it is alive."""
+    """Return the worker's last report, and whether the worker is alive."""
     row = db.rows('SELECT state, pid, heartbeat_at, done, "of", last_error, last_error_at FROM worker WHERE id = 1')[0]
     recent = bool(row["heartbeat_at"]) and is_recent(row["heartbeat_at"], WORKER_SILENT_SECONDS)
     alive = recent and row["state"] not in ("stopped", "not started") and exists(row["pid"])
@@ -36,7 +36,7 @@ def worker_state(db: Database) -> WorkerState:
 
 
 def log_end(db: Database, most: int) -> bytes:
-    """The last `most` bytes of the log of the worker that the app started; b"" where there is none.
+    """Return the last `most` bytes of the log of the worker that the app started; b"" where there is none.
 
     A link in its place is not followed: a project may come from somebody else, and point at anything.
     """

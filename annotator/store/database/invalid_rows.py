@@ -13,7 +13,7 @@ _LABELS = f"""FROM label l WHERE l.state NOT {STATES}
 
 
 def labels(db: Database) -> str:
-    """The invalid labels, in a sentence; "" where there are none. Reads all labels."""
+    """Return one sentence about the invalid labels; "" where there are none. Reads all labels."""
     count = db.value(f"SELECT count(*) {_LABELS}")
     if not count:
         return ""
@@ -25,7 +25,7 @@ def labels(db: Database) -> str:
 
 
 def accepted(db: Database) -> str:
-    """The auto-accepted cells with an invalid state, in a sentence; "" where there are none."""
+    """Return one sentence about the auto-accepted cells with an invalid state; "" where there are none."""
     count = db.value(f"SELECT count(*) FROM accepted WHERE state NOT {SURE}")
     if not count:
         return ""
@@ -33,6 +33,6 @@ def accepted(db: Database) -> str:
 
 
 def settings(db: Database) -> list[str]:
-    """The settings that are not JSON, one sentence each."""
+    """Return one sentence for each setting that is not JSON."""
     rows = db.tuples("SELECT key FROM setting WHERE NOT json_valid(value) ORDER BY key")
     return [f"setting {key!r}: it is no JSON, so its default holds" for (key,) in rows]

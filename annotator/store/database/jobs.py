@@ -14,13 +14,13 @@ _NEWEST = "max(?, (SELECT coalesce(max(asked_at), 0) + 0.001 FROM job))"
 
 
 def ask_training(db: Database) -> None:
-    """Request a training now, even without new decisions or with few labels."""
+    """Request a training, even without new decisions or with few labels."""
     with db.writing(right=Right.REVIEW) as sql:
         sql.execute(f"INSERT INTO job (kind, asked_at) VALUES ('train', {_NEWEST})", [time.time()])
 
 
 def ask_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None:
-    """Request a heat map; a repeated request changes nothing but the order, one after a failure tries again."""
+    """Request a heat map. A repeated request only moves it to the front; after a failure it is tried again."""
     with db.writing(right=Right.LOOK) as sql:
         sql.execute(
             f"""INSERT INTO job (kind, run_id, image_id, class_id, asked_at) VALUES ('heatmap', ?, ?, ?, {_NEWEST})
@@ -30,12 +30,12 @@ def ask_heatmap(db: Database, run_id: int, image_id: int, class_id: int) -> None
 
 
 def training_asked(db: Database) -> bool:
-    """Whether a requested training has not started."""
+    """Return whether a requested training has not started yet."""
     return bool(db.value("SELECT 1 FROM job WHERE kind = 'train' AND state = 'waiting'"))
 
 
 def claim(db: Database, kind: str, limit: int = 8) -> list[Job]:
-    """Take waiting jobs of one kind, the newest request first: a person is looking at that one now."""
+    """Take up to `limit` waiting jobs of one kind, the newest request first: a person is looking at that one now."""
     if not db.value("SELECT 1 FROM job WHERE kind = ? AND state = 'waiting'", [kind]):
         return []
     with db.writing() as sql:
@@ -58,7 +58,7 @@ def finish(db: Database, job: Job) -> None:
 
 
 def put_back(db: Database, jobs: Sequence[Job]) -> None:
-    """Let claimed jobs wait again, as if they had not been claimed: the worker was told to end."""
+    """Let claimed jobs wait again and do not count the attempt: the worker was told to end."""
     with db.writing() as sql:
         sql.conn.executemany(
             "UPDATE job SET state = 'waiting', attempts = attempts - 1 WHERE id = ?", [(job.id,) for job in jobs]
@@ -66,13 +66,13 @@ def put_back(db: Database, jobs: Sequence[Job]) -> None:
 
 
 def fail(db: Database, job: Job, error: str) -> None:
-    """Record why the job failed; a repeated request tries it again, three times in all."""
+    """Record why a job failed; a repeated request tries it again, three times in all."""
     with db.writing() as sql:
         sql.execute("UPDATE job SET state = 'failed', error = ? WHERE id = ?", [error, job.id])
 
 
 def requeue(db: Database) -> None:
-    """Return the running jobs of a killed worker to the queue; fail those that three workers died over."""
+    """Return the running jobs of a killed worker to the queue; fail those that have been tried ATTEMPTS times."""
     with db.writing() as sql:
         sql.execute(
             "UPDATE job SET state = 'waiting' WHERE state = 'running' AND attempts < ?",
@@ -94,7 +94,7 @@ def forget_heatmaps(db: Database) -> None:
 
 
 def heatmap_error(db: Database, run_id: int, image_id: int, class_id: int) -> str | None:
-    """Why this heat map could not be made; None without a failure."""
+    """Return why this heat map could not be made; None without a failure."""
     return db.value(
         """SELECT error FROM job WHERE kind = 'heatmap' AND state = 'failed'
         AND run_id = ? AND image_id = ? AND class_id = ?""",

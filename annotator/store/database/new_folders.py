@@ -1,6 +1,7 @@
-"""Folders that appear whole: written under another name on the same disk, synced, and renamed at the end.
+"""Folders that appear whole: written under a temporary name on the same disk, synced, and renamed at the end.
 
-What a killed process leaves is named as in processes.py, and removed by the next one that writes a folder of that name.
+The unfinished folders of a killed process are named as in disk/processes.py, and removed by the next process that
+writes a folder of that name.
 """
 
 import ctypes
@@ -21,13 +22,13 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 
 @contextmanager
 def new_folder(target: Path) -> Generator[Path]:
-    """A temporary folder that becomes `target` when the block ends well, in place of one that was there.
+    """Yield a temporary folder that becomes `target` when the block ends well, in place of an older one.
 
-    Where the system can, both change their names in one step; elsewhere there is a moment without a target, and after a
-    kill in it `sweep` brings the old one back.
+    Where the system can, the two folders exchange their names in one step. Elsewhere the target is missing for a
+    moment; after a kill in that moment, `sweep` brings the old folder back.
 
     Raises:
-        DiskFull: The disk takes no more; then nothing is left of it, and the old folder is as it was.
+        DiskFull: The disk takes no more; then the new folder is removed, and the old folder is as it was.
     """
     temporary, old = part_of(target), part_of(target, "old")
     try:
@@ -55,8 +56,10 @@ def new_folder(target: Path) -> Generator[Path]:
 
 
 def sweep(folder: Path, name: str) -> None:
-    """Remove the temporary folders of `name` that killed processes have left; bring back what one was about to
-    replace."""
+    """Remove the temporary folders of `name` that killed processes have left.
+
+    Brings the old folder back where a process was killed while it replaced that.
+    """
     for part in sorted(folder.glob(f".{glob.escape(name)}.*.part")) if folder.is_dir() else ():
         with suppress(OSError):
             is_old = part.name.endswith(".old.part")
@@ -70,7 +73,7 @@ def sweep(folder: Path, name: str) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two names change places in one step; False where the system or the disk cannot do that."""
+    """Exchange two names in one step; return False where the system or the disk cannot do that."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):  # not Linux, or an old one

@@ -1,8 +1,8 @@
-"""Detecting that a project was moved, replaced or deleted: while it is open, so that nothing is written to the wrong
-place, and when it is opened, so that the images that lie inside of it are found.
+"""Detecting that a project was moved, replaced or deleted.
 
-Without the first, SQLite would go on writing to the open file under its new name, or to a deleted one, and folders
-would be made again at the old place.
+While the project is open, nothing is then written to the wrong place: SQLite would go on writing to the open file under
+its new name, or to a deleted one, and folders would be made again at the old place. When the project is opened, the
+images that lie inside of it are found at their new place.
 """
 
 import json
@@ -31,7 +31,7 @@ def forget(project: Path) -> None:
 
 
 def check(project: Path) -> None:
-    """Raises ProjectMoved when the project that was opened in this folder is not there any more."""
+    """Raise ProjectMoved when the project that was opened in this folder is not there any more."""
     if project not in _opened:
         return
     database, identity = _opened[project]
@@ -59,18 +59,18 @@ def make_room(folder: Path) -> None:
 
 
 def is_inside(project: Path, folder: Path) -> bool:
-    """Whether a folder of images lies in the project: what was unpacked or downloaded."""
+    """Return whether a folder of images lies in the project's own folder for unpacked and downloaded images."""
     return folder.is_relative_to(project / IMPORTED)
 
 
 def has_moved(sql: sqlite_utils.Database, project: Path) -> bool:
-    """Whether images inside the project are known by the path that it had elsewhere."""
+    """Return whether images inside the project are registered under a former path of the project."""
     row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
     return row is not None and row[0] != json.dumps(escaped(str(project)))
 
 
 def follow(sql: sqlite_utils.Database, project: Path) -> None:
-    """Give folders inside a project that was moved or copied the path they have now, where they came along."""
+    """Update the paths of folders inside a project that was moved or copied, where these folders came along."""
     row = sql.execute("SELECT value FROM setting WHERE key = ?", [HOME]).fetchone()
     before, here = json.loads(row[0]), escaped(str(project))
     for id_, path in sql.execute("SELECT id, path FROM folder").fetchall():

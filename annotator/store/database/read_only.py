@@ -16,7 +16,7 @@ ELSEWHERE = "Copy the whole folder to a place that may be written, and use the c
 
 
 def is_there(paths: Paths) -> bool:
-    """Whether there is a database. Raises AnnotatorError without the permission to look."""
+    """Return whether there is a database. Raises AnnotatorError without the permission to look."""
     try:
         paths.database.stat()
     except PermissionError as error:
@@ -29,17 +29,17 @@ def is_there(paths: Paths) -> bool:
 
 
 def is_read_only(paths: Paths) -> bool:
-    """Whether there is a database that this process may not write, or whose folder it may not write."""
+    """Return whether there is a database, and this process may not write the file or its folder."""
     return is_there(paths) and not (may_write(paths.project) and may_write(paths.database))
 
 
 def may_write(path: Path) -> bool:
-    """Whether the effective user may write the path and the file system allows it."""
+    """Return whether the effective user may write the path and the file system allows it."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def refusal(paths: Paths) -> AnnotatorError:
-    """The error of everything that would write."""
+    """Return the error to raise instead of writing."""
     return AnnotatorError(
         f"The project {paths.project} may not be written: it is on read-only media, or belongs to somebody else. "
         f"Nothing was changed.\n    {ELSEWHERE}"
@@ -47,7 +47,7 @@ def refusal(paths: Paths) -> AnnotatorError:
 
 
 def connect(paths: Paths) -> sqlite3.Connection:
-    """A read-only connection. Raises AnnotatorError for changes in a write-ahead log that cannot be read here."""
+    """Open a read-only connection. Raises AnnotatorError for changes in a write-ahead log that cannot be read here."""
     log = paths.database.with_name(f"{paths.database.name}-wal")
     if not log.exists():
         return _connect(paths.database, "immutable=1")

@@ -1,7 +1,7 @@
-"""Whole copies of project.db, made by SQLite's online backup while others go on writing.
+"""Complete copies of project.db, made by SQLite's online backup while others go on writing.
 
-The copy is one file without a write-ahead log: https://www.sqlite.org/backup.html. Copies that are kept before a change
-lie in `copies/` of the project, the newest few of each reason.
+The copy is one file without a write-ahead log: https://www.sqlite.org/backup.html. Copies from before a change are in
+`copies/` of the project, the newest few of each reason.
 """
 
 import shutil
@@ -19,16 +19,16 @@ from annotator.store.database.arrays import replacing, sweep
 Progress = Callable[[int, int], None]
 PAGES = 4096  # copied between two calls of the progress
 KEPT = 3  # copies of one reason
-DIGITS = 9  # of nanoseconds, in the name of a copy
+DIGITS = 9  # the digits of the nanoseconds in the name of a copy
 RESERVE = 100_000_000  # bytes that stay free
 FOLDER = "copies"
 
 
 def copy(source: Path, target: Path, progress: Progress | None = None) -> None:
-    """Write a copy of one moment to `target`, synced. Raises DiskFull, sqlite3.DatabaseError.
+    """Write a consistent copy of a database to `target`, synced. Raises DiskFull, sqlite3.DatabaseError.
 
     Args:
-        progress: Called with (pages done, of how many); what it raises ends the copying.
+        progress: Called with (pages done, pages in all); an exception from it ends the copying.
     """
     with (
         closing(_opened(source.resolve())) as opened,
@@ -43,7 +43,11 @@ def copy(source: Path, target: Path, progress: Progress | None = None) -> None:
 
 
 def next_stamp(before: Iterable[str]) -> str:
-    """A name from the time that sorts after all of these: clocks can jump, and the newest is the last."""
+    """Return a name made of the time that sorts after all of these.
+
+    Clocks can jump back; then the name is made from the last of these, so that the newest copy is always the last by
+    name.
+    """
     stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{time.time_ns() % 10**9:09}"
     newest = max(before, default="")
     if stamp > newest:
@@ -61,7 +65,11 @@ def _opened(source: Path) -> sqlite3.Connection:
 
 
 def check_room(folder: Path, size: int, what: str) -> None:
-    """Raises DiskFull where so many bytes do not fit."""
+    """Raise DiskFull where `size` bytes do not fit in a folder besides the RESERVE.
+
+    Args:
+        what: Names in the message the thing that needs the bytes.
+    """
     free = shutil.disk_usage(folder).free
     if size + RESERVE > free:
         raise DiskFull(
@@ -71,10 +79,12 @@ def check_room(folder: Path, size: int, what: str) -> None:
 
 
 def keep(database: Path, reason: str, progress: Progress | None = None) -> Path:
-    """A copy in `copies/` from before a change, named by the reason and the time; older ones of the reason go.
+    """Write a copy to `copies/` before a change, named by the reason and the time, and return its path.
+
+    Only the KEPT newest copies of a reason stay.
 
     Raises:
-        DiskFull: Before anything is written where there is no room.
+        DiskFull: There is no room; nothing is written.
     """
     log = database.with_name(f"{database.name}-wal")
     size = database.stat().st_size + (log.stat().st_size if log.exists() else 0)

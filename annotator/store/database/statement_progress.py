@@ -1,4 +1,4 @@
-"""Long statements that can be watched and ended: SQLite calls back while it works, and what the call raises ends it."""
+"""Long SQL statements that report progress and can be ended: SQLite calls back, and an exception ends the statement."""
 
 import sqlite3
 from collections.abc import Callable, Generator
@@ -13,10 +13,10 @@ INSTRUCTIONS = 500_000  # of SQLite between two calls: a few hundredths of a sec
 
 @contextmanager
 def watched(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Generator[None]:
-    """While the block runs, `beat` is called again and again during its statements.
+    """Call `beat` regularly while SQL statements of the block run.
 
     Args:
-        beat: What it raises, Ctrl+C too, ends the statement and is raised by the block; a transaction is rolled back.
+        beat: Its exceptions, Ctrl+C too, end the statement and are raised by the block; a transaction is rolled back.
     """
     raised: list[BaseException] = []
 

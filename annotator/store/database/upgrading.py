@@ -1,4 +1,4 @@
-"""Bringing project.db up to date, step by step, and saying how far it is where that takes long."""
+"""Bringing project.db up to date, step by step, with progress in the log for a large file."""
 
 import logging
 import time
@@ -18,8 +18,8 @@ log = logging.getLogger("annotator.upgrade")
 def apply(sql: sqlite_utils.Database, database: Path) -> None:
     """Apply all pending steps, inside the transaction of the caller: all or none of them are kept.
 
-    Of a large file each step is told as a warning of the log, which goes to the terminal or into the JSON log, and
-    within a long step every ten seconds. Whatever ends the process meanwhile leaves the file as it was.
+    For a large file each step is logged as a warning, which goes to the terminal or into the JSON log, and within a
+    long step every ten seconds. If the process ends meanwhile, the file stays as it was.
     """
     pending = [step.name for step in MIGRATIONS.pending(sql)]
     if not pending or database.stat().st_size < TOLD_FROM:
@@ -43,7 +43,7 @@ def apply(sql: sqlite_utils.Database, database: Path) -> None:
 
 
 class _SignOfLife:
-    """Called by SQLite while a statement runs."""
+    """A progress handler of SQLite that logs the time a statement has taken so far."""
 
     def __init__(self, what: str):
         self._what, self._began = what, time.monotonic()

@@ -1,6 +1,6 @@
-"""Counting the steps of a process that change a disk, and killing it before one of them: for tests and measurements.
+"""Counting the steps of a process that change a disk, and killing it before a given step: for tests and measurements.
 
-A step is a file that is opened for writing, renamed, linked or removed, a folder that is made or removed, and each
+A step is a file that is opened for writing, renamed, linked or removed, a folder that is made or removed, or a
 statement of SQLite that begins, changes or commits.
 """
 
@@ -18,7 +18,11 @@ _connect = sqlite3.connect
 
 
 class Steps:
-    """The steps of this process. count: so far; turns: those that rename something or commit.
+    """Count this process's steps, and kill the process before a given one.
+
+    Attributes:
+        count: The steps so far.
+        turns: The numbers of the steps that rename something, remove a folder or commit.
 
     Args:
         last: The step before which the process is killed; 0: none.
@@ -30,7 +34,7 @@ class Steps:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Count from now on, until the process ends."""
+        """Start counting; counting goes on until the process ends."""
         sys.addaudithook(self._watch)
         sqlite3.connect = self._opened
 

@@ -4,7 +4,7 @@ import errno
 import os
 from pathlib import Path
 
-FEW = 200  # files that are synced one by one; of more, all that the machine has not yet written is
+FEW = 200  # files that are synced one by one; with more, everything unwritten on the machine is synced
 CANNOT = (errno.EINVAL, errno.ENOTSUP)  # some network disks sync no folders
 
 
@@ -34,7 +34,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Wait until all files and names below a folder, and what is in them, are on the disk."""
+    """Wait until all files and names below a folder, and the content of the files, are on the disk."""
     names = [(Path(place), files) for place, _, files in os.walk(folder)]
     if sum(len(files) for _, files in names) > FEW and hasattr(os, "sync"):
         os.sync()
@@ -47,7 +47,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Wait until what is in a file is on the disk."""
+    """Wait until the content of a file is on the disk."""
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,9 +1,10 @@
-"""What was brought into a folder of a project from an archive or an address, so that it can be gone on with.
+"""The entries fetched into a folder of a project from an archive or an address, so that fetching can be continued.
 
-A small SQLite file in that folder, hidden and readable by its owner only: which entry of the source became which file,
-and in which state the entry was (size and checksum or version). Memory does not grow with the number of entries.
-A pass goes over all entries of the source; what it has not met is gone from the source, and its file stays. A file that
-an earlier pass brought may be an image of the project: a newer one lies aside until the import is carried out.
+A small SQLite file in that folder, hidden and readable by its owner only, records which entry of the source became
+which file, and in which state the entry was (size and checksum or version). Memory does not grow with the number of
+entries. A pass goes over all entries of the source; entries that it does not meet are gone from the source, and their
+files stay. The file of an earlier pass may be an image of the project: a newer one lies aside until the import is
+carried out.
 """
 
 import os
@@ -40,7 +41,15 @@ CREATE INDEX IF NOT EXISTS entry_aside ON entry (key) WHERE state = 2;
 
 
 class Entry(NamedTuple):
-    """One entry of a source. path: of its file in the folder; bytes: -1 while they are not known."""
+    """One entry of a source.
+
+    Attributes:
+        key: The name that identifies the entry in the source.
+        path: The path of its file in the folder.
+        bytes: Its size; -1 while that is not known.
+        stamp: A text that changes with the content, such as a checksum or version.
+        state: One of WANTED, THERE, ASIDE, AGAIN.
+    """
 
     key: str
     path: str
@@ -50,7 +59,7 @@ class Entry(NamedTuple):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether its file has not come yet."""
+        """Return whether the entry's current file has yet to be fetched."""
         return self.state in (WANTED, AGAIN)
 
 
@@ -70,32 +79,35 @@ class Manifest:
         self._folders: dict[str, str] = {}  # as a source names them -> as they are called here
 
     def fact(self, name: str) -> str:
-        """A fact about the source, "" where it was never kept."""
+        """Return a fact about the source; "" where none of this name is kept."""
         row = self._sql.execute("SELECT value FROM fact WHERE name = ?", [name]).fetchone()
         return row[0] if row else ""
 
     def keep_fact(self, name: str, value: str) -> None:
-        """Keep a fact about the source."""
+        """Store a fact about the source, replacing an older one of this name."""
         self._sql.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])
 
     def begin_pass(self) -> None:
-        """Begin to go over the entries of the source."""
+        """Begin a new pass over the entries of the source."""
         self._pass += 1
         self.keep_fact("pass", str(self._pass))
 
     def entry(self, key: str) -> Entry | None:
-        """What is known of an entry of the source."""
+        """Return the kept entry with this key; None where there is none."""
         row = self._sql.execute("SELECT key, path, bytes, stamp, state FROM entry WHERE key = ?", [key]).fetchone()
         return Entry(*row) if row else None
 
     def is_met(self, key: str) -> bool:
-        """Whether this pass has met this entry already: a source may hold two of one name."""
+        """Return whether this pass has already met the key: a source may hold two entries of one name."""
         row = self._sql.execute("SELECT pass FROM entry WHERE key = ?", [key]).fetchone()
         return bool(row) and row[0] == self._pass
 
     def free_path(self, key: str, path: str) -> str:
-        """The path for an entry: this one, or with ~2, ~3, ... before its ending where another entry has it; also where
-        that one's file is a folder of this one, or the other way round."""
+        """Return the path for an entry, renamed where it would collide with another entry's.
+
+        A path is taken where another entry has it, and where one of the two would have to be a folder and a file at
+        once. It then gets ~2, ~3, ... before its ending.
+        """
         above, _, name = path.rpartition("/")
         path = f"{self._free_folder(above)}/{name}" if above else name
         stem, dot, ending = path.rpartition(".")
@@ -126,7 +138,7 @@ class Manifest:
         return self._sql.execute(query, [f"{folded}/", f"{folded}0"]).fetchone() is not None  # 0 comes after /
 
     def keep(self, entry: Entry) -> None:
-        """Keep what is known of an entry, which this pass has met. Transactions hold AT_ONCE of them."""
+        """Store an entry as met by this pass. Transactions hold AT_ONCE entries."""
         if not self._waiting:
             self._sql.execute("BEGIN")
         self._sql.execute(
@@ -146,7 +158,7 @@ class Manifest:
             self._waiting = 0
 
     def waiting(self, number: int, after: str) -> list[Entry]:
-        """The next entries that this pass has met and whose file has not come, in the order of their keys."""
+        """Return the next `number` entries of this pass without a current file, by key after `after`."""
         # "+": in that order the table itself lies, which is then gone through once for all pages.
         rows = self._sql.execute(
             """SELECT key, path, bytes, stamp, state FROM entry WHERE +pass = ? AND state IN (0, 3) AND key > ?
@@ -156,33 +168,33 @@ class Manifest:
         return [Entry(*row) for row in rows]
 
     def aside(self, number: int) -> list[Entry]:
-        """The first entries whose file lies aside."""
+        """Return the first `number` entries, by key, whose file lies aside."""
         query = "SELECT key, path, bytes, stamp, state FROM entry WHERE state = 2 ORDER BY key LIMIT ?"
         return [Entry(*row) for row in self._sql.execute(query, [number])]
 
     def aside_count(self) -> int:
-        """How many files lie aside."""
+        """Return the number of files that lie aside."""
         return self._sql.execute("SELECT count(*) FROM entry WHERE state = 2").fetchone()[0]
 
     def put_in_place(self, entries: Sequence[Entry]) -> None:
-        """Keep that the files of these entries are no longer aside."""
+        """Record that the files of these entries now lie under their own names."""
         self._sql.execute("BEGIN")
         self._sql.executemany("UPDATE entry SET state = 1 WHERE key = ?", [[entry.key] for entry in entries])
         self._sql.execute("COMMIT")
 
     def counts(self) -> tuple[int, int]:
-        """Entries that this pass has met, and the sum of their known bytes."""
+        """Return the number of entries that this pass has met, and the sum of their known bytes."""
         query = "SELECT count(*), coalesce(sum(max(bytes, 0)), 0) FROM entry WHERE pass = ?"
         return self._sql.execute(query, [self._pass]).fetchone()
 
     def gone(self, shown: int) -> tuple[int, list[str]]:
-        """Entries that this pass has not met: how many, and the first of their paths."""
+        """Return the number of entries not seen in this pass, and up to `shown` of their paths."""
         count = self._sql.execute("SELECT count(*) FROM entry WHERE pass != ?", [self._pass]).fetchone()[0]
         query = "SELECT path FROM entry WHERE pass != ? ORDER BY key LIMIT ?"
         return count, [row[0] for row in self._sql.execute(query, [self._pass, shown])]
 
     def close(self) -> None:
-        """Keep what waits, and close the file."""
+        """Commit pending entries, and close the file."""
         self.commit()
         self._sql.close()
 
@@ -197,7 +209,10 @@ def _folded(path: str) -> str:
 
 @contextmanager
 def opened(folder: Path) -> Generator[Manifest]:
-    """The manifest of a folder. Raises AlreadyRunning while another process brings something into the folder."""
+    """Open the manifest of a folder, locked for the block.
+
+    Raises AlreadyRunning while another process fetches into the folder.
+    """
     lock = FileLock(folder / LOCK, mode=0o600)
     try:
         lock.acquire(timeout=0)

@@ -1,8 +1,8 @@
 """Opening files that may be anything, on disks that may not answer.
 
-A file is opened without waiting (O_NONBLOCK) and must be a regular one: a named pipe that took the place of a photo
-would block its reader for ever. A thread's clock measures how long its current read takes, so that whoever waits for
-the thread can give up; it stops while the thread waits for memory or decodes.
+A file is opened without waiting (O_NONBLOCK) and must be a regular one: a named pipe in the place of a photo would
+block its reader for ever. A thread's clock measures how long its current read takes, so that the caller that waits for
+the thread can give up; the clock stops while the thread waits for memory or decodes.
 """
 
 import contextlib
@@ -38,9 +38,9 @@ def open_file(path: str | Path) -> BufferedReader:
 
 
 def read_file(path: str, most: int) -> bytes | None:
-    """The content of a file that was a regular one just now; None where it is larger than `most`, or becomes shorter.
+    """Return the content of a regular file; None where it is larger than `most` bytes or becomes shorter meanwhile.
 
-    In as few steps as possible: at each of them a thread may wait for others. Raises as open_file.
+    It takes as few system calls as possible: at each of them a thread may wait for others. Raises as open_file.
     """
     descriptor, size = _opened(path)
     try:
@@ -51,7 +51,7 @@ def read_file(path: str, most: int) -> bytes | None:
 
 
 def _opened(path: str | Path) -> tuple[int, int]:
-    """The descriptor of a regular file, and its size."""
+    """Return an open descriptor of a regular file, and its size in bytes. Raises as open_file."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
         try:
@@ -70,19 +70,19 @@ def _opened(path: str | Path) -> tuple[int, int]:
 
 
 class Clock:
-    """How long the current read of a thread takes."""
+    """A stopwatch of one thread's current read."""
 
     def __init__(self) -> None:
         self._since: float | None = time.monotonic()
 
     def seconds(self) -> float:
-        """Seconds since the current read began; 0 while the thread does something else."""
+        """Return the seconds since the current read began; 0 while the thread does not read."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
     @contextlib.contextmanager
     def stopped(self) -> Generator[None]:
-        """In the block the thread does not read; after it a new read begins."""
+        """Stop the clock during the block; after the block a new read begins."""
         before, self._since = self._since, None
         try:
             yield
@@ -91,7 +91,7 @@ class Clock:
 
     @contextlib.contextmanager
     def running(self) -> Generator[None]:
-        """In the block the thread reads, also inside of `stopped`."""
+        """Let the clock run during the block, starting at 0, also inside a `stopped` block."""
         before, self._since = self._since, time.monotonic()
         try:
             yield
@@ -101,7 +101,7 @@ class Clock:
 
 @contextlib.contextmanager
 def timed() -> Generator[Clock]:
-    """A clock for this thread in the block."""
+    """Give this thread a new clock for the block."""
     _here.clock = Clock()
     try:
         yield _here.clock
@@ -110,5 +110,5 @@ def timed() -> Generator[Clock]:
 
 
 def clock() -> Clock:
-    """The clock of this thread; an unused one outside of `timed`."""
+    """Return the clock of this thread; outside of a `timed` block, a new clock without effect."""
     return getattr(_here, "clock", None) or Clock()

@@ -1,9 +1,9 @@
-"""Which process is which, and what it was writing: a number alone says little, because numbers are given again.
+"""Names of processes, and of the temporary files that they write; process numbers alone are given again.
 
-A process is named by its machine, when that was started, its number, and when it was started. In a container, which
-gives the same numbers after each start, that is what tells a killed process from the one which has its number now.
+A process is named by its machine and the machine's start, its number, and its own start. In a container, which gives
+the same numbers after each start, the start times tell a killed process from the one which has its number now.
 
-A temporary file or folder is called `.NAME.PROCESS-RANDOM.part`. What a killed process has left can be removed at once
+A temporary file or folder is called `.NAME.PROCESS-RANDOM.part`. The files of a killed process can be removed at once
 by the next one that writes there, without asking a clock, which may jump.
 """
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"([0-9a-f]{8}-[0-9a-f]+-[0-9a-f]+)-[0-9a-f]{6}\.(?:[a-z]+\.?
 
 
 def exists(pid: int | None) -> bool:
-    """Whether a process of this machine has this number."""
+    """Return whether a process of this machine has this number; False for None and 0."""
     if not pid:
         return False
     if os.name == "nt":  # signal 0 would end the process there; the heartbeat has to suffice
@@ -38,13 +38,16 @@ def exists(pid: int | None) -> bool:
 
 
 def this_process() -> str:
-    """The name of this process."""
+    """Return the name of this process."""
     return f"{_machine()}-{os.getpid():x}-{_started(os.getpid()):x}"
 
 
 def is_gone(name: str) -> bool | None:
-    """Whether the process of this name has ended; None where nobody knows: it is of another machine, or of this one
-    before it was started anew, or the system does not say when a process was started."""
+    """Return whether the process of this name has ended; None where that cannot be known.
+
+    It cannot be known for a process of another machine, for one of this machine before its last start, and where the
+    system does not say when a process was started.
+    """
     machine, _, rest = name.partition("-")
     try:
         pid, started = (int(part, 16) for part in rest.split("-"))
@@ -58,7 +61,13 @@ def is_gone(name: str) -> bool | None:
 
 
 class Claim(Protocol):
-    """Who has something to himself: number and machine of a process, its name ("" of older versions), unix seconds."""
+    """A process's claim to something for itself.
+
+    Attributes:
+        pid, host: The number and the machine of the process.
+        process: The name of the process (`this_process`); "" from older versions.
+        heartbeat_at: The time of its last heartbeat, in unix seconds.
+    """
 
     @property
     def pid(self) -> int: ...
@@ -71,10 +80,10 @@ class Claim(Protocol):
 
 
 def has_ended(claim: Claim, silent: float) -> bool:
-    """Whether the process of a claim has ended.
+    """Return whether the process that holds a claim has ended.
 
     Args:
-        silent: Seconds without a heartbeat after which one of another machine has.
+        silent: Seconds without a heartbeat after which a process of another machine counts as ended.
     """
     gone = is_gone(claim.process)
     if gone is not None:
@@ -87,26 +96,34 @@ def has_ended(claim: Claim, silent: float) -> bool:
 
 
 def is_recent(at: float, seconds: float) -> bool:
-    """Return whether a heartbeat of this time (unix seconds) is at most so old. One from the future is not: the clock
-    was set back since, and whoever lives gives another at once."""
+    """Return whether a heartbeat (unix seconds) is less than `seconds` old.
+
+    A heartbeat as far in the future is not recent either: the clock was set back, and a live process soon sends
+    another.
+    """
     return abs(time.time() - at) < seconds
 
 
 def part_of(target: Path, kind: str = "") -> Path:
-    """The path under which this process writes what becomes `target`. kind: a word that tells it from others."""
+    """Return the temporary path under which this process writes `target`; its random part differs at each call.
+
+    Args:
+        kind: A word in the name that tells these files from other temporary ones; "" for none.
+    """
     return target.with_name(f".{target.name}.{this_process()}-{uuid.uuid4().hex[:6]}.{kind and f'{kind}.'}part")
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file or folder of this name is being written, or was before a kill; also what SQLite puts beside it."""
+    """Return whether a name is that of an unfinished file or folder, or of a file that SQLite keeps beside one."""
     return name.startswith(".") and (name.endswith(".part") or ".part-" in name[1:])
 
 
 def is_abandoned(part: Path, older_than: float = ABANDONED_AFTER) -> bool:
-    """Whether nobody writes this temporary file or folder any more. Raises OSError where it is gone.
+    """Return whether no process writes this temporary file or folder any more. Raises OSError where it is gone.
 
     Args:
-        older_than: Seconds since its last change, where it does not say who wrote it, or one of another machine did.
+        older_than: Seconds since the last change after which it counts as abandoned, where its name does not say who
+            wrote it, or the writer ran on another machine.
     """
     match = _NAME.search(part.name)
     gone = is_gone(match[1]) if match else None
@@ -125,7 +142,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> int:
-    """When it was started, in ticks since the machine was; 0 where the system does not say."""
+    """Return the start time of a process in ticks since the machine started; 0 where the system does not say."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):

@@ -1,7 +1,7 @@
-"""What the system refuses, in words: a full disk, a place that may not be written, a name that no file can have.
+"""Errors of the system in words: a full disk, a place that may not be written, a name that no file can have.
 
-Whoever writes to a certain place says what became of it (arrays.replacing, Database.writing). All else ends here: the
-command line, the routes and the pages ask for the words of an error before they let it be a traceback.
+Code that writes to a certain place says itself what became of the data (arrays.replacing, Database.writing). All other
+errors are put into words here: the command line, the routes and the pages ask for them before they show a traceback.
 """
 
 import errno
@@ -21,7 +21,7 @@ UNUSABLE = frozenset(
 
 
 def in_words(error: BaseException) -> AnnotatorError | None:
-    """Return what a person can do about an error of the system; None for one that is a mistake in this program."""
+    """Return the error for a person that stands for a system error; None for a mistake in this program."""
     if isinstance(error, AnnotatorError):
         return error
     if isinstance(error, sqlite3.DatabaseError):
@@ -39,10 +39,11 @@ def in_words(error: BaseException) -> AnnotatorError | None:
 
 
 def of_sqlite(error: sqlite3.DatabaseError, path: Path | None, busy_seconds: float = 30.0) -> AnnotatorError | None:
-    """Return what SQLite says of a file, None where it is no trouble of the file or its disk.
+    """Return the error for a person that stands for an error of SQLite; None where file and disk are not the cause.
 
     Args:
-        path: The file, None where it is not known: a temporary one.
+        path: The database; None where it is not known: a temporary one.
+        busy_seconds: How long SQLite has waited for a lock.
     """
     text, file = str(error), path or "A file of the project"
     if "disk is full" in text or "disk I/O" in text:
@@ -89,7 +90,7 @@ def _of_system(error: OSError) -> AnnotatorError | None:
 
 @contextmanager
 def told() -> Generator[None]:
-    """Raises AnnotatorError instead of what the system refuses in this block: for what is called without a command."""
+    """Turn system errors raised in the block into AnnotatorError, for code that no command calls."""
     try:
         yield
     except Exception as error:

@@ -1,7 +1,7 @@
 """The axes along which the regions of a project's images are coded: one file for each backbone, settled once.
 
-Codes mean nothing without their basis, so the first one that is published stays: of two processes that learn one at the
-same time, both use that of the first. A shard names its basis, and is not read with another one.
+Codes mean nothing without their basis, so the first one that is published stays: of two processes that learn a basis at
+the same time, both use that of the first. A shard names its basis, and is not read with another one.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class StoredBasis:
 
 
 def read_basis(folder: Path) -> StoredBasis | None:
-    """The basis of a folder of features; None where there is none yet, or its file is damaged."""
+    """Return the basis of a folder of features; None where there is none yet, or its file is damaged."""
     try:
         file: Any = safe_open(folder / BASIS_FILE, framework="numpy")  # not typed
         with file as opened:
@@ -58,7 +58,7 @@ def read_basis(folder: Path) -> StoredBasis | None:
 
 
 def basis_name(folder: Path) -> str | None:
-    """The name of the basis of a folder, without reading its axes; None where there is none, or its file is damaged."""
+    """Return the name of a folder's basis, without reading its axes; None where it is missing or damaged."""
     try:
         file: Any = safe_open(folder / BASIS_FILE, framework="numpy")  # not typed
         with file as opened:
@@ -69,17 +69,17 @@ def basis_name(folder: Path) -> str | None:
 
 
 def forget_basis(folder: Path) -> None:
-    """Take a folder's basis away, which is of no use with another network."""
+    """Delete the basis of a folder; it is of no use with another network."""
     (folder / BASIS_FILE).unlink(missing_ok=True)
 
 
 def publish_basis(folder: Path, basis: StoredBasis) -> StoredBasis:
-    """Make this the basis of a folder, unless it has one. Returns the one that it has now. Raises DiskFull."""
+    """Make `basis` that of a folder, unless the folder has one; return the folder's basis. Raises DiskFull."""
     settled = read_basis(folder)
     if settled is not None:
         return settled
     target = folder / BASIS_FILE
-    if target.exists():  # damaged: what was coded with it cannot be read without it
+    if target.exists():  # damaged: codes made with it cannot be read any more
         target.unlink(missing_ok=True)
     arrays = {name: np.ascontiguousarray(getattr(basis, name), np.float32) for name in ARRAYS}
     with replacing(folder / f"{basis.name}.basis") as temporary:
@@ -93,7 +93,7 @@ def publish_basis(folder: Path, basis: StoredBasis) -> StoredBasis:
 
 
 def _name(written: Path, target: Path) -> None:
-    """Give a file a name that nobody else may have given meanwhile. Raises FileExistsError."""
+    """Give a file a name that another process may have given meanwhile. Raises FileExistsError where it has."""
     try:
         os.link(written, target)
     except FileExistsError:

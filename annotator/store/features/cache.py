@@ -34,21 +34,27 @@ class FeatureCache:
         image_ids: (N,) int64, in the order of the rows, which keep their places when more come.
         features: Rows (N, D) float16.
         regions: Rows (N, R, D) float16; an image that has codes has none.
-        codes: Rows (N, R, K) int8, lengths (N, R) float16; an image that has regions has none.
-        basis: Of the codes; None while no axes are settled.
-        left_out: What was left out, one sentence each.
+        codes: Rows (N, R, K) int8; an image that has regions has none.
+        lengths: Rows (N, R) float16, the lengths of the codes.
+        basis: The basis of the codes; None while no axes are settled.
+        left_out: The shards and images that were left out, one sentence each.
 
-    `refresh` replaces these objects: who keeps one keeps the images of that moment.
+    `refresh` replaces these objects: a caller that keeps an old one keeps the images of that moment.
 
     An image in two shards is taken from the one that was read first: with contents before those without, codes before
-    regions, then by name. Shards without regions, of older versions, and those coded along other axes are left where
-    they are and not counted: their images have yet to be embedded. Images whose features are not finite are not counted
-    either, nor are rows that were made of another content than their image id stands for in this project (contents.py);
-    those of ids that no image has count as soon as an image of that content gets the id. Their files stay.
+    regions, then by name. Shards without regions, of older versions, and those coded along other axes stay on the disk
+    and are not counted: their images have yet to be embedded. Images whose features are not finite are not counted
+    either, nor are rows that were made of another content than their image id stands for in this project (contents.py).
+    Rows of ids that no image has count as soon as an image of that content gets the id. Their files stay.
     """
 
     def __init__(self, folder: Path, contents: Contents):
-        """contents: of the images of the project."""
+        """Make an empty cache; `refresh` fills it.
+
+        Args:
+            folder: The folder of the shards.
+            contents: The contents of the project's images.
+        """
         self.folder, self.contents = folder, contents
         self._seen: set[str] = set()
         self._parts: list[Part] = []
@@ -65,14 +71,14 @@ class FeatureCache:
         return len(self.image_ids)
 
     def refresh(self, own: Path | None = None) -> None:
-        """Read the shards that are new, and forget those that another process has taken away.
+        """Read the new shards, and forget those that another process has deleted.
 
-        A damaged one is deleted: its images are then embedded again. One whose features are of another size than those
-        of most images is left where it is, and not counted.
+        A damaged shard is deleted: its images are then embedded again. A shard whose features have another size than
+        those of most images stays on the disk, and is not counted.
 
         Args:
-            own: The shard that this process has just written, with the network in use: where its features are of
-                another size than those before, these are of an older network and deleted.
+            own: The shard that this process has just written, with the network in use: where its features have another
+                size than those before, the older ones are of an older network and are deleted.
         """
         paths = shard_files(self.folder)  # before the basis, which is there before the first shard that names it
         gone = {part.path for part in self._parts} - set(paths)
@@ -101,11 +107,11 @@ class FeatureCache:
             self._lay_out()
 
     def uncoded(self) -> list[Part]:
-        """The parts that have regions, which may be coded."""
+        """Return the parts that have regions, which may be coded."""
         return [part for part in self._parts if part.holds("regions")]
 
     def of_part(self, part: Part) -> tuple[np.ndarray, np.ndarray | None, Rows, Rows]:
-        """The image ids (n,), contents (n, 8) or None, features (n, D) and regions (n, R, D) of one part."""
+        """Return the image ids (n,), contents (n, 8) or None, features (n, D) and regions (n, R, D) of one part."""
         start = sum(len(before) for before in self._parts[: self._parts.index(part)])
         features = Rows("features", [part], self._size[1:], np.float16)
         regions = Rows("regions", [part], self._size, np.float16)
@@ -113,8 +119,11 @@ class FeatureCache:
         return self.image_ids[start : start + len(part)], contents, features, regions
 
     def replace(self, part: Part, path: Path) -> None:
-        """Read a part from another shard from now on, which holds the same images in the same order; delete the old
-        file, unless other images use it. Raises DamagedShard when it does not, OSError."""
+        """Read a part from another shard from now on, and delete the old file unless other images use it.
+
+        The new shard must hold the same number of images, in the same order. Raises DamagedShard when it does not,
+        OSError.
+        """
         shard = read_shard(path)
         if shard is None or len(shard.rows) != len(part):
             raise DamagedShard(f"{path} does not hold the {len(part)} images of {part.path}")
@@ -125,14 +134,14 @@ class FeatureCache:
             old.unlink(missing_ok=True)
 
     def drop_regions(self) -> None:
-        """Delete the shards with regions that were left when their writer was killed, once all images have codes."""
+        """Delete shards with regions that a killed process has left behind, once all images have codes."""
         if not self.uncoded():
             for path in self._unused:
                 path.unlink(missing_ok=True)
             self._unused.clear()
 
     def _is_readable(self, shard: Shard) -> bool:
-        """Whether its regions can be used; otherwise this is noted."""
+        """Return whether the regions of a shard can be used; otherwise add the reason to `left_out`."""
         if not len(shard.rows):
             return False
         if shard.basis is None:
@@ -147,14 +156,14 @@ class FeatureCache:
         return False
 
     def _look_again(self) -> None:
-        """Read shards once more that have rows of image ids which have been given since."""
+        """Let shards be read again that have rows of image ids which have been given to images since."""
         newest = self.contents.newest() if self._waiting else 0
         for path in [path for path, lowest in self._waiting.items() if lowest <= newest]:
             self._seen.discard(path.name)
             del self._waiting[path]
 
     def _of_these_images(self, shards: list[Shard]) -> list[Shard]:
-        """The shards with those of their rows that were made of the images that have their ids in this project."""
+        """Return the shards with only the rows that were made of the images that have their ids in this project."""
         usable: list[Shard] = []
         checked = check([(shard.image_ids, shard.contents) for shard in shards], self.contents)
         for shard, found in zip(shards, checked, strict=True):
@@ -170,15 +179,17 @@ class FeatureCache:
         return usable
 
     def _note_others(self) -> None:
-        """Keep one sentence about the rows of other images."""
+        """Update the sentence in `left_out` about rows made of other images."""
         self.left_out = [sentence for sentence in self.left_out if not sentence.endswith(OTHERS)]
         if images := sum(self._others.values()):
             files = counted(sum(others > 0 for others in self._others.values()), "file")
             self.left_out.append(f"{counted(images, 'image')} in {files} of {self.folder}: {OTHERS}")
 
     def _of_one_size(self, new: list[Shard], own: Path | None) -> list[Shard]:
-        """The new shards whose features have the size of the network in use, as far as it is known: that of its own
-        shard, else that of the shards that were read before, else that of most images."""
+        """Return the new shards whose features have the size of the network in use, as far as that is known.
+
+        It is the size in this process's own shard, else in the shards that were read before, else that of most images.
+        """
         sizes: Counter[tuple[int, int]] = Counter()
         for shard in new:
             sizes[shard.size] += len(shard.image_ids)
@@ -200,7 +211,7 @@ class FeatureCache:
         return [shard for shard in new if shard.size == size]
 
     def _forget_all(self) -> None:
-        """Read every shard again."""
+        """Forget all shards, so that each is read again."""
         self._seen.clear()
         self._parts, self._unused = [], []
         self._others.clear()
@@ -240,7 +251,7 @@ class FeatureCache:
 
 
 def open_features(db: Database, backbone: str) -> FeatureCache:
-    """The features of a network that a project has so far."""
+    """Return the features that a project has so far of a network."""
     cache = FeatureCache(db.paths.features(backbone), ProjectContents(db))
     cache.refresh()
     return cache
@@ -248,7 +259,13 @@ def open_features(db: Database, backbone: str) -> FeatureCache:
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """Of one shard: the ids of its images that have features, the name of its basis, and as in Checked."""
+    """The facts of one shard that counting needs.
+
+    Attributes:
+        image_ids: The images of this project that the shard has features of.
+        basis: The name of its basis; None: it has regions.
+        lowest: As in Checked.
+    """
 
     image_ids: np.ndarray
     basis: str | None
@@ -256,11 +273,11 @@ class _Counted:
 
 
 def count_features(folder: Path, caches: Caches, contents: Contents) -> int:
-    """How many images have features, with those of their regions, without reading the features themselves.
+    """Return the number of images with features and regions, without reading the features themselves.
 
     Args:
-        caches: Of the project: a shard never changes once it is written, so each is read once.
-        contents: Of the images of the project.
+        caches: The project's caches: a shard never changes once it is written, so each is read once.
+        contents: The contents of the project's images.
     """
     shards, newest = tuple(shard_files(folder)), contents.newest()
     key = shards, basis_name(folder), newest
@@ -279,7 +296,7 @@ def _count(folder: Path, shards: tuple[Path, ...], caches: Caches, contents: Con
 
 
 def _counted(shards: list[Path], contents: Contents) -> dict[Path, _Counted]:
-    """What these shards hold, of those that can be read."""
+    """Return the facts of these shards for counting; those that cannot be read are left out."""
     read: dict[Path, tuple[np.ndarray, np.ndarray | None]] = {}
     bases: dict[Path, str | None] = {}
     for path in shards:

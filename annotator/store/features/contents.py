@@ -1,4 +1,4 @@
-"""Which content each image id stands for, so that features are only taken for the image that they were made of.
+"""The content that each image id stands for, so that features are only used for the image that they were made of.
 
 An id names an image within one project.db alone: in another project, or after an older project.db was put back, the
 same id is another image's. Shards therefore carry the beginning of the sha256 of each image beside its id.
@@ -17,23 +17,23 @@ from annotator.store.database.database import Database
 BYTES = 8  # of a sha256: in one case of 2**64, two images have the same ones
 BLOCK = 50_000  # ids that are looked up at once
 DIGITS = 2 * BYTES
-DENSE = 4  # from one id in so many on, all images of a range are read: five times as fast as looking up each
+DENSE = 4  # with one wanted id in so many or more, a whole range of images is read: five times as fast
 
 
 class Contents(Protocol):
-    """What shards need to know of the images of a project."""
+    """The ids and contents of a project's images, as far as shards need them."""
 
     def newest(self) -> int:
-        """The highest image id, 0 without images. Ids grow, and none is given a second time."""
+        """Return the highest image id, 0 without images. Ids grow, and none is given a second time."""
         ...
 
     def of(self, image_ids: np.ndarray) -> np.ndarray:
-        """The first BYTES of the sha256 of images (n,), as (n, BYTES) uint8; zeros for an id that no image has."""
+        """Return the first BYTES of the sha256 of images (n,), as (n, BYTES) uint8; zeros for an unknown id."""
         ...
 
 
 class ProjectContents:
-    """The Contents of a project's images, read from its database when they are asked for."""
+    """The Contents of a project's images, read from its database at each call."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -54,7 +54,7 @@ class ProjectContents:
         return found[places.reshape(-1)]
 
     def _of_block(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Ids (m,) of images among which are those with these ids (n,) ascending, and their contents (m, BYTES)."""
+        """Return ids (m,) of images, among them the given ids (n,) ascending, and their contents (m, BYTES)."""
         first, last = int(ids[0]), int(ids[-1])
         if last - first < DENSE * len(ids):
             of_these, parameters = "id BETWEEN ? AND ?", [first, last]
@@ -73,12 +73,12 @@ class ProjectContents:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """Which rows of a shard are of the images that have their ids in this project.
+    """The rows of a shard, compared with the images that have their ids in this project.
 
     Attributes:
-        right: (n,) bool.
-        others: How many rows were made of other images than have their ids now.
-        lowest: The lowest of its ids that a new image will get; None without one.
+        right: (n,) bool, whether a row was made of the image that has its id.
+        others: The number of rows made of another image than the one that has their id now.
+        lowest: The lowest of the ids in the shard that a new image will get; None without one.
     """
 
     right: np.ndarray
@@ -87,8 +87,11 @@ class Checked:
 
 
 def check(shards: Sequence[tuple[np.ndarray, np.ndarray | None]], project: Contents) -> list[Checked]:
-    """Check the image ids (n,) and contents (n, BYTES) of shards. Without contents every row is taken for right."""
-    newest = project.newest()  # before their contents: what is registered in between is known, or looked at again
+    """Compare the image ids (n,) and contents (n, BYTES) of shards with the project's images.
+
+    In a shard without contents every row is taken for right.
+    """
+    newest = project.newest()  # read before the contents: images registered in between are then found, or checked again
     asked = [ids for ids, made_of in shards if made_of is not None]
     known = project.of(np.concatenate([np.zeros(0, np.int64), *asked]))
     checked: list[Checked] = []
@@ -107,13 +110,13 @@ def check(shards: Sequence[tuple[np.ndarray, np.ndarray | None]], project: Conte
 
 
 def _beginning(digest: str) -> bytes:
-    """The first bytes of this sha256 in hexadecimal; of a text that is none, those of its own sha256."""
+    """Return the first BYTES of a sha256 in hexadecimal; for any other text, those of its own sha256."""
     content = _from_digits(digest[:DIGITS])
     return content if len(content) == BYTES else hashlib.sha256(digest.encode(errors="surrogatepass")).digest()[:BYTES]
 
 
 def _from_digits(digits: str) -> bytes:
-    """b"" when these are not all hexadecimal digits."""
+    """Return the bytes of hexadecimal digits; b"" when these are not all hexadecimal digits."""
     try:
         return bytes.fromhex(digits)
     except ValueError:

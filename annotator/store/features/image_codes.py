@@ -1,11 +1,12 @@
-"""The codes of whole images, one vector of int8 each, by which a worker corrects a run as decisions arrive: kept beside
-the features, so that a worker that starts does not make them anew.
+"""The codes of whole images, one int8 vector each, with which a worker corrects a run as decisions arrive.
+
+They are stored beside the features, so that a worker that starts does not make them anew.
 
     image-codes/<sha256>.npy         (N, K) int8
     image-codes/index.safetensors    the basis, the images and their shards, and which of those files it is
 
-The index is written last, so a kill leaves the one before. Of each code it says from which shard its image was read,
-whose name is that of its content: codes of other features are not used. They are a cache and may be deleted any time.
+The index is written last, so a kill leaves the previous one. It records the shard from which each image was read, whose
+name is that of its content: codes of other features are not used. The codes are a cache and may be deleted any time.
 """
 
 import hashlib
@@ -31,13 +32,13 @@ HASHED = 1 << 24  # bytes at once
 
 @dataclass(frozen=True, eq=False)
 class KeptCodes:
-    """What was kept.
+    """The stored codes of images, and what they were made of.
 
     Attributes:
-        basis: Of the codes.
+        basis: The basis of the codes.
         image_ids: (N,) int64.
         shards: The names of the files that the images were read from.
-        shard_of: (N,) int32, which of these that was.
+        shard_of: (N,) int32, the index in `shards` of each image's file.
         codes: (N, K) int8, mapped.
     """
 
@@ -48,7 +49,13 @@ class KeptCodes:
     codes: np.ndarray
 
     def rows_of(self, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray) -> np.ndarray:
-        """(n,) int64: the row of each of some images (n,), -1 where there is no code of what this shard holds."""
+        """Return the row of each of some images (n,), int64; -1 where the stored code is of another file.
+
+        Args:
+            image_ids: (n,).
+            shards: Names of files.
+            shard_of: (n,), the index in `shards` of the file that holds each image now.
+        """
         rows, known = positions(image_ids, self.image_ids, np.argsort(self.image_ids, kind="stable"))
         numbers = {name: number for number, name in enumerate(self.shards)}
         same = np.array([numbers.get(name, -1) for name in shards], np.int64)
@@ -60,7 +67,7 @@ class KeptCodes:
 def save_codes(
     folder: Path, basis: StoredBasis, image_ids: np.ndarray, shards: Sequence[str], shard_of: np.ndarray, codes: Rows
 ) -> None:
-    """Keep the codes (N, K) of images in a folder of features, instead of those that are there. Raises DiskFull."""
+    """Store the codes (N, K) of images in a folder of features, instead of those stored before. Raises DiskFull."""
     place = folder / FOLDER
     name = f"{_digest(codes)}.npy"
     save_rows(place / name, codes, np.int8, sync=False)
@@ -81,7 +88,10 @@ def save_codes(
 
 
 def read_codes(folder: Path) -> KeptCodes | None:
-    """What is kept in a folder of features; None where there is nothing, or it is damaged. Reads all of it once."""
+    """Return the codes stored in a folder of features; None where there are none, or they are damaged.
+
+    All codes are read once, to check them.
+    """
     place = folder / FOLDER
     try:
         file: Any = safe_open(place / INDEX, framework="numpy")  # not typed

@@ -1,6 +1,6 @@
 """An array of many shards as one, (N, ...), on the disk: rows are read when they are asked for.
 
-Files are read, not mapped into memory: what is read counts as this process's memory only while it is used, and a file
+Files are read, not mapped into memory: the rows count as this process's memory only while they are used, and a file
 that has been cut short is an error, where a mapped one would end the process.
 """
 
@@ -36,15 +36,15 @@ class Part:
         return name in self._place[1]
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of one image's share of an array."""
+        """Return the shape of one image's share of an array."""
         return self._place[1][name].shape[1:]
 
     def move(self, path: Path, arrays: dict[str, Placed], kept: np.ndarray) -> None:
-        """The same images are now in another file."""
+        """Read the same images from another file from now on."""
         self._place = (path, arrays, kept)  # one step: other threads may be reading
 
     def cut(self, start: int, stop: int) -> "Part":
-        """Some of the rows, wherever the process that reads them was started."""
+        """Return the part of rows start to stop; its path is absolute, for a process with another working directory."""
         path, arrays, kept = self._place
         return Part(path.absolute(), arrays, kept[start:stop])
 
@@ -66,13 +66,20 @@ class Part:
 class Rows:
     """One array of all images, (N, ...), in the order of the parts.
 
-    `array[rows]`, with rows as numpy takes them (numbers, a mask, a slice), reads only these rows, into a new array;
-    one number gives one row. Raises IndexError for an unknown row, AnnotatorError when a file has gone, has been
+    `array[rows]`, with rows as numpy takes them (numbers, a mask, a slice), reads only these rows, into a new array; a
+    single number returns one row. Raises IndexError for an unknown row, AnnotatorError when a file is gone, has been
     damaged since it was checked, or has no such array. Several threads may read at once.
     """
 
     def __init__(self, name: str, parts: Sequence[Part], shape: tuple[int, ...], dtype: type):
-        """shape: of one image's share."""
+        """Make an array of these parts.
+
+        Args:
+            name: The name of the array in the files.
+            parts: In the order of the rows.
+            shape: The shape of one image's share.
+            dtype: The type of the values.
+        """
         self._name, self._parts = name, tuple(parts)
         self._starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         self.shape = (int(self._starts[-1]), *shape)
@@ -103,7 +110,7 @@ class Rows:
         return found[0] if alone else found
 
     def cut(self, start: int, stop: int) -> "Rows":
-        """Some neighbouring rows, unread: for a process that reads the same files."""
+        """Return the rows start to stop without reading them: for a process that reads the same files."""
         cut: list[Part] = []
         for begin, part in zip(self._starts.tolist(), self._parts, strict=False):
             some = part.cut(max(start - begin, 0), max(stop - begin, 0))
@@ -111,16 +118,16 @@ class Rows:
         return Rows(self._name, cut, self.shape[1:], self.dtype.type)
 
     def shards(self) -> tuple[list[str], np.ndarray]:
-        """The names of the files it is read from, and which of them each row (N,) is in, int32."""
+        """Return the names of the files that hold the rows, and each row's index (N,) int32 in that list."""
         numbers = np.arange(len(self._parts), dtype=np.int32)
         return [part.path.name for part in self._parts], np.repeat(numbers, np.diff(self._starts))
 
     def files(self) -> list[Path]:
-        """The files it is read from."""
+        """Return the absolute paths of the files that hold the rows."""
         return [part.path.absolute() for part in self._parts]
 
     def _numbers(self, rows: int | slice | np.ndarray | list[int]) -> tuple[np.ndarray, bool]:
-        """Rows as numbers (m,) int64 in [0, N), and whether one was asked for alone."""
+        """Return rows as numbers (m,) int64 in [0, N), and whether a single number was asked for."""
         if isinstance(rows, slice):
             return np.arange(*rows.indices(len(self)), dtype=np.int64), False
         numbers = np.asarray(rows)
@@ -137,7 +144,7 @@ class Rows:
         return np.where(flat < 0, flat + len(self), flat), numbers.ndim == 0
 
     def _fill(self, wanted: np.ndarray, into: np.ndarray) -> None:
-        """Read ascending rows."""
+        """Read rows `wanted` (m,), ascending, into an array of bytes (m, bytes of a row)."""
         parts = np.searchsorted(self._starts, wanted, "right") - 1
         ends = np.flatnonzero(np.diff(parts, append=-1))
         start = 0
@@ -148,7 +155,7 @@ class Rows:
 
 
 def _read(path: Path, array: Placed, rows: np.ndarray, into: np.ndarray) -> None:
-    """Read rows (m,), ascending, of an array in a file; neighbours at once. Raises OSError."""
+    """Read rows (m,), ascending, of an array in a file; neighbouring rows in one read. Raises OSError."""
     begins = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
     ends = np.append(begins[1:], len(rows))
     with path.open("rb", buffering=0) as file:

@@ -8,8 +8,8 @@ It holds image_ids (n,) int64, contents (n, 8) uint8: the beginning of the sha25
     lengths (n, R) float16          metadata, and their exact distance from its centre: 2.3 KB an image
 
 The first images of a project have regions, because the axes are learned from them; afterwards all have codes. Shards of
-older versions have no contents: their ids are taken for those of this project. Shards of still older ones have random
-names, 32 digits long, and no checksum: of them only the form is checked.
+older versions have no contents: their ids are taken for those of this project. Shards of still older versions have
+random names, 32 digits long, and no checksum: only their form is checked.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class Packed:
-    """A shard as bytes, which any process may carry to the folder: name, and content."""
+    """A shard as bytes, which any process may carry to the folder: its name (the sha256), and its content."""
 
     name: str
     content: bytes
@@ -61,7 +61,7 @@ class Packed:
 
 @dataclass(frozen=True)
 class Placed:
-    """Where an array lies in a file: offset in bytes, shape and type."""
+    """The place of an array in a file: offset in bytes, shape and type."""
 
     offset: int
     shape: tuple[int, ...]
@@ -74,16 +74,16 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """What is usable of a shard.
+    """The usable rows of a shard.
 
     Attributes:
         image_ids: (n,) int64.
-        contents: (n, 8) uint8; None in a shard of an older version, which does not say.
-        rows: (n,) int64, ascending: their rows in the file.
+        contents: (n, 8) uint8; None in a shard of an older version, which has no contents.
+        rows: (n,) int64, ascending: the places of these images in the file.
         size: (R, D) of the regions of an image.
         basis: The name of the basis of its codes; None: it has regions.
-        arrays: By name.
-        not_finite: How many images were left out because their features are not finite.
+        arrays: Where each array lies in the file, by name.
+        not_finite: The number of images left out because their features are not finite.
     """
 
     path: Path
@@ -97,17 +97,17 @@ class Shard:
 
 
 class DamagedShard(ValueError):
-    """A file that is not what was written; its message says why."""
+    """A file whose content is not the one that was written; its message says why."""
 
 
 def pack(
     image_ids: np.ndarray, contents: np.ndarray | None, features: np.ndarray, regions: np.ndarray | Coded
 ) -> Packed:
-    """A shard as bytes, for a process that does not reach the folder itself.
+    """Return a shard as bytes, for a process that cannot write to the folder itself.
 
     Args:
         image_ids: (n,) int64.
-        contents: (n, 8) uint8 (contents.py); None for what an older version has made, of which it is not known.
+        contents: (n, 8) uint8 (contents.py); None for rows of an older version, whose contents are not known.
         features: (n, D) float16.
         regions: (n, R, D) float16, of the regions of each image; or their codes.
 
@@ -135,8 +135,10 @@ def pack(
 
 
 def publish(folder: Path, packed: Packed) -> Path:
-    """Put a packed shard into the folder. Twice the same is once. Raises DiskFull, DamagedShard for another content
-    than the one that was packed."""
+    """Write a packed shard into the folder and return its path; publishing it again changes nothing.
+
+    Raises DiskFull, DamagedShard for another content than the one that was packed.
+    """
     if hashlib.sha256(packed.content).hexdigest() != packed.name:
         raise DamagedShard(f"The shard {packed.name[:12]} has changed on its way. Send it again.")
     path = folder / f"{packed.name}{SUFFIX}"
@@ -152,23 +154,23 @@ def write_shard(
     features: np.ndarray,
     regions: np.ndarray | Coded,
 ) -> Path:
-    """Add a shard to a folder; the arrays are those of `pack`. Raises ValueError as it does, DiskFull."""
+    """Write a shard into a folder and return its path; arrays and errors are those of `pack` and `publish`."""
     return publish(folder, pack(image_ids, contents, features, regions))
 
 
 def shard_files(folder: Path) -> list[Path]:
-    """The shards in a folder, by name; without those that are being written."""
+    """Return the shards in a folder, by name; without unfinished ones."""
     return sorted(
         path for path in folder.glob(f"*{SUFFIX}") if not path.name.startswith(".") and path.name != BASIS_FILE
     )
 
 
 def read_shard(path: Path) -> Shard | None:
-    """What a shard holds, checked; None for one of an old version, which has no regions.
+    """Read and check a shard; return its usable rows, None for a shard of an old version without regions.
 
     Raises:
-        DamagedShard: The content is not the one that was written, or its parts do not fit together; OSError when it
-            cannot be read.
+        DamagedShard: The content is not the one that was written, or its parts do not fit together.
+        OSError: It cannot be read.
     """
     if len(path.stem) == DIGITS:
         with path.open("rb") as file:
@@ -186,9 +188,9 @@ def read_shard(path: Path) -> Shard | None:
 
 
 def placed_arrays(path: Path) -> tuple[dict[str, Placed], str | None]:
-    """Where the arrays of a shard lie, and the name of its basis. Raises DamagedShard, OSError.
+    """Return where the arrays of a shard lie, by name, and the name of its basis. Raises DamagedShard, OSError.
 
-    Such a file is the length of its header (8 bytes), the header (JSON: where each tensor lies in the rest) and the
+    A shard is the length of its header (8 bytes), the header (JSON: where each tensor lies in the rest) and the
     tensors: https://github.com/huggingface/safetensors#format
     """
     try:
@@ -217,7 +219,10 @@ def placed_arrays(path: Path) -> tuple[dict[str, Placed], str | None]:
 
 
 def read_ids(path: Path, arrays: dict[str, Placed]) -> tuple[np.ndarray, np.ndarray | None]:
-    """The image ids of a shard, (n,) int64, and their contents (n, 8), None where it has none. Raises OSError."""
+    """Return the image ids of a shard, (n,) int64, and their contents (n, 8); None for a shard without contents.
+
+    Raises OSError.
+    """
     ids, contents = arrays["image_ids"], arrays.get("contents")
     return (
         _read(path, ids, 0, ids.shape[0]).astype(np.int64),
@@ -226,7 +231,7 @@ def read_ids(path: Path, arrays: dict[str, Placed]) -> tuple[np.ndarray, np.ndar
 
 
 def _misfit(shapes: dict[str, tuple[int, ...]]) -> str:
-    """Why these shapes are not those of a shard; "" when they are."""
+    """Return why these shapes are not those of a shard; "" when they are."""
     ids, features = shapes["image_ids"], shapes["features"]
     if shapes.get("contents", (*ids, BYTES)) != (*ids, BYTES):
         return f"Image ids {ids} and contents {shapes['contents']} must be (n,) and (n, {BYTES})."

@@ -1,6 +1,6 @@
 """The labels of one class on all images in memory, two bits each: for filters over a million images.
 
-Rows are those of image_columns.py.
+Rows are those of columns.py.
 """
 
 import numpy as np
@@ -20,19 +20,19 @@ class ClassStates:
         self.grow(count)
 
     def grow(self, count: int) -> None:
-        """So many images from now on; new ones are open."""
+        """Make room for `count` images in all; new ones are open."""
         self._count = count
         missing = -(-count // 8) - self._planes.shape[1]
         self._planes = np.pad(self._planes, [(0, 0), (0, max(0, missing))])
 
     def where(self, state: int) -> np.ndarray:
-        """(N,) bool: which images have a state."""
+        """Return (N,) bool: which images have this state; OPEN: no label."""
         code = _CODES[state]
         low, high = (plane if code >> bit & 1 else ~plane for bit, plane in enumerate(self._planes))
         return np.unpackbits(low & high, count=self._count).view(bool)
 
     def put(self, rows: np.ndarray, state: int) -> None:
-        """Give these images, which are open, a state."""
+        """Give images, which must be open, a state."""
         is_row = np.zeros(self._count, bool)
         is_row[rows] = True
         bits = np.packbits(is_row)
@@ -41,20 +41,24 @@ class ClassStates:
                 plane |= bits
 
     def put_few(self, rows: np.ndarray, states: np.ndarray) -> None:
-        """The same of a few images, which have different states (n,)."""
+        """Give a few images, which must be open, their states (n,)."""
         for row, state in zip(rows.tolist(), states.tolist(), strict=True):
             for bit, plane in enumerate(self._planes):
                 if _CODES[state] >> bit & 1:
                     plane[row >> 3] |= 128 >> (row & 7)
 
     def open(self, where: tuple[np.ndarray, np.ndarray]) -> None:
-        """Make images open again; where: `places_of` them."""
+        """Make images open again.
+
+        Args:
+            where: `places_of` these images.
+        """
         places, others = where
         self._planes[:, places] &= others
 
 
 def places_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes (n,) in which the bits of some rows lie, and the bits (n,) uint8 of other rows in them."""
+    """Return the bytes (n,) in which the bits of some rows lie, and the bits (n,) uint8 of other rows in them."""
     places, number = np.unique(rows >> 3, return_inverse=True)
     bits = np.zeros(len(places), np.uint8)
     np.bitwise_or.at(bits, number, (128 >> (rows & 7)).astype(np.uint8))

@@ -1,8 +1,8 @@
-"""What is known of each image, as columns in memory: for filters and orders over a million of them.
+"""The facts of each image as columns in memory: for filters and orders over a million images.
 
 Everything is read once. After that `refresh` reads the images that newer decisions concern, new and renamed ones, and
-which images are complete after classes changed; the positives of all only after a class was archived, merged or
-restored. Rows are images by ascending id; an image is never deleted, so a row stays what it is.
+which images are complete after classes changed; the positives of all images only after a class was archived, merged or
+restored. Rows are images by ascending id; an image is never deleted, so the row of an image never changes.
 
 The columns change in place: hold `lock` and a transaction (`Database.reading`) from `refresh` to the last use.
 """
@@ -30,13 +30,21 @@ from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.store.pictures.exif import CAPTURE, Capture
 
 AT_ONCE = 20_000  # rows read, or images looked up, at a time
-REREAD = 50_000  # changed images from which on all are read again; of newer decisions, if they are a third of all
+REREAD = (
+    50_000  # changed images from which on all are read again; for decisions, if they are also a third of all images
+)
 CLASSES_KEPT = 200  # of which the states are kept: two bits an image each
 
 
 class Stamp(NamedTuple):
-    """Up to which changes something was read: the newest decision, how often classes changed, the newest image, the
-    newest change of an image's name or capture time."""
+    """The newest changes that were read.
+
+    Attributes:
+        decision: The newest decision.
+        classes: The number of changes of classes.
+        image: The newest image.
+        change: The newest change of an image's name or capture time.
+    """
 
     decision: int
     classes: int
@@ -48,7 +56,7 @@ NOTHING = Stamp(0, -1, 0, 0)
 
 
 def stamp(db: Database) -> Stamp:
-    """That of the project as it is now, at the cost of four look-ups."""
+    """Return the stamp of the project as it is now, at the cost of four look-ups."""
     return Stamp(
         *db.tuples(
             """SELECT (SELECT coalesce(max(id), 0) FROM decision), (SELECT changes FROM class_version),
@@ -63,12 +71,14 @@ class ImageColumns:
     Attributes:
         image_ids: (N,) int64, ascending.
         names: Names, folders, and the order by name.
-        facts: By name, those of Capture (pictures/exif.py): numbers as (N,) float64, nan where not known; texts as
+        facts: By name, the fields of Capture (pictures/exif.py): numbers as (N,) float64, nan where not known; texts as
             Texts.
         complete: (N,) bool: every class has an answer.
         positives: (N,) int16: labels that say present.
-        newest: (N,) int64: the newest decision that holds, 0 without one; newest_at (N,) float64 its time, or nan.
-        people: Who has a decision on it that holds; sources: the same of the sources of decisions.
+        newest: (N,) int64: the newest decision that was not taken back, 0 without one.
+        newest_at: (N,) float64: the time of that decision, nan without one.
+        people: The people with a decision on the image that was not taken back.
+        sources: The sources of these decisions.
         flagged: (N,) bool.
     """
 
@@ -87,7 +97,7 @@ class ImageColumns:
         self.complete, self.flagged = np.zeros(0, bool), np.zeros(0, bool)
         self.positives, self.newest = np.zeros(0, np.int16), np.zeros(0, np.int64)
         self.people, self.sources = Membership(), Membership()
-        self._class_ids: list[int] = []  # those that are not archived; the newest may be
+        self._class_ids: list[int] = []  # without archived ones, so the newest class may be missing
         self._newest_class = self._restored = 0
         self._states: OrderedDict[int, ClassStates] = OrderedDict()
         self._orders: dict[str, np.ndarray] = {}
@@ -107,7 +117,7 @@ class ImageColumns:
             try:
                 self._bring_up_to(db, sql, now)
             except BaseException:
-                self._forget()  # what was half read
+                self._forget()  # columns that were read in part
                 raise
 
     def _bring_up_to(self, db: Database, sql: sqlite_utils.Database, now: Stamp) -> None:
@@ -123,7 +133,7 @@ class ImageColumns:
         else:
             self._read_decisions(sql, rows)
             older = [class_id for class_id in class_ids if class_id <= self._newest_class]
-            # A new class has no labels without a decision; one that came and went may have changed those of another.
+            # A new class has no labels without a decision; an archived or restored one may have changed another's.
             if older == self._class_ids and restored == self._restored:
                 self._read_labels_of(sql, rows, class_ids)
             else:
@@ -138,7 +148,10 @@ class ImageColumns:
             give_back_freed()  # the names of all images, among others
 
     def with_state(self, sql: sqlite_utils.Database, class_id: int, state: int) -> np.ndarray:
-        """(N,) bool: on which images a class has a state; OPEN: no label. Its labels are read when first asked for."""
+        """Return (N,) bool: on which images a class has a state; OPEN: no label.
+
+        The labels of a class are read when first asked for.
+        """
         if class_id not in self._states:
             states = ClassStates(len(self))
             for known in STATE_NAMES:
@@ -151,16 +164,16 @@ class ImageColumns:
         return self._states[class_id].where(state)
 
     def by_decision(self) -> np.ndarray:
-        """(n,) int32: the rows with a decision, by their newest one."""
+        """Return (n,) int32: the rows with a decision, by their newest one."""
         return self._order("decision", self.newest > 0, (self.newest,))
 
     def by_capture(self) -> np.ndarray:
-        """(n,) int32: the rows with a capture time, by it and then by name."""
+        """Return (n,) int32: the rows with a capture time, by that time and then by name."""
         return self._order("capture", ~np.isnan(self.captured), (self.captured, self.names.rank))
 
     @property
     def captured(self) -> np.ndarray:
-        """(N,) float64, seconds since 1970 by the camera's clock; nan: not known."""
+        """Return the capture times (N,) float64, seconds since 1970 by the camera's clock; nan: not known."""
         return self.numbers("captured_at")
 
     def numbers(self, fact: str) -> np.ndarray:
@@ -176,7 +189,7 @@ class ImageColumns:
         return values
 
     def with_attribute(self, sql: sqlite_utils.Database, name: str, value: str) -> np.ndarray:
-        """(N,) bool: on which images an imported attribute has this value. They are looked up, not kept."""
+        """Return (N,) bool: on which images an imported attribute has this value. The result is not kept in memory."""
         mask = np.zeros(len(self), bool)
         mask[self._rows(sql, "SELECT image_id FROM attribute WHERE name = ? AND value = ?", [name, value])] = True
         return mask
@@ -252,11 +265,14 @@ class ImageColumns:
             states.grow(count)
 
     def _decided_since(self, sql: sqlite_utils.Database, after: int) -> np.ndarray:
-        """The rows of the images of newer decisions."""
+        """Return the rows of the images with decisions newer than `after`."""
         return self._rows(sql, "SELECT image_id FROM decision WHERE id > ? AND image_id NOT NULL", [after])
 
     def _read_decisions(self, sql: sqlite_utils.Database, rows: np.ndarray | None) -> None:
-        """Read the decisions on some images, None for all: what was taken back makes an older one the newest."""
+        """Read all decisions on some images, None for all images.
+
+        Older decisions are read too: when one is taken back, an older one becomes the newest.
+        """
         cleared = slice(None) if rows is None else rows
         self.newest[cleared], self.newest_at[cleared], self.flagged[cleared] = 0, np.nan, False
         self.people.clear(cleared)
@@ -285,7 +301,7 @@ class ImageColumns:
             self.sources.add(rows, sources, count)
 
     def _read_labels(self, sql: sqlite_utils.Database, class_ids: list[int]) -> None:
-        """Read the positives of all images and which are complete; states are read when they are asked for."""
+        """Read the positives of all images, and which images are complete; states are read when asked for."""
         self._states.clear()
         self.positives[:] = 0
         for class_id in class_ids:
@@ -320,7 +336,7 @@ class ImageColumns:
             self._states[class_id].put_few(rows[of_class], states[of_class])
 
     def _rows(self, sql: sqlite_utils.Database, query: str, parameters: list[object]) -> np.ndarray:
-        """The different rows of the images that a SELECT names, (n,) int64, ascending."""
+        """Return the rows of the images that a SELECT names, (n,) int64, ascending, each once."""
         # As one text: thousands of tuples start Python's garbage collector, which takes 60 ms in the page's process.
         text = sql.execute(f"SELECT group_concat(id) FROM (SELECT NULL AS id WHERE 0 UNION ALL {query})", parameters)
         ids = np.fromstring(text.fetchone()[0] or "", np.int64, sep=",")
@@ -336,12 +352,19 @@ class ImageColumns:
 
 
 def kept(db: Database) -> ImageColumns:
-    """The columns of a project, as they were left; `refresh` brings them up to date."""
+    """Return the columns of a project, as they were left; `refresh` brings them up to date."""
     return db.caches.get("image columns", "", ImageColumns, 1)
 
 
 def _reordered(order: np.ndarray, moved: np.ndarray, has_value: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
-    """An order in which some rows have other values than before, or none: each is taken out and put in its place."""
+    """Return an order after some rows have changed: each is put in its new place, or left out without a value.
+
+    Args:
+        order: (n,) int32 rows, in order but for `moved`.
+        moved: The rows whose values have changed.
+        has_value: (N,) bool: whether a row belongs into the order.
+        keys: Arrays (N,), the most important first.
+    """
     is_moved = np.zeros(len(has_value), bool)
     is_moved[moved] = True
     order = np.compress(~is_moved[order], order)
@@ -365,7 +388,7 @@ def _is_before(rows: np.ndarray, others: np.ndarray, keys: tuple[np.ndarray, ...
 
 
 def _sorted(rows: np.ndarray, keys: tuple[np.ndarray, ...]) -> np.ndarray:
-    """What puts rows in order: by the first key, then by the next."""
+    """Return the indices that put rows in order: by the first key, then by the next."""
     return np.lexsort([key[rows] for key in reversed(keys)])
 
 
@@ -375,7 +398,7 @@ def _parts(rows: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _chunks(sql: sqlite_utils.Database, query: str, parameters: Sequence[object]) -> Iterator[tuple[Any, ...]]:
-    """The columns of a SELECT, some rows at a time."""
+    """Yield the columns of a SELECT, AT_ONCE rows at a time."""
     cursor = sql.execute(query, parameters)
     while rows := cursor.fetchmany(AT_ONCE):
         yield tuple(zip(*rows, strict=True))

@@ -1,4 +1,4 @@
-"""The history of one image: who decided what about it and when, and what was taken back by whom."""
+"""The history of one image: who decided what about it and when, and who took it back."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ class Event:
 
     Attributes:
         at: Unix seconds.
-        class_name: Of a label or a cleared cell, also of an archived class; "" of others.
-        merged_into: The class that the answer counts for, where that is another one by now; "".
-        covered: Of "nothing else here": the names of the classes that it answered.
+        class_name: The class of a label or a cleared cell, archived or not; "" for other decisions.
+        merged_into: The class that the answer counts for, if its class was merged into that one; else "".
+        covered: For a "nothing else here": the names of the classes that it answered.
         score: The probability that was shown, None where there was none.
-        origin: Of an imported decision: who decided it where it comes from ("": not known), how ("") and when (None).
-        models: What models from elsewhere said of the cell then: (name, score).
-        undone_by: Who took it back, and when; None while it holds.
-        is_opinion: People differed, and whoever gave it could not settle that.
+        origin: The source of an imported decision: who decided ("": not known), how ("") and when (None).
+        models: The scores that models from elsewhere gave the cell then: (name, score).
+        undone_by, undone_at: Who took it back, and when; None while it holds.
+        is_opinion: Whether people differed on the cell and this person could not settle that.
     """
 
     id: int
@@ -44,10 +44,10 @@ class Event:
 
 
 def history_of(db: Database, image_id: int, notes_of: str = "") -> list[Event]:
-    """Every decision about an image but undos, oldest first; those that were taken back name who did it.
+    """Return every decision about an image except undos, oldest first; those that were taken back name who did it.
 
     Args:
-        notes_of: Of this person alone, and their flags and comments only; "": of everybody.
+        notes_of: Only flags and comments of this person; "": all decisions of everybody.
     """
     with db.reading() as sql:
         only = "AND d.annotator = ? AND d.action IN ('flag', 'comment')" if notes_of else ""

@@ -1,7 +1,8 @@
 """The names of all images in memory: their order, their folders, and which of them contain a text.
 
-A name is split at its last "/" into the folder and the file name. Each kind is one block of bytes, so that a part is
-looked for in a million of them within milliseconds. Texts are compared without case and in one form of Unicode (NFC).
+A name is split at its last "/" into the folder and the file name. Each of the two is stored in one block of bytes, so
+that a text is found in a million names within milliseconds. Texts are compared without case and in one form of Unicode
+(NFC).
 """
 
 import unicodedata
@@ -23,7 +24,7 @@ BLOCK = 1 << 17  # bytes searched at a time, with those of the last text
 
 
 def folded(text: str) -> str:
-    """The text as it is compared."""
+    """Return the form of a text in which texts are compared."""
     return unicodedata.normalize("NFC", text.casefold())
 
 
@@ -50,11 +51,11 @@ class Texts:
         return len(self.starts) - 1
 
     def extended(self, further: Sequence["Texts"]) -> "Texts":
-        """These and further ones."""
+        """Return these texts followed by further ones."""
         return Texts(np.concatenate([self.block, *(texts.block for texts in further)])) if further else self
 
     def replaced(self, texts: Mapping[int, str]) -> "Texts":
-        """These with others in some rows."""
+        """Return these texts with the texts of some rows replaced."""
         pieces, end = list[np.ndarray](), 0
         for row in sorted(texts):
             pieces += [self.block[end : self.starts[row]], Texts.of([texts[row]]).block]
@@ -62,7 +63,7 @@ class Texts:
         return Texts(np.concatenate([*pieces, self.block[end:]]))
 
     def containing(self, part: str) -> np.ndarray:
-        """(n,) bool: which texts contain a part; "" is in all of them."""
+        """Return (n,) bool: which texts contain a part; "" is in all of them."""
         pattern = _pattern(part)
         if not len(pattern):
             return np.ones(len(self), bool)
@@ -84,7 +85,7 @@ class Texts:
         return result
 
     def _occurrences(self, pattern: np.ndarray, offsets: list[int], start: int, end: int) -> np.ndarray:
-        """(end - start,) bool: where a pattern begins between two places."""
+        """Return (end - start,) bool: where a pattern begins between two places."""
         marks = np.ones(end - start, bool)
         searched = min(len(marks), len(self.block) - len(pattern) + 1 - start)
         marks[max(0, searched) :] = False
@@ -95,18 +96,22 @@ class Texts:
         return marks
 
     def beginning_with(self, part: str, among: np.ndarray | None = None) -> np.ndarray:
-        """(k,) int64: the rows of the texts that begin with a part, ascending, or those of some rows in their order."""
+        """Return (k,) int64: the rows of the texts that begin with a part.
+
+        Args:
+            among: Rows to look at, whose order is kept; None: all, ascending.
+        """
         rows = np.arange(len(self)) if among is None else among
         return self._with_at(_pattern(part), self.starts[:-1], rows)
 
     def ending_with(self, part: str) -> np.ndarray:
-        """(k,) int64, ascending: the rows of the texts that end with a part."""
+        """Return (k,) int64, ascending: the rows of the texts that end with a part."""
         pattern = _pattern(part)
         places = self.starts[1:] - 1 - len(pattern)
         return self._with_at(pattern, places, np.flatnonzero(places >= self.starts[:-1]))
 
     def following(self, rows: np.ndarray, part: str) -> np.ndarray:
-        """(k,) uint8: the byte behind a part that these rows begin with; 0 at the end."""
+        """Return (k,) uint8: the byte after the part that these rows begin with; 0 at the end of a text."""
         return self.block[self.starts[rows] + len(_pattern(part))]
 
     def _with_at(self, pattern: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -126,8 +131,8 @@ class ImageNames:
     """The names of images by row; rows are added at the end. `order` is that of name_keys.py.
 
     Attributes:
-        folder: (N,) int32, which folder each lies in.
-        folders: Their paths; "" for files beside each other at the top.
+        folder: (N,) int32, the index in `folders` of each image's folder.
+        folders: The paths of the folders; "" for files without a folder.
         order: (N,) int32, the rows by name.
     """
 
@@ -143,11 +148,11 @@ class ImageNames:
     def update(
         self, sql: sqlite_utils.Database, image_ids: np.ndarray, new: Iterable[str], renamed: Mapping[int, str]
     ) -> None:
-        """Take up new and renamed images.
+        """Add new images, and change the names of renamed ones.
 
         Args:
             image_ids: (N,) int64, ascending, with the new images.
-            new: The names of the last images, whose rows are not there yet.
+            new: The names of the new images, which are the last of `image_ids`.
             renamed: Row -> name.
         """
         first, files, folders = len(self.folder), list[Texts](), [self.folder]
@@ -192,12 +197,12 @@ class ImageNames:
         return np.insert(kept, places, moved.astype(np.int32))
 
     def in_folder(self, folder: str) -> np.ndarray:
-        """(N,) bool: which images lie in a folder or one below it."""
+        """Return (N,) bool: which images lie in a folder or one below it."""
         inside = [path == folder or path.startswith(f"{folder}/") for path in self.folders]
         return np.array(inside, bool)[self.folder]
 
     def containing(self, part: str) -> np.ndarray:
-        """(N,) bool: whose name contains a text, also across the last "/"; to be read only."""
+        """Return (N,) bool: whose name contains a text, also across the last "/". The array must not be changed."""
         if part not in self._searched:
             self._searched[part] = self._search(part)
             if len(self._searched) > SEARCHES_KEPT:
@@ -219,8 +224,11 @@ class ImageNames:
         return result
 
     def best_matches(self, part: str, count: int) -> np.ndarray:
-        """(k,) int64, at most `count` rows, best first: files called so, with or without what follows a dot, then those
-        whose name begins so, then all that contain the text; in the order of names."""
+        """Return (k,) int64, at most `count` rows whose name contains a text, best first.
+
+        First come files of exactly this name, with or without an ending, then names that begin with the text, then the
+        rest; each group in the order of names.
+        """
         containing = self.containing(part)
         file = part.rpartition("/")[2]
         begin = self._files.beginning_with(file, np.flatnonzero(containing))
@@ -234,7 +242,7 @@ class ImageNames:
         return result
 
     def _first(self, rows: np.ndarray, count: int) -> np.ndarray:
-        """The first of some rows by name."""
+        """Return the first `count` of some rows by name."""
         if len(rows) * DENSE < len(self.order):
             return rows[np.argsort(self.rank[rows])][:count]
         wanted = np.zeros(len(self.order), bool)
@@ -249,7 +257,7 @@ class ImageNames:
 
     @property
     def rank(self) -> np.ndarray:
-        """(N,) int32, the place of each row in `order`."""
+        """Return (N,) int32, the place of each row in `order`."""
         if self._rank is None:
             self._rank = np.empty(len(self.order), np.int32)
             self._rank[self.order] = np.arange(len(self.order), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""What a tile of the Gallery shows of an image, read for those on screen."""
+"""The facts that a tile of the Gallery shows of an image, read for the tiles on screen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,13 @@ from annotator.store.labels.derivation import COMPLETE
 
 @dataclass(frozen=True)
 class Tile:
-    """An image with what is known of it.
+    """An image with the facts that its tile shows.
 
     Attributes:
         labels: (class id, state), by class.
-        flag: Its note, "" without one.
-        comments: How many there are.
+        flag: The note of its flag, "" without one.
+        comments: The number of comments.
+        complete: Whether every class has an answer.
     """
 
     image: Image
@@ -28,7 +29,7 @@ class Tile:
 
 
 def read(db: Database, image_ids: Sequence[int]) -> list[Tile]:
-    """The tiles of some images, in their order; unknown ones are left out."""
+    """Return the tiles of some images, in their order; unknown images are left out."""
     ids = list(image_ids)
     if not ids:
         return []

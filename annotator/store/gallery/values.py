@@ -1,4 +1,4 @@
-"""Columns of names in memory: which of some names each image has, and which one of many texts."""
+"""Columns of names in memory: a set of names for each image, or one of many texts."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ NONE = -1
 
 
 class Membership:
-    """Which of some names, such as people, each image has: a bit each, 64 names a word."""
+    """A set of names for each image, such as the people who decided on it: one bit for a name, 64 names in a word."""
 
     def __init__(self):
         self.names: list[str] = []
@@ -19,7 +19,7 @@ class Membership:
         return name in self._number
 
     def of(self, name: str, count: int) -> np.ndarray:
-        """(count,) bool: which images have it."""
+        """Return (count,) bool: which images have this name."""
         if name not in self._number:
             return np.zeros(count, bool)
         word, bit = divmod(self._number[name], 64)
@@ -46,7 +46,7 @@ class Membership:
 
 
 class Texts:
-    """One text of each image, such as its camera, as a number in a list of those that occur; none: not known."""
+    """One text for each image, such as its camera, stored as a number in the list of different texts."""
 
     def __init__(self):
         self.names: list[str] = []
@@ -54,7 +54,7 @@ class Texts:
         self._codes = np.zeros(0, np.int32)
 
     def where(self, text: str) -> np.ndarray:
-        """(N,) bool: which images have this text; "": those that have none."""
+        """Return (N,) bool: which images have this text; "": those without one."""
         return self._codes == (self._number.get(text, NONE - 1) if text else NONE)
 
     def used(self) -> list[str]:
@@ -75,5 +75,5 @@ class Texts:
 
 
 def grown(values: np.ndarray, count: int, fill: object) -> np.ndarray:
-    """Return the values with as many of `fill` after them as make `count`."""
+    """Return the values, extended with `fill` to `count` values."""
     return np.concatenate([values, np.full(count - len(values), fill, values.dtype)])

@@ -1,7 +1,8 @@
-"""Images at addresses, brought into the project's cache (locations/cache.py) when somebody looks at them.
+"""Images at addresses, fetched into the project's cache (locations/cache.py) when somebody looks at them.
 
-Embedding, training and exports read them without it, so that going over all images leaves in it what people look at.
-What is known of an image only by its content (size, capture time) is kept when it is first read.
+Embedding, training and exports read such images without the cache, so that going over all images does not push out
+those that people look at. Facts that need the content of an image (size, capture time) are stored when it is first
+read.
 """
 
 import atexit
@@ -27,31 +28,31 @@ GB = 1_000_000_000
 
 
 def cache_gb(db: Database) -> float:
-    """How many gigabytes fetched images and copies of them may take."""
+    """Return the bound of the cache in gigabytes; USUAL_GB where the setting is missing or no valid number."""
     value = db.setting(CACHE_GB, USUAL_GB)
     return value if isinstance(value, int | float) and value >= LEAST_GB else USUAL_GB
 
 
 def check_cache_gb(value: float) -> None:
-    """Raises AnnotatorError for less than LEAST_GB."""
+    """Raise AnnotatorError for less than LEAST_GB."""
     if not LEAST_GB <= value < 1e9:
         raise AnnotatorError(f"--cache-gb {value:g} must be at least {LEAST_GB:g}: the images on one page fit in that.")
 
 
 def set_cache_gb(db: Database, value: float) -> None:
-    """Choose how many they may take; what is too much goes at once. Raises AnnotatorError for less than LEAST_GB."""
+    """Set the bound of the cache, and delete what is over it. Raises AnnotatorError for less than LEAST_GB."""
     check_cache_gb(value)
     db.set_setting(CACHE_GB, float(value))
     cache(db).shrink()
 
 
 def cache(db: Database) -> FileCache:
-    """The cache of this project."""
+    """Return the cache of this project."""
     return db.caches.get("fetched", "", lambda: FileCache(_folder(db), lambda: int(cache_gb(db) * GB)), 1)
 
 
 def _folder(db: Database) -> Path:
-    """A project that may not be written gets a temporary folder, until the process ends."""
+    """Return the folder of the cache; a temporary one, until the process ends, for a read-only project."""
     if not db.read_only:
         return db.paths.fetched
     folder = tempfile.mkdtemp(prefix="annotator-")
@@ -60,13 +61,18 @@ def _folder(db: Database) -> Path:
 
 
 def original(db: Database, image_id: int, location: Location) -> Path:
-    """The file of an image, fetched unless it is there. Raises AnnotatorError (also where it is no image), NoAnswer,
-    DiskFull."""
+    """Return the file of an image, fetched unless the cache holds it.
+
+    Raises AnnotatorError (also where the content is no image), NoAnswer, DiskFull.
+    """
     return cache(db).find(location.sha256) or _fetch(db, image_id, location)[0]
 
 
 def content(db: Database, image_id: int, location: Location) -> bytes:
-    """The same, as bytes, which nobody takes away meanwhile."""
+    """Return the content of an image, fetched unless the cache holds it. Raises as `original`.
+
+    Bytes in memory cannot be removed meanwhile, as a file in the cache can.
+    """
     if found := cache(db).find(location.sha256):
         with suppress(FileNotFoundError):  # others came, and it had to go
             return found.read_bytes()
@@ -85,12 +91,12 @@ def _fetch(db: Database, image_id: int, location: Location) -> tuple[Path, bytes
 
 
 def copy_name(location: Location, kind: str) -> str:
-    """What the copy of an image for the browser is called in the cache."""
+    """Return the name in the cache of the copy of an image for the browser."""
     return f"{location.sha256}-{kind}-{DECODER}.jpg"
 
 
 def keep_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:
-    """Keep the facts of images of which only the content's checksum was known."""
+    """Store the facts of images that were registered by their checksum alone; other images are not changed."""
     rows = [(*fact_values(fact), image_id) for image_id, fact in facts]
     if not rows or db.read_only:
         return

@@ -1,9 +1,9 @@
-"""Registering the images at an address, which are read where they lie: as registration.py does with a folder.
+"""Registering the images at an address, which are read where they lie; registration.py does the same with a folder.
 
 First all names are listed into a temporary file, page by page; then those that are new or have another state (ETag,
-size or time) are looked into. Identity is the SHA-256 of the content: the store's own where it keeps one, else the file
-is read once. Whatever kills it, the same call goes on: names that were listed are not listed again, and images that
-were registered are not looked into again.
+size or time) are inspected. Identity is the SHA-256 of the content: the store's own where it keeps one, else the file
+is read once. After a kill the same call continues: names that were listed are not listed again, and images that were
+registered are not inspected again.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ def register_address(db: Database, named: str, progress: Progress | None = None)
     """Register the images at an address: every content once, every bad file with its reason.
 
     Safe to repeat and to kill. Raises AnnotatorError for an address that is not allowed, cannot be listed, or holds no
-    image; NoAnswer when it stops answering: what was registered stays.
+    image; NoAnswer when it stops answering: images registered until then stay.
     """
     db.refuse_read_only()
     address, shown = folder_of(named), progress or _silent
@@ -83,7 +83,7 @@ def _list(objects: Objects, staged: StagedListing, shown: Progress) -> None:
 
 
 def _unlisted(address: str, error: Exception) -> AnnotatorError:
-    return NoAnswer(str(failed(address, error)))  # what was listed is kept
+    return NoAnswer(str(failed(address, error)))  # the names listed so far are kept
 
 
 def _register(db: Database, folder_id: int, objects: Objects, count: int, shown: Progress) -> Registered:
@@ -115,7 +115,7 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
 
 
 def _check_refused(address: str, found: Sequence[FoundFile]) -> None:
-    """Raises NoAnswer where most files are refused, though the address answers: keys that may list and not read."""
+    """Raise NoAnswer where most files are refused, though the address answers: keys that may list and not read."""
     refused = [file for file in found if file.reason.startswith(NOT_NOW)]
     if len(refused) > max(REFUSED_MOST, len(found) // 2):
         raise NoAnswer(
@@ -124,7 +124,7 @@ def _check_refused(address: str, found: Sequence[FoundFile]) -> None:
 
 
 def _inspect(objects: Objects, file: Listed) -> FoundFile:
-    """What a file is. Raises NoAnswer where the address does not answer."""
+    """Return the facts of a listed file, or why it is kept out. Raises NoAnswer where the address does not answer."""
     if is_no_path(unescaped(file.path)):
         return FoundFile(file.path, file.state, reason="its name is no path (it has '..', or '/' at an end or twice)")
     try:

@@ -1,6 +1,6 @@
 """Facts of images that are no labels (split, location, licence, ...): how imports store them and take them back.
 
-blocks.py reads them.
+labels/blocks.py reads them.
 """
 
 import sqlite_utils
@@ -18,22 +18,23 @@ def names(db: Database) -> list[str]:
 
 
 def values(db: Database, name: str, most: int) -> list[str]:
-    """Return the values that an attribute has on some image, sorted, at most so many."""
+    """Return the values that an attribute has on some image, sorted, at most `most`."""
     query = "SELECT DISTINCT value FROM attribute WHERE name = ? ORDER BY value LIMIT ?"
     return [value for (value,) in db.tuples(query, [name, most])]
 
 
 def stamp(db: Database) -> tuple[int, int]:
-    """Return what changes when an import stores attributes or is taken back."""
+    """Return a key that changes when an import stores attributes or is taken back."""
     return db.tuples("SELECT coalesce(max(id), 0), count(undone_at) FROM import")[0]
 
 
 def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool) -> int:
-    """Store the facts that are staged; the last one holds where the source has several. Returns how many were new or
-    changed.
+    """Store the staged attributes of an import, and return how many were new or changed.
+
+    Where the source has several values of an attribute for an image, the last one counts.
 
     Args:
-        replace: Facts that differ are replaced, and kept for an undo; otherwise they stay.
+        replace: Whether other values that images have already are replaced, and kept for an undo; otherwise they stay.
     """
     said = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item WHERE i.image_id > 0
         GROUP BY i.image_id, a.name HAVING a.rowid = max(a.rowid)"""
@@ -53,8 +54,10 @@ def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool)
 
 
 def take_back_attributes(sql: sqlite_utils.Database, import_id: int) -> int:
-    """Take the facts of an import back: what it replaced holds again, also where a later import has replaced that.
-    Returns how many facts changed."""
+    """Take the attributes of an import back, and return how many changed.
+
+    Values that the import replaced are restored, also where a later import has replaced the import's own value.
+    """
     mine = "attribute_before b WHERE b.import_id = :id AND b.image_id = a.image_id AND b.name = a.name"
     changed = sql.execute("SELECT count(*) FROM attribute WHERE import_id = :id", {"id": import_id}).fetchone()[0]
     for table, of_import in (("attribute", "import_id"), ("attribute_before", "before_id")):

@@ -1,5 +1,8 @@
-"""The file that a browser gets for an image: the original where browsers certainly show it as the decoder does
-(originals.py), else a copy that is made once. Of images at addresses both lie in a bounded cache (fetched.py)."""
+"""The file that a browser gets for an image: the original or a copy.
+
+The original is sent where browsers certainly show it as the decoder does (pictures/browser_formats.py), else a copy
+that is made once. For images at addresses both lie in a bounded cache (address_cache.py).
+"""
 
 import contextlib
 import io
@@ -26,8 +29,10 @@ class Kind:
     """One size in which pictures are sent.
 
     Attributes:
+        name: In the path of copies.
         pixels: Longest side; None: the original size.
         bytes: Originals of at most this size are sent themselves, if their pixels fit and browsers show them correctly.
+            None: of any size.
     """
 
     name: str
@@ -41,10 +46,10 @@ FULL = Kind("full", None, None)
 
 
 def ready(db: Database, image_id: int, kind: Kind) -> tuple[Path, str] | None:
-    """The file to send and its media type; None while the copy has yet to be made.
+    """Return the file to send and its media type; None while the copy has yet to be made.
 
     Raises:
-        AnnotatorError: The image's file has gone or changed (its problem is noted).
+        AnnotatorError: The image's file has gone or changed; the problem is stored with the image.
     """
     try:
         if remote := images.remote_location(db, image_id):
@@ -65,10 +70,10 @@ def ready(db: Database, image_id: int, kind: Kind) -> tuple[Path, str] | None:
 
 
 def fetch(db: Database, image_id: int) -> None:
-    """Bring the file of an image at an address into the cache; nothing for one on a disk.
+    """Fetch the file of an image at an address into the cache; do nothing for one on a disk.
 
-    It is the only step that waits for a network. Raises AnnotatorError when it cannot be read (its problem is noted),
-    NotAsked when its address does not answer others (nothing is noted).
+    It is the only step that waits for a network. Raises AnnotatorError when the file cannot be read (the problem is
+    stored with the image), NotAsked when its address does not answer others (nothing is stored).
     """
     try:
         if remote := images.remote_location(db, image_id):
@@ -81,9 +86,11 @@ def fetch(db: Database, image_id: int) -> None:
 
 
 def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
-    """Make the copy, unless it exists by now. Two at once are harmless: each renames a complete file of its own.
+    """Make the copy, unless it exists by now, and return its file and media type.
 
-    Raises AnnotatorError when the image cannot be read (its problem is noted), DiskFull.
+    Two calls at once are harmless: each renames a complete file of its own.
+
+    Raises AnnotatorError when the image cannot be read (the problem is stored with the image), DiskFull.
     """
     if existing := ready(db, image_id, kind):
         return existing
@@ -113,7 +120,7 @@ def _longest(db: Database, image_id: int, kind: Kind) -> int:
 
 
 def _ready_of_remote(db: Database, image_id: int, location: Location, kind: Kind) -> tuple[Path, str] | None:
-    """What the cache holds of an image at an address; nobody asks there."""
+    """Return the file to send of an image at an address, if the cache holds one; None otherwise. Nothing is fetched."""
     kept = fetched.cache(db)
     if copy := kept.find(fetched.copy_name(location, kind.name)):
         return copy, "image/jpeg"
@@ -143,7 +150,7 @@ def _make_of_remote(db: Database, image_id: int, location: Location, kind: Kind)
 
 
 def _old_copy(db: Database, image_id: int, kind: Kind, source: Path) -> Path | None:
-    """A copy by an older decoder, of an image that all decoders so far read alike."""
+    """Return a copy by an older decoder, if all decoders so far read the image alike; None otherwise."""
     copy = next((old for old in db.paths.old_copies(image_id, kind.name) if old.exists()), None)
     return copy if copy and originals.media_type(source) else None
 

@@ -1,4 +1,4 @@
-"""What is kept of an image file's facts: which columns of the table `image` they fill, in one place for all writers."""
+"""The columns of the table `image` that the facts of an image file fill, in one place for all writers."""
 
 from annotator.store.pictures.decoding import ImageFacts
 from annotator.store.pictures.exif import CAPTURE, UNKNOWN

@@ -1,4 +1,4 @@
-"""Where the files of images lie, for whoever reads them without the project: on this machine or on another one."""
+"""The places of image files, for code that reads them without the project, on this machine or on another one."""
 
 import io
 import json
@@ -15,14 +15,14 @@ from annotator.store.pictures.files import GONE, NOT_READ, FileState
 
 
 class ImageFiles(NamedTuple):
-    """Where the content of an image lies, for a machine that has no project: its files, those on a disk first."""
+    """The files that hold one image, for a machine that has no project; those on a disk come first."""
 
     image_id: int
     places: tuple[Location, ...]
 
 
 def image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
-    """Where these images lie, in the order of the ids, for another machine to read; nothing is checked here."""
+    """Return the files of these images, in the order of the ids, for another machine. Nothing is checked here."""
     ids = list(ids)
     rows = db.tuples(
         """SELECT i.id, i.sha256, d.path, f.path, f.bytes FROM image i JOIN file f ON f.image_id = i.id
@@ -31,14 +31,14 @@ def image_files(db: Database, ids: Iterable[int]) -> list[ImageFiles]:
     )
     places: dict[int, list[Location]] = {}
     for image_id, sha256, folder, path, size in rows:
-        # A file of the same content looks different on another machine: on a disk it is compared by what is in it.
+        # A file's state differs on another machine: on a disk its content is compared instead.
         state = FileState(size) if is_remote(folder) else NOT_READ
         places.setdefault(image_id, []).append(Location(folder, path, state, sha256))
     return [ImageFiles(image_id, tuple(sorted(places.get(image_id, ()), key=_is_remote))) for image_id in ids]
 
 
 def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.BytesIO:
-    """What the decoder reads of an image on this machine, after its content was read and compared.
+    """Return what the decoder reads of an image on this machine, after its content was read and compared.
 
     Args:
         patient: Nobody waits for it (locations.location.open_source).
@@ -57,7 +57,10 @@ def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.By
 
 
 def reading_image(files: ImageFiles, *, patient: bool = False) -> Reading:
-    """The same for who has several to read: what lies at an address is begun to be read at once."""
+    """Return a call that does as open_image_file; for an image at an address the reading begins at once, in a thread.
+
+    For callers that read several images.
+    """
     read = partial(open_image_file, files, patient=patient)
     return ahead(read) if files.places and files.places[0].is_remote else read
 

@@ -1,4 +1,4 @@
-"""Images: their names, their files, and what is wrong with them. registration.py adds them."""
+"""Images: their names, their files, and their problems. registration.py adds them."""
 
 import json
 import os
@@ -25,7 +25,7 @@ PROBES = 3  # images of an address that are read to see whether it answers again
 
 
 class Folder(NamedTuple):
-    """A folder that was added: its path (escaped), how many of its files hold an image, and how many were kept out."""
+    """A folder that was added: its path (escaped), and how many of its files hold an image or were kept out."""
 
     path: str
     images: int
@@ -33,7 +33,7 @@ class Folder(NamedTuple):
 
 
 def all_images(db: Database) -> list[Image]:
-    """Every image, by id: the row order of arrays."""
+    """Return every image, by id: the row order of arrays."""
     return [Image(**row) for row in db.rows("SELECT id, name, sha256, width, height FROM image ORDER BY id")]
 
 
@@ -44,28 +44,27 @@ def images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
 
 
 def in_working_order(db: Database) -> np.ndarray:
-    """Ids of all images that can be read, (n,) int64: labeled ones first, then in the order in which people will see
-    them."""
+    """Return the ids of readable images, (n,) int64: labeled ones, then the others as people will see them."""
     query = "SELECT id FROM image WHERE problem = '' ORDER BY stage < 2, stage, stage_decision, sha256"
     return db.numbers(query)[:, 0]
 
 
 def labeled_since(db: Database, decision_id: int) -> np.ndarray:
-    """Those of them that were labeled by decisions after this one, in the same order."""
+    """Return the ids of readable images that decisions after this one have labeled, (n,) int64, in that order, too."""
     query = """SELECT id FROM image WHERE stage IN (2, 3) AND stage_decision > ? AND problem = ''
         ORDER BY stage, stage_decision, sha256"""
     return db.numbers(query, [decision_id])[:, 0]
 
 
 def only_at(db: Database, address: str) -> np.ndarray:
-    """Ids of the images all of whose files lie at one address, (n,) int64."""
+    """Return the ids of the images all of whose files lie at one address, (n,) int64."""
     query = """SELECT f.image_id FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE f.image_id NOT NULL GROUP BY f.image_id HAVING min(d.path = ?)"""
     return db.numbers(query, [address])[:, 0]
 
 
 def from_place(db: Database, start: str, limit: int) -> list[int]:
-    """Ids of up to `limit` images that can be read, in the order of their contents from a place on and round again.
+    """Return the ids of up to `limit` images that can be read, by their sha256 from `start` on and round again.
 
     Args:
         start: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
@@ -80,18 +79,21 @@ def from_place(db: Database, start: str, limit: int) -> list[int]:
 
 
 def count_images(db: Database) -> int:
-    """How many images there are, kept-out ones too."""
+    """Return the number of images, those that cannot be read too."""
     return db.value("SELECT count(*) FROM image")
 
 
 def without_label(db: Database) -> int:
-    """How many images nobody has labeled yet."""
+    """Return the number of images that nobody has labeled yet."""
     return db.value("SELECT count(*) FROM image WHERE stage < 2")
 
 
 def find_image(db: Database, name: str) -> Image:
-    """The image of that name: its path in the image folder, another file with the same content, a former name, or a
-    file name that occurs once. Raises AnnotatorError naming near ones, or the several it could be."""
+    """Return the image of a name. Raises AnnotatorError naming near ones, or the several it could be.
+
+    Names are its path in the image folder, the path of another file with the same content, a former name, a full path
+    or address, and a file name that occurs once.
+    """
     wanted = escaped(name).replace(os.sep, "/")
     rows = db.rows("SELECT id FROM image WHERE name = ?", [wanted])
     if not rows:
@@ -115,8 +117,10 @@ def find_image(db: Database, name: str) -> Image:
 
 
 def names_to_ids(db: Database) -> dict[str, int]:
-    """All names by which a label file may name an image: its own, the paths of further files with its content, and
-    former names that no other file has now."""
+    """Return name -> image id for all names by which a label file may name an image.
+
+    They are its name, the paths of further files with its content, and former names that no other file has now.
+    """
     ids = {row["name"]: row["image_id"] for row in db.rows("SELECT name, image_id FROM alias")}
     files = db.rows("SELECT path, image_id FROM file ORDER BY image_id IS NOT NULL")
     ids |= {row["path"]: row["image_id"] for row in files}
@@ -125,7 +129,7 @@ def names_to_ids(db: Database) -> dict[str, int]:
 
 
 def with_short_names(names: dict[str, Any]) -> dict[str, Any]:
-    """The same names, and every bare file name that belongs to one image only.
+    """Return these names, and also every bare file name that belongs to one image only.
 
     Args:
         names: Name -> image, None for a file that was not read yet.
@@ -141,7 +145,7 @@ def _same(images: list[Any]) -> bool:
 
 
 def folders(db: Database) -> list[Folder]:
-    """The folders that were added to the project, with their files; counts files, so no hot page calls it."""
+    """Return the folders that were added to the project; counts their files, so no hot page calls it."""
     rows = db.rows(
         """SELECT d.path, count(f.image_id) AS images, count(f.id) - count(f.image_id) AS kept_out FROM folder d
         LEFT JOIN file f ON f.folder_id = d.id GROUP BY d.id ORDER BY d.id"""
@@ -150,10 +154,10 @@ def folders(db: Database) -> list[Folder]:
 
 
 def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
-    """Files and folders kept out of the project, with the reason.
+    """Return the files and folders kept out of the project, with the reason.
 
     Args:
-        limit: How many at most; None: all.
+        limit: The most to return; None: all.
     """
     rows = db.rows(
         "SELECT path, reason FROM file WHERE reason != '' ORDER BY path LIMIT ?", [-1 if limit is None else limit]
@@ -162,15 +166,15 @@ def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
 
 
 def each_kept_out(db: Database) -> Iterator[BadFile]:
-    """All of them one after the other, which may be a million."""
+    """Yield the files and folders kept out of the project, which may be a million."""
     return starmap(BadFile, db.each("SELECT path, reason FROM file WHERE reason != '' ORDER BY path"))
 
 
 def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """Files kept out by the kind of reason, the most frequent first: reason, files (how many), example.
+    """Return files kept out by the kind of reason, the most frequent first: reason, files (their number), example.
 
     Args:
-        limit: How many files are looked at; None: all.
+        limit: The most files to look at; None: all.
     """
     return db.rows(
         """SELECT substr(reason, 1, instr(reason || ': ', ': ') - 1) AS reason, count(*) AS files, min(path) AS example
@@ -180,11 +184,10 @@ def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str,
 
 
 def missing(db: Database, limit: int | None = None) -> list[BadFile]:
-    """Images that cannot be shown any more, with the reason: their files are gone, hold something else, or cannot be
-    decoded. Their decisions stay.
+    """Return the images whose files are gone, changed or damaged, with the reason. Their decisions stay.
 
     Args:
-        limit: How many at most; None: all.
+        limit: The most to return; None: all.
     """
     rows = db.rows(
         "SELECT name AS path, problem AS reason FROM image WHERE problem != '' ORDER BY name LIMIT ?",
@@ -194,15 +197,15 @@ def missing(db: Database, limit: int | None = None) -> list[BadFile]:
 
 
 def each_missing(db: Database) -> Iterator[BadFile]:
-    """All of them one after the other, which may be a million."""
+    """Yield the images that cannot be shown any more, which may be a million."""
     return starmap(BadFile, db.each("SELECT name, problem FROM image WHERE problem != '' ORDER BY name"))
 
 
 def missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
-    """Images that cannot be shown any more by the kind of reason, the most frequent first: reason, images, example.
+    """Return images that cannot be shown by the kind of reason, the most frequent first: reason, images, example.
 
     Args:
-        limit: How many images are looked at; None: all.
+        limit: The most images to look at; None: all.
     """
     return db.rows(
         """SELECT substr(problem, 1, instr(problem || ': ', ': ') - 1) AS reason, count(*) AS images,
@@ -213,7 +216,7 @@ def missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, 
 
 
 def missing_ids(db: Database) -> dict[int, str]:
-    """Image id -> why it cannot be shown any more, for the images concerned."""
+    """Return image id -> why it cannot be shown any more, for the images concerned."""
     return dict(db.tuples("SELECT id, problem FROM image WHERE problem != ''"))
 
 
@@ -226,7 +229,7 @@ def count_missing(db: Database) -> int:
 
 
 def by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
-    """Kind of reason (the text before ": ") -> paths, the most frequent kind first."""
+    """Return the kind of reason (the text before ": ") -> paths, the most frequent kind first."""
     groups: dict[str, list[str]] = {}
     for file in bad:
         groups.setdefault(file.reason.partition(": ")[0], []).append(file.path)
@@ -234,18 +237,22 @@ def by_reason(bad: Iterable[BadFile]) -> dict[str, list[str]]:
 
 
 def image_path(db: Database, image_id: int) -> Path:
-    """The file that holds this image, checked to hold it still; one at an address is fetched into the cache, which it
-    may leave again when others come.
+    """Return a file that holds this image, checked to hold it still.
+
+    An image at an address is fetched into the cache, which may delete the file again when it needs room.
 
     Raises:
-        AnnotatorError: There is none any more, NoAnswer when it cannot be read now.
+        AnnotatorError: There is no such file any more; NoAnswer when it cannot be read now.
     """
     source = image_source(db, image_id)
     return source if isinstance(source, Path) else fetched.original(db, image_id, source)
 
 
 def image_source(db: Database, image_id: int) -> Source:
-    """The same file for who reads it once (locations.location.open_source): one at an address is not fetched."""
+    """Return a checked file that holds this image; for an image at an address its location, for `open_source`.
+
+    Raises AnnotatorError as `image_path` does.
+    """
     problem = AnnotatorError(f"{GONE}: image {image_id} has no file in any of the project's image folders.")
     for file_id, location in _files(db, image_id):
         if location.is_remote:
@@ -263,13 +270,13 @@ def image_source(db: Database, image_id: int) -> Source:
 
 
 def remote_location(db: Database, image_id: int) -> Location | None:
-    """Where the image lies if it lies at an address only, None where it has a file on a disk, or none."""
+    """Return where the image lies if it lies at addresses only; None where it has a file on a disk, or no file."""
     files = _files(db, image_id)
     return files[0][1] if files and files[0][1].is_remote else None
 
 
 def _files(db: Database, image_id: int) -> list[tuple[int, Location]]:
-    """The ids and places of an image's files, those on a disk first."""
+    """Return (file id, location) of an image's files, those on a disk first."""
     rows = db.tuples(
         """SELECT f.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp, i.sha256 FROM file f
         JOIN folder d ON d.id = f.folder_id JOIN image i ON i.id = f.image_id WHERE f.image_id = ?""",
@@ -280,9 +287,9 @@ def _files(db: Database, image_id: int) -> list[tuple[int, Location]]:
 
 
 def check_addresses(db: Database) -> int:
-    """Read some of the images again whose addresses did not answer; returns how many can be read again.
+    """Read again some of the images whose addresses did not answer; return how many images can be read again.
 
-    Images are read, and not the address alone asked: a bucket may answer and refuse its objects.
+    Images are read, and the address is not only asked: a bucket may answer and refuse its objects.
     """
     back: list[int] = []
     for folder_id, folder in db.tuples("SELECT id, path FROM folder"):
@@ -304,7 +311,9 @@ def check_addresses(db: Database) -> int:
             AND id IN (SELECT image_id FROM file WHERE folder_id IN (SELECT value FROM json_each(?)))""",
             [NOT_NOW, json.dumps(back)],
         ).rowcount
-        db.set_setting("registrations", db.setting("registrations", 0) + 1)  # the worker looks for what it left out
+        db.set_setting(
+            "registrations", db.setting("registrations", 0) + 1
+        )  # the worker looks for images that it left out
     return changed
 
 
@@ -313,18 +322,18 @@ def _answers(location: Location) -> bool:
         read(location)
     except NoAnswer:
         return False
-    except AnnotatorError:  # it is gone, or another one: whoever needs it is told so
+    except AnnotatorError:  # it is gone or changed: reported when it is needed
         return True
     return True
 
 
 def check_files(db: Database, after: int, limit: int) -> int | None:
-    """Mark images without an existing file as missing, and unmark those that have one again.
+    """Mark images without an existing file as missing, and unmark those that have a file again.
 
     Files of a folder that does not exist are skipped: its disk is probably not mounted.
 
     Args:
-        after, limit: Checked are the images with ids after + 1 .. after + limit.
+        after, limit: The images with ids after + 1 .. after + limit are checked.
 
     Returns:
         `after` for the next call; None when all have been checked.
@@ -354,10 +363,10 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
 
 
 def read_capture_times(db: Database, after: int, limit: int) -> int | None:
-    """Read when images were taken that were registered by an older version; registration.py reads it of new ones.
+    """Read the capture times of images that an older version registered; registration.py reads those of new ones.
 
     Args:
-        after, limit: Of the images with ids above `after`, at most so many are read.
+        after, limit: At most `limit` images with ids above `after` are read.
 
     Returns:
         `after` for the next call; None when there are no more. Images whose file cannot be reached now are left for
@@ -384,8 +393,10 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
 
 
 def mark_problem(db: Database, image_id: int, problem: str) -> None:
-    """Note that this image's file cannot be read any more: no queue gives it out until `init` finds it again. In a
-    read-only project nothing is noted."""
+    """Record why this image's file cannot be read; no queue hands it out until `init` finds it again.
+
+    In a read-only project nothing is recorded.
+    """
     if db.read_only:
         return
     with db.writing(right=Right.LOOK) as sql:
@@ -393,14 +404,14 @@ def mark_problem(db: Database, image_id: int, problem: str) -> None:
 
 
 def _record(db: Database, file_id: int, state: FileState) -> None:
-    """Note the state of a file whose content was hashed again and is the same, so that this is not repeated."""
+    """Record the state of a file whose content was hashed again and is unchanged, so that this is not repeated."""
     # In a read-only project the file is hashed every time.
     with suppress(AnnotatorError), db.writing(durable=False, right=Right.LOOK) as sql:
         sql.execute("UPDATE file SET bytes = ?, modified_ns = ?, stamp = ? WHERE id = ?", [*state, file_id])
 
 
 def record_links(db: Database, links: np.ndarray) -> None:
-    """Note the states of files that got a hard link: their content is the same, but not the time of their last change.
+    """Record the states of files that got a hard link, which changed their ctime but not their content.
 
     Args:
         links: (n, 4) int64: image id, inode, and the ctime before and after, in nanoseconds.

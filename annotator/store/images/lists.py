@@ -10,7 +10,9 @@ from annotator.store.pictures.files import escaped
 
 
 def named(db: Database, names: Sequence[str]) -> list[int]:
-    """The images of a list of names, each once, in its order; a bare file name will do where it belongs to one image.
+    """Return the ids of the images in a list of names, each once, in its order.
+
+    A bare file name is enough where it belongs to one image.
 
     Raises:
         AnnotatorError: For an empty list, and for names of no image, all at once.

@@ -1,4 +1,4 @@
-"""Registering the files of a folder: what is new, what moved, what is gone.
+"""Registering the files of a folder: new files, moved files, deleted files.
 
 An image is a content, named by the path of a file that holds it. When that file is renamed or moved, so is the image;
 old names stay valid as aliases. Two images never share a name: the second is prefixed with its folder's name, or gets
@@ -45,10 +45,15 @@ CACHE_KB = 64_000  # while registering: contents in no order are added to all si
 class Registered:
     """The result of one scan of a folder.
 
-    moved       known images whose only file has another place or name than before
-    copies      files with the content of another file that still exists
-    missing     images that lost their last file since the previous scan
-    passed_over other files at an address; listed_at: when an interrupted attempt listed it (seconds since 1970)
+    Attributes:
+        added: New images.
+        known: Files that hold the image they held before.
+        moved: Known images whose only file has another place or name than before.
+        copies: Files with the content of another file that still exists.
+        bad: Files and folders kept out, with the reason.
+        missing: Images that lost their last file since the previous scan.
+        passed_over: Other files at an address.
+        listed_at: When an interrupted attempt listed the address (seconds since 1970); None: this attempt did.
     """
 
     added: int = 0
@@ -75,7 +80,7 @@ def register(
 
     Args:
         paths, kept_out: As files.list_files returns them.
-        progress: Called with (files looked at, files in all); what it raises ends the scan.
+        progress: Called with (files looked at, files in all); its exceptions end the scan.
         threads: Files read at a time; None: as many as there are cores.
 
     Raises:
@@ -122,7 +127,7 @@ def register(
 
 
 def _known(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, Known]:
-    """What the project knows of some paths."""
+    """Return path -> the registered state and sha256, for those of these paths that are registered."""
     rows = db.tuples(
         """SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
         LEFT JOIN image i ON i.id = f.image_id
@@ -133,10 +138,10 @@ def _known(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, Know
 
 
 def _not_listed(db: Database, folder_id: int, paths: Sequence[str], below: tuple[str, ...] = ("",)) -> list[str]:
-    """The registered files that are not among these paths, which are sorted.
+    """Return the registered files of a folder that are not among these sorted paths.
 
     Args:
-        below: Beginnings, one of which the files have.
+        below: Only files whose path begins with one of these.
     """
     missing: list[str] = []
     place = 0
@@ -150,12 +155,15 @@ def _not_listed(db: Database, folder_id: int, paths: Sequence[str], below: tuple
 
 
 def count_registration(db: Database) -> None:
-    """Tell the worker to look for images without features, which is too expensive to repeat all the time."""
+    """Count a registration, so that the worker looks for images without features.
+
+    The worker does not look all the time, because that is expensive.
+    """
     db.set_setting("registrations", db.setting("registrations", 0) + 1)
 
 
 def files_of(db: Database, folder: Path) -> dict[str, FileState]:
-    """The registered files of a folder, those that hold images in the state of then, others as NOT_READ."""
+    """Return the registered files of a folder: path -> state at registration, NOT_READ for files without an image."""
     rows = db.tuples(
         """SELECT f.path, bytes, modified_ns, stamp, image_id FROM file f JOIN folder d ON d.id = f.folder_id
         WHERE d.path = ?""",
@@ -165,10 +173,11 @@ def files_of(db: Database, folder: Path) -> dict[str, FileState]:
 
 
 def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Files that are not there any more, and those that look different from outside: what a scan would look into.
+    """Return the registered images' files that no longer exist, and those whose state has changed, both sorted.
 
     Args:
-        known: As `files_of` gives them; files that were kept out are in the state NOT_READ and are not compared.
+        known: As `files_of` returns them; files that were kept out are in the state NOT_READ and are not compared.
+        paths: The files that exist now.
     """
     listed = set(paths)
     images = {path: state for path, state in known.items() if state != NOT_READ}
@@ -180,11 +189,13 @@ def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[st
 def same_contents(
     db: Database, folder: Path, paths: Sequence[str], progress: Callable[[int, int], None] | None = None
 ) -> dict[str, int]:
-    """Of files that are not registered: path -> the image that has the same content, where the project shows it from
-    another file. Only files that are as large as a registered one are read.
+    """Return path -> the image with the same content, for files that the project can already show from another file.
+
+    Only files that are as large as a registered one are read.
 
     Args:
-        progress: Called with (files looked at, files in all); what it raises ends it.
+        paths: Files that are not registered.
+        progress: Called with (files looked at, files in all); its exceptions end the search.
     """
     query = """SELECT DISTINCT f.bytes FROM file f JOIN image i ON i.id = f.image_id WHERE i.problem = ''"""
     sizes = {row[0] for row in db.tuples(query)}
@@ -201,7 +212,7 @@ def same_contents(
 
 
 def _shown_elsewhere(db: Database, sha256: str) -> int | None:
-    """The image with this content, if one of its files still holds it."""
+    """Return the image with this content, if one of its files still holds it; None otherwise."""
     rows = db.tuples(
         """SELECT i.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp FROM image i JOIN file f ON f.image_id = i.id
         JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",
@@ -225,7 +236,7 @@ class Scan:
         self.new_files: dict[int, int] = {}  # known image -> how many files were found to hold it that did not before
 
     def keep(self, batch: Sequence[FoundFile]) -> None:
-        """Write down files that were read."""
+        """Store a batch of files that were read, in one transaction."""
         if not batch:
             return
         self.result.bad += [BadFile(file.path, file.reason) for file in batch if file.reason]
@@ -256,7 +267,7 @@ class Scan:
             sql.execute(_NEW_FILES, [self.folder_id, json.dumps(rows)])
 
     def _add_images(self, sql: sqlite_utils.Database, files: Sequence[FoundFile], known: Mapping[str, int]) -> None:
-        """Add an image for each content that is not known, named after the first file that holds it."""
+        """Add an image for each unknown content, named after the first file that holds it."""
         new = {file.sha256: file for file in reversed(files) if file.sha256 not in known}
         taken = {
             row[0]
@@ -276,14 +287,14 @@ class Scan:
             sql.execute(_NEW_IMAGES, [json.dumps([(name, *rows[path])])])
 
     def forget(self, gone: Sequence[str]) -> None:
-        """Remove files that are not there any more; their paths stay names of their images."""
+        """Remove files that no longer exist; their paths stay names of their images."""
         for start in range(0, len(gone), BATCH):
             with self.db.writing() as sql:
                 for path in gone[start : start + BATCH]:
                     _forget(sql, self.folder_id, path)
 
     def settle(self) -> None:
-        """Rename images after their files, mark missing ones.
+        """Rename images after their files, and mark images without a file as missing.
 
         All of it is derived from the tables, so the next scan completes what a kill left undone. Searches run outside
         of transactions, for which people at work would wait.
@@ -315,7 +326,7 @@ class Scan:
                 self.result.missing.append(BadFile(name, reason or GONE))
 
     def _gone_elsewhere(self) -> list[tuple[int, str]]:
-        """Files of other folders that no longer exist, of images that this scan found in new places."""
+        """Return the files of other folders that no longer exist, of images that this scan found in new places."""
         rows: list[tuple[int, str, str]] = []
         for image_id in self.new_files:
             rows += self.db.tuples(
@@ -343,7 +354,7 @@ _NEW_FILES = """INSERT INTO file (folder_id, path, bytes, modified_ns, stamp, im
 
 
 def _by_content(sql: sqlite_utils.Database, files: Sequence[FoundFile]) -> dict[str, int]:
-    """The images that have the content of these files, by sha256."""
+    """Return sha256 -> the image that has the content, for these files."""
     query = "SELECT sha256, id FROM image WHERE sha256 IN (SELECT value FROM json_each(?))"
     return dict(sql.execute(query, [json.dumps([file.sha256 for file in files])]).fetchall())
 
@@ -356,7 +367,7 @@ def _forget(sql: sqlite_utils.Database, folder_id: int, path: str) -> None:
 
 
 def _misnamed(db: Database, folder_id: int) -> list[tuple[Any, ...]]:
-    """Images whose name is not that of one of their files: (image id, name, sha256, folder id, path of a file)."""
+    """Return images named after none of their files: (image id, name, sha256, folder id, path of a file)."""
     rows = db.tuples(
         """SELECT i.id, i.name, i.sha256, f.folder_id, f.path, d.path FROM image i JOIN file f ON f.image_id = i.id
         JOIN folder d ON d.id = f.folder_id
@@ -384,9 +395,9 @@ def _rename(sql: sqlite_utils.Database, misnamed: list[tuple[Any, ...]]) -> None
 
 
 def _moved(db: Database, folder_id: int) -> list[tuple[str, int]]:
-    """Images that stand in the order of a folder which does not hold them any more: (key in this folder, image id).
+    """Return images whose place in the order is in a folder that does not hold them any more: (new key, image id).
 
-    Their names are still right: the folder has another place, and what is in it the same names.
+    Their names are still right: the folder has another place, and its files have the same names.
     """
     rows = db.tuples(
         """SELECT i.id, f.path FROM file f JOIN image i ON i.id = f.image_id
@@ -398,7 +409,7 @@ def _moved(db: Database, folder_id: int) -> list[tuple[str, int]]:
 
 
 def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: str) -> str:
-    """A free name for the image with this content at this path: the path, or else a longer name.
+    """Return a free name for the image with this content at this path: the path, or else a longer name.
 
     An image that has the name gives it up when no file of that name holds it any more.
     """
@@ -416,12 +427,12 @@ def _free_name(sql: sqlite_utils.Database, folder_id: int, path: str, sha256: st
 
 
 def _longer_names(folder: str, path: str, sha256: str) -> tuple[str, str]:
-    """Names for an image whose path is the name of another one: prefixed with its folder, suffixed with its sha256."""
+    """Return two names for an image whose path is taken: prefixed with its folder, suffixed with its sha256."""
     return f"{Path(folder).name}/{path}", f"{path}#{sha256[:12]}"
 
 
 def _missing(db: Database, folder_id: int) -> list[tuple[int, str, str]]:
-    """Images that no file holds any more, and are not marked yet: id, name, why its own file was kept out."""
+    """Return images that no file holds any more and that are not marked: id, name, why its own file was kept out."""
     return db.tuples(
         """SELECT i.id, i.name, f.reason FROM image i LEFT JOIN file f ON f.folder_id = ? AND f.path = i.name
         WHERE i.problem = '' AND NOT EXISTS (SELECT 1 FROM file WHERE image_id = i.id) ORDER BY i.name""",

@@ -1,6 +1,6 @@
 """Selections of images on the map, stored for the grid: one array file each, the newest KEPT of each person.
 
-Whose one is stands at the beginning of its name, so that nobody's selections push out those of somebody else.
+The name of a file begins with a digest of the person, so that nobody's selections push out those of somebody else.
 """
 
 import uuid
@@ -19,12 +19,12 @@ MOST_IMAGES = 50_000  # more than anybody reviews
 
 
 def save(db: Database, image_ids: np.ndarray, by: str = "") -> str:
-    """Store a selection of a person and return its id; their oldest ones are deleted.
+    """Store a selection of a person and return its id; all but the newest KEPT of this person are deleted.
 
     Args:
         image_ids: (n,) of any integer type, no image twice; of more than MOST_IMAGES, that many are kept, evenly
             spread.
-        by: Whose it is.
+        by: The name of the person.
 
     Raises DiskFull.
     """
@@ -49,7 +49,7 @@ def _saved_at(path: Path) -> int:
 
 
 def load(db: Database, selection: str) -> np.ndarray:
-    """The images of a selection, (n,) int64, ascending. Raises AnnotatorError when it is gone."""
+    """Return the images of a selection, (n,) int64, ascending. Raises AnnotatorError when it is gone."""
     try:
         if not selection.isalnum():  # it comes from a URL and must not name another file
             raise FileNotFoundError

@@ -1,4 +1,4 @@
-"""Images in the order of their files, by name or by capture time: the next open ones, neighbours, how far people came.
+"""Images in the order of their files, by name or by capture time: the next open ones, neighbours, people's progress.
 
 Both orders are kept by the schema's indexes, so that a page reads the few images it asks for, whatever the project's
 size. By name: folder by folder (name_keys.py). By time: the oldest first, in whatever folder; images without a capture
@@ -22,7 +22,9 @@ _OPEN = f"stage IN (0, 2) AND {_CAN_BE_SHOWN}"  # as the indexes have it; a skip
 
 
 def next_open(sql: sqlite_utils.Database, sequence: str, after: int, taken: Collection[int], want: int) -> list[int]:
-    """Up to `want` images with an open class, from the one behind `after` on and round to it; skipped ones left out.
+    """Return up to `want` images with an open class, from the one after `after` on and round to it.
+
+    Skipped images are left out.
 
     Args:
         sequence: One of SEQUENCES.
@@ -41,7 +43,7 @@ def next_open(sql: sqlite_utils.Database, sequence: str, after: int, taken: Coll
 
 
 def neighbours(db: Database, image_id: int, sequence: str) -> tuple[int | None, int | None]:
-    """The images before and after this one in its folder, None where it has none; answered and leased ones too."""
+    """Return the images before and after this one in its folder, None at an end; answered and leased ones count too."""
     keys = _IN_FOLDERS[sequence]
     rows = db.tuples(f"SELECT folder_key, {keys} FROM image WHERE id = ?", [image_id])
     if not rows:
@@ -61,13 +63,13 @@ def neighbours(db: Database, image_id: int, sequence: str) -> tuple[int | None, 
 
 
 def reached(db: Database, annotator: str, sequence: str) -> int:
-    """The last image of a sequence that this person has left; 0: none yet."""
+    """Return the last image of a sequence that this person has left; 0: none yet."""
     statement = "SELECT image_id FROM reached WHERE annotator = ? AND sequence = ?"
     return db.value(statement, [annotator, sequence]) or 0
 
 
 def set_reached(db: Database, annotator: str, sequence: str, image_id: int) -> None:
-    """Keep how far this person has come. An unknown image changes nothing."""
+    """Store the last image of a sequence that this person has left; 0 deletes it. An unknown image changes nothing."""
     if reached(db, annotator, sequence) == image_id:
         return
     with db.writing(durable=False, right=Right.ANSWER) as sql:

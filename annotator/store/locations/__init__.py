@@ -1,5 +1,5 @@
-"""Where image files are: in folders on a disk, or at addresses of object stores and web servers.
+"""The places of image files: folders on a disk, or addresses of object stores and web servers.
 
-addresses.py and web.py say which addresses are allowed; every wait has an end. A Location needs no project and can be
-pickled. Begin with location.py.
+addresses.py and web.py decide which addresses are allowed; every wait has an end. A Location needs no project and can
+be pickled. Begin with location.py.
 """

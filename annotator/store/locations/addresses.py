@@ -1,4 +1,4 @@
-"""Addresses: which are allowed, and how they are shown and kept: never with a password, key or signature."""
+"""Addresses: which are allowed, and how they are shown and stored: never with a password, key or signature."""
 
 import ipaddress
 import re
@@ -29,13 +29,13 @@ _SECRET = re.compile(r"sig|token|key|secret|pass|cred|auth|expires|session|polic
 
 
 def is_address(named: str) -> bool:
-    """Whether what a person names is an address, of whatever scheme."""
+    """Return whether a text that a person gave is an address, of whatever scheme."""
     match = _SCHEME.match(named)
     return bool(match) and len(match[1]) > 1  # C:\ is a disk
 
 
 def check_address(named: str) -> str:
-    """The scheme. Raises AnnotatorError for an address that is not allowed, or is none."""
+    """Return the scheme of an address. Raises AnnotatorError for a text that is not an allowed address."""
     shown = redacted(named)
     if "::" in named:
         raise AnnotatorError(f"{shown} chains addresses with '::', which may lead to files of this machine. Name one.")
@@ -53,7 +53,7 @@ def check_address(named: str) -> str:
 
 
 def redacted(address: str) -> str:
-    """The address without user, password, and what in its query may be a secret."""
+    """Return the address without user and password, and with possible secrets in its query hidden."""
     try:
         parts = urlsplit(address)
         query = parse_qsl(parts.query, keep_blank_values=True)
@@ -68,7 +68,7 @@ def redacted(address: str) -> str:
 
 
 def without_secrets(text: str, address: str) -> str:
-    """A message of a library about this address, without what `redacted` hides."""
+    """Return a library's message about this address without the secrets that `redacted` hides."""
     text = text.replace(address, redacted(address))
     parts = urlsplit(address)
     secrets = {parts.query, *(value for _, value in parse_qsl(parts.query) if len(value) > 3)}
@@ -80,8 +80,11 @@ def without_secrets(text: str, address: str) -> str:
 
 
 def check_host(host: str, may_be_own: bool) -> None:
-    """Raises AnnotatorError for a host where only services of the machine or cloud answer: link-local addresses, as of
-    the metadata of a cloud's machine, and unless may_be_own also addresses of this machine and private ones."""
+    """Raise AnnotatorError for a host whose address is inside the cloud, or, unless may_be_own, inside this network.
+
+    Never allowed are link-local addresses and those where clouds tell their machines about themselves. `may_be_own`
+    allows addresses of this machine and private ones. A host that cannot be resolved is not refused.
+    """
     try:
         found = {info[4][0] for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError):
@@ -91,7 +94,13 @@ def check_host(host: str, may_be_own: bool) -> None:
 
 
 def check_place(host: str, text: str, may_be_own: bool) -> None:
-    """The same for one address of a host."""
+    """Raise AnnotatorError for one resolved address of a host, by the rules of `check_host`.
+
+    Args:
+        host: The name of the host in the message.
+        text: The IP address.
+        may_be_own: Whether it may be one of this machine or its network.
+    """
     try:
         address = _plain(ipaddress.ip_address(text.partition("%")[0]))
     except ValueError:  # 127.1, 0x7f000001: whoever connects may read it in another way
@@ -103,7 +112,7 @@ def check_place(host: str, text: str, may_be_own: bool) -> None:
 
 
 def _plain(address: Address) -> Address:
-    """The IPv4 address inside of an IPv6 one that stands for it (RFC 4291, 2765, 3056, 6052), else the address."""
+    """Return the IPv4 address that an IPv6 one stands for (RFC 4291, 2765, 3056, 6052), else the address itself."""
     if address.version == 4:
         return address
     inner = address.ipv4_mapped or address.sixtofour

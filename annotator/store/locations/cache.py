@@ -1,9 +1,9 @@
-"""What was fetched from addresses, and copies made of it: files named after their content, bounded by bytes.
+"""Files fetched from addresses, and copies made of them: named after their content, bounded by bytes.
 
 The index is a small SQLite file beside them, so that page and worker share one bound. Room is made and counted before a
 file is written: a kill leaves a row without a file, which counts until it is used or replaced, never a file that does
-not count. Who was given a path must reckon with the file being gone a moment later, and ask again. Nothing is deleted
-that is not called like a file of the cache: the folder may be a link to one that holds other things too.
+not count. A file may be deleted a moment after its path was returned; the caller must then ask again. Only files named
+like those of the cache are deleted: the folder may be a link to one that holds other things too.
 """
 
 import os
@@ -35,10 +35,10 @@ CREATE INDEX IF NOT EXISTS kept_by_use ON kept (used, name, bytes);
 
 
 class FileCache:
-    """The cache of one project; safe to share between threads, and between processes.
+    """The files that one project has fetched; safe to share between threads, and between processes.
 
     Attributes:
-        most: How many bytes it may hold, asked whenever something is added.
+        most: Returns the number of bytes that the cache may hold; called whenever a file is added.
     """
 
     def __init__(self, folder: Path, most: Callable[[], int]):
@@ -47,7 +47,7 @@ class FileCache:
         self._sweep()
 
     def find(self, name: str) -> Path | None:
-        """The file of this name, None where there is none. It becomes the one used last."""
+        """Return the file of this name and mark it as used; None where the cache does not hold it."""
         path, now = self._path(name), time.time()
         try:
             size = path.stat().st_size
@@ -66,7 +66,7 @@ class FileCache:
         return path
 
     def add(self, name: str, content: bytes) -> Path:
-        """Keep a file, complete or not at all; what was used least recently goes until it fits.
+        """Store a file, complete or not at all; the least recently used files are removed until it fits.
 
         Raises:
             DiskFull: It cannot be written.
@@ -94,13 +94,13 @@ class FileCache:
         return path
 
     def used(self) -> tuple[int, int]:
-        """How many files are kept, and their bytes."""
+        """Return the number of files in the cache, and their bytes."""
         if not (self.folder / INDEX).exists():
             return 0, 0
         return self._sql().execute("SELECT count(*), coalesce(sum(bytes), 0) FROM kept").fetchone()
 
     def shrink(self) -> None:
-        """Remove what is too much, after the bound was changed."""
+        """Remove the least recently used files until the cache fits its bound, after the bound was changed."""
         if (self.folder / INDEX).exists():
             self._reserve("", 0)
 
@@ -145,8 +145,10 @@ class FileCache:
         return connection
 
     def _sweep(self) -> None:
-        """Remove what a kill has left half-written, and all of it where the index is gone or damaged: files that are
-        not in it would count for nothing."""
+        """Remove half-written files of a killed process; all files where the index is gone or damaged.
+
+        Files that are not in the index would not count.
+        """
         if not self.folder.exists():
             return
         file = self.folder / INDEX
@@ -165,7 +167,7 @@ class FileCache:
         self._delete(parts, 3600 if parts != "*/*" else 0)
 
     def _begin_anew(self) -> None:
-        """Without the index, which is damaged, and all that it may have counted."""
+        """Delete the damaged index, and all files of the cache."""
         if connection := getattr(self._threads, "connection", None):
             connection.close()
             self._threads.connection = None
@@ -174,7 +176,7 @@ class FileCache:
         self._delete("*/*", 0)
 
     def _delete(self, files: str, seconds: float) -> None:
-        """Delete the cache's files (a glob pattern) that are older than this."""
+        """Delete the cache's files that match a glob pattern and are older than `seconds`."""
         for file in self.folder.glob(files):
             name = file.name.lstrip(".")
             with suppress(OSError):

@@ -1,7 +1,7 @@
 """File systems of object stores and web servers, read with fsspec: https://filesystem-spec.readthedocs.io.
 
-Credentials are found by each library's own ways (environment, settings files, the machine's role). Which addresses are
-allowed is in addresses.py, how far a web server may lead in web.py.
+Credentials are found by each library's own ways (environment, settings files, the machine's role). addresses.py decides
+which addresses are allowed, web.py where a web server may lead.
 """
 
 import re
@@ -29,13 +29,13 @@ def file_system(
     tries: int = TRIES,
     connections: int = 0,
 ) -> Any:
-    """The file system of an address, for this address only.
+    """Return the file system of an address, for this address only.
 
     Args:
-        may_be_own: Whether it may be one of this machine or its network.
-        connect, read: Seconds without an answer after which S3 is given up; 0: as web servers.
-        tries: Requests to S3 before one is given up.
-        connections: To S3 at a time; 0: as usual.
+        may_be_own: Whether the address may be one of this machine or its network.
+        connect, read: Seconds without an answer after which S3 is given up; 0: as for web servers.
+        tries: Requests to S3 before it is given up.
+        connections: To S3 at a time; 0: the library's default.
 
     Raises:
         AnnotatorError: The address is not allowed or its package is missing.
@@ -52,7 +52,9 @@ def file_system(
     options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
     if scheme in ("http", "https"):
         check_host(parts.hostname or "", may_be_own)
-        may_be_own = may_be_own and web.is_own(parts.hostname or "")  # what is elsewhere stays elsewhere
+        may_be_own = may_be_own and web.is_own(
+            parts.hostname or ""
+        )  # a host outside of this network must not lead into it
         client = web.client(module, parts.hostname or "", may_be_own)
         return fsspec.filesystem(scheme, get_client=client, **options)
     if "@" in parts.netloc and not scheme.startswith(("az", "abfs")):
@@ -68,12 +70,15 @@ def file_system(
 
 
 def _has_keys() -> bool:
-    """Whether there are keys for S3 on this machine; public buckets need none."""
+    """Return whether there are keys for S3 on this machine; public buckets need none."""
     return import_module("botocore.session").get_session().get_credentials() is not None
 
 
 def tried(call: Any, *values: Any, **options: Any) -> Any:
-    """Call; again after a moment where the network failed."""
+    """Call a function of a file system; retry after a pause where the network failed.
+
+    Raises the exception of the last try, or at once one that no retry can change, such as a missing file.
+    """
     for attempt in range(1, TRIES + 1):
         try:
             return call(*values, **options)
@@ -88,7 +93,7 @@ def tried(call: Any, *values: Any, **options: Any) -> Any:
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """What was the matter at first with a web server: fsspec says of many things that a file is not found."""
+    """Return the original error behind an exception: fsspec turns many errors of web servers into "file not found"."""
     chain = [error]
     while chain[-1].__cause__ is not None:
         chain.append(chain[-1].__cause__)
@@ -99,7 +104,11 @@ def first_cause(error: BaseException) -> BaseException:
 
 
 def failed(named: str, error: BaseException, again: str = AGAIN) -> AnnotatorError:
-    """The error for a person: which address, what happened, what to do; never a secret."""
+    """Return the error for a person: which address, what happened, what to do; never a secret.
+
+    Args:
+        again: How to try again.
+    """
     error = first_cause(error)
     if isinstance(error, AnnotatorError):
         return AnnotatorError(without_secrets(str(error), named))
@@ -116,32 +125,32 @@ def failed(named: str, error: BaseException, again: str = AGAIN) -> AnnotatorErr
 
 
 def _status(error: BaseException) -> int:
-    """What a web server answered (aiohttp, httpx), 0: not known."""
+    """Return the HTTP status in an exception (aiohttp, httpx); 0 where there is none."""
     status: object = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
     return status if isinstance(status, int) else 0
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether there is nothing of this name."""
+    """Return whether an error says that there is no file of this name."""
     return isinstance(error, FileNotFoundError) or _status(error) == 404
 
 
 def is_without_bucket(error: BaseException) -> bool:
-    """Whether it is the bucket that S3 does not have."""
+    """Return whether an error says that S3 does not have the bucket."""
     answer: Any = getattr(error.__cause__, "response", None) or {}
     return hasattr(answer, "get") and answer.get("Error", {}).get("Code") == "NoSuchBucket"
 
 
 def is_refused(error: BaseException) -> bool:
-    """Whether access is refused."""
+    """Return whether an error says that access is refused."""
     return isinstance(error, PermissionError) or _status(error) in (401, 403) or "Credentials" in type(error).__name__
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether nobody has answered: not in time, or there was no connection."""
+    """Return whether an error says that the server has not answered: a timeout, or no connection."""
     return is_timeout(error) or bool(_NO_CONNECTION.search(type(error).__name__))
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether there was no answer in time."""
+    """Return whether an error says that there was no answer in time."""
     return isinstance(error, TimeoutError) or "Timeout" in type(error).__name__

@@ -1,4 +1,4 @@
-"""What lies at an address, page by page: a listing never holds all names."""
+"""Listing the files at an address page by page, so that no listing holds all names."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,11 +23,12 @@ class Remote(NamedTuple):
     """One file of an address.
 
     Attributes:
-        path: As fsspec names it.
-        name: Below the address.
-        size, stamp: Bytes, and what changes with the content (ETag, checksum or time); -1 and "": not known.
+        path: The path that fsspec uses.
+        name: The path below the address.
+        size: In bytes; -1: not known.
+        stamp: A text that changes with the content (ETag, checksum or time); "": not known.
         modified_ns: Time of the last change, 0: not known.
-        has_sha256: Whether the store keeps a SHA-256 of it, which a request of its own tells.
+        has_sha256: Whether the store keeps a SHA-256 of the file, which a separate request returns.
         sha256: Of the content where the listing tells it, "" where it does not.
     """
 
@@ -41,11 +42,13 @@ class Remote(NamedTuple):
 
 
 def listed(files: Any, named: str, is_file: Callable[[str], bool], after: str = "") -> Iterator[Remote]:
-    """Every file below the address, or the one that it names.
+    """Yield every file below the address, or the one file that the address names.
 
     Args:
-        is_file: Whether a path is, by its name, that of a file which is wanted; else it is a folder.
-        after: S3: names after this one only, in the order of their bytes.
+        files: The file system of the address.
+        named: The address.
+        is_file: Returns whether a path is, by its name, that of a wanted file; else it is taken for a folder.
+        after: S3: only names after this one, in the order of their bytes.
     """
     scheme = check_address(named)
     if scheme in ("http", "https"):
@@ -57,12 +60,12 @@ def listed(files: Any, named: str, is_file: Callable[[str], bool], after: str = 
 
 
 def is_sorted(named: str) -> bool:
-    """Whether the files of an address are listed by name, so that a listing can go on after any of them."""
+    """Return whether the files of an address are listed by name, so that a listing can go on after any of them."""
     return check_address(named) in ("s3", "s3a")
 
 
 def _keys(files: Any, base: str, after: str) -> Iterator[Remote]:
-    """S3: the keys, a thousand at a time."""
+    """Yield the files of S3, from pages of PAGE keys."""
     bucket, _, prefix = base.partition("/")
     prefix = f"{prefix}/" if prefix else ""
     start = {"StartAfter": prefix + after} if after else {}
@@ -87,7 +90,7 @@ def _keys(files: Any, base: str, after: str) -> Iterator[Remote]:
 
 
 def _walked(files: Any, base: str) -> Iterator[Remote]:
-    """Folder by folder, of which one is in memory at a time."""
+    """Yield the files folder by folder; one folder is in memory at a time."""
     files.invalidate_cache()  # some libraries keep what they have listed whatever they are told
     waiting = [base]
     while waiting:
@@ -103,7 +106,7 @@ def _walked(files: Any, base: str) -> Iterator[Remote]:
 
 
 def _pages(files: Any, named: str, is_file: Callable[[str], bool]) -> Iterator[Remote]:
-    """http: the links of index pages that lead deeper, and the head of each file."""
+    """Yield the files that index pages of a web server link to, by links that lead deeper, with the head of each."""
     base = urlsplit(named)._replace(query="", fragment="").geturl()
     if is_file(base):
         yield of_info(files.info(named) | {"name": named}, unquote(PurePosixPath(urlsplit(base).path).name))
@@ -135,7 +138,7 @@ def _leads_deeper(link: str, base: str) -> bool:
 
 
 def of_info(facts: dict[str, Any], name: str) -> Remote:
-    """A file by what its file system says of it."""
+    """Return a file by the facts that its file system gives."""
     size = facts.get("size")
     versions = ("ETag", "etag", "Content-MD5", "md5Hash", "blob_id", "xet_hash")
     version = next((facts[key] for key in versions if facts.get(key)), "")

@@ -1,6 +1,6 @@
-"""One file of a registered folder, wherever it lies, checked to hold its image still.
+"""One file of a registered folder or address, checked to hold its image still.
 
-A `Location` says all that is needed to read an image; it can be pickled, and read on another machine without the
+A `Location` has all facts that are needed to read an image; it can be pickled, and read on another machine without the
 project.
 """
 
@@ -20,7 +20,14 @@ AT_A_TIME = 32  # files read ahead
 
 
 class Location(NamedTuple):
-    """A registered file: its folder or address and the path in it, both escaped, its state, and the image's content."""
+    """A registered file.
+
+    Attributes:
+        folder: The folder or address, escaped.
+        path: Below it, escaped.
+        state: The state of the file at registration.
+        sha256: Of the image's content.
+    """
 
     folder: str
     path: str
@@ -29,7 +36,7 @@ class Location(NamedTuple):
 
     @property
     def is_remote(self) -> bool:
-        """Whether it lies at an address."""
+        """Return whether the file lies at an address."""
         return is_remote(self.folder)
 
 
@@ -40,13 +47,13 @@ Reading = Callable[[], Path | io.BytesIO]
 
 
 def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
-    """What the decoder reads: a path, or the content that was read at an address; nothing is kept of it.
+    """Return what the decoder reads: a path, or the content that was read at an address, which is not stored.
 
     Args:
         patient: Nobody waits for it: longer without an answer, and several tries.
 
     Raises:
-        AnnotatorError: The file is gone or holds something else, NoAnswer where it cannot be read now.
+        AnnotatorError: The file is gone or holds something else; NoAnswer where it cannot be read now.
     """
     if isinstance(source, Path):
         return source
@@ -56,9 +63,9 @@ def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
 
 
 def reading(source: Source) -> Reading:
-    """Begin to read what lies at an address, in a thread of its own, for who has several to read; the call gives it.
+    """Begin to read a source at an address in a thread, for callers that read several; return a call that waits for it.
 
-    Raises, when it is called, as `open_source` does.
+    For a path nothing is begun. The returned call raises as `open_source` does.
     """
     if isinstance(source, Path):
         return lambda: source
@@ -66,7 +73,7 @@ def reading(source: Source) -> Reading:
 
 
 def ahead(read: Reading) -> Reading:
-    """Begin to read in one of the threads for what lies at addresses; the call gives it, or raises, as `read` does."""
+    """Begin `read` in one of the threads for addresses; return a call that waits for its result or error."""
     return _readers().submit(read).result
 
 
@@ -76,7 +83,7 @@ def _readers() -> ThreadPoolExecutor:
 
 
 def read(location: Location, *, patient: bool = False) -> bytes:
-    """The content of a file at an address. Raises as `open_source` does."""
+    """Return the content of a file at an address, checked by its sha256. Raises as `open_source` does."""
     content = objects_at(location.folder).read(location.path, location.state.bytes, patient=patient)
     if hashlib.sha256(content).hexdigest() != location.sha256:
         raise AnnotatorError(

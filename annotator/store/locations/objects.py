@@ -1,8 +1,9 @@
-"""Reading files at an address as they lie: every wait has an end, and who does not answer is not asked by everybody.
+"""Reading files at an address where they lie: every wait has an end, and an address that does not answer is left alone.
 
 After LATE_MOST requests in a row without an answer an address counts as away: for AWAY_SECONDS every request is refused
-at once, then one tries again before the others do. Who is patient goes on until LATE_MOST_PATIENT have had none.
-Connections belong to the process, not to a project: other machines that embed images read them without one.
+at once, then one caller tries again before the others do. Patient callers go on until LATE_MOST_PATIENT requests have
+had no answer. Connections belong to the process, not to a project: other machines that embed images read them without a
+project.
 """
 
 import base64
@@ -26,14 +27,14 @@ from annotator.store.pictures.files import GONE, escaped, unescaped
 READ_SECONDS = 10.0  # for one image that somebody waits for: less than ui/serving/readers.py waits for a disk
 PATIENT_SECONDS = 30.0  # for registering and embedding, and more for a large image:
 SLOWEST = 250_000  # bytes a second
-TRIES = 3  # of who is patient
+TRIES = 3  # of patient callers
 WAIT_SECONDS = 2.0  # before the second try, and twice as much before the third
 LATE_MOST, AWAY_SECONDS = 2, 10.0
 LATE_MOST_PATIENT = 64  # twice as many as are read at a time
 CONNECTIONS = 64
 LARGEST = 1 << 30  # bytes of an image
 LARGEST_UNSTATED = 64 << 20  # bytes of an image whose size the server does not state
-ONE_AT_A_TIME = 64 << 20  # bytes; larger images are not read beside each other by who is patient
+ONE_AT_A_TIME = 64 << 20  # bytes; patient callers read larger images one after the other
 CHUNK = 1 << 20  # bytes
 DIGITS = 64  # of a sha256
 NOT_NOW = "its file cannot be read now"  # the kind of problem of an image whose store does not answer, or refuses
@@ -50,14 +51,15 @@ class Objects:
         self._is_s3 = check_address(address) in ("s3", "s3a")
 
     def read(self, path: str, size: int = -1, *, patient: bool = False) -> bytes:
-        """The content of a file.
+        """Return the content of a file.
 
         Args:
             path: Below the address, escaped.
-            size: As it was registered, -1: not known.
+            size: The registered size in bytes, -1: not known.
+            patient: Nobody waits for it: longer without an answer, and several tries.
 
         Raises:
-            AnnotatorError: It is gone or too large, NoAnswer where it cannot be read now, NotAsked where the address
+            AnnotatorError: It is gone or too large; NoAnswer where it cannot be read now, NotAsked where the address
                 counts as away.
         """
         if size > LARGEST:
@@ -77,7 +79,7 @@ class Objects:
         return content
 
     def sha256(self, path: str) -> str:
-        """The SHA-256 that S3 keeps of a whole file, hexadecimal; "" where it keeps none. Raises as `read`."""
+        """Return the SHA-256 that S3 keeps of a whole file, hexadecimal; "" where it keeps none. Raises as `read`."""
         bucket, _, key = self._full(path).partition("/")
 
         def ask(files: Any) -> Any:
@@ -85,7 +87,7 @@ class Objects:
 
         facts = self._asked(ask, path, PATIENT_SECONDS, patient=True)
         value = facts.get("ChecksumSHA256") or ""
-        if "-" in value or facts.get("ChecksumType") == "COMPOSITE":  # it is one of its parts'
+        if "-" in value or facts.get("ChecksumType") == "COMPOSITE":  # the checksum of its parts, not of the whole file
             return ""
         try:
             digits = base64.b64decode(value, validate=True).hex()
@@ -94,7 +96,7 @@ class Objects:
         return digits if len(digits) == DIGITS else ""
 
     def answers(self) -> bool:
-        """Whether the address answers; one request, also while it counts as away."""
+        """Return whether the address answers, by one request; it is made also while the address counts as away."""
         try:
             full = self._full("")
             return bool(self._asked(lambda files: _exists(files, full), "", READ_SECONDS, is_probe=True))
@@ -103,11 +105,11 @@ class Objects:
 
     @property
     def is_late(self) -> bool:
-        """Whether the last request had no answer; a refusal is one."""
+        """Return whether the last request had no answer; a refusal counts as an answer."""
         return self._late > 0
 
     def files(self) -> Any:
-        """The file system. Raises AnnotatorError where its package is missing or the address is not allowed."""
+        """Return the file system. Raises AnnotatorError where its package is missing or the address is not allowed."""
         with self._lock:
             if self._made is None or self._made[0] != os.getpid():
                 files = file_systems.file_system(
@@ -118,7 +120,7 @@ class Objects:
             return self._made[1]
 
     def _full(self, path: str) -> str:
-        """The path of a file as fsspec names it."""
+        """Return the path of a file as fsspec names it."""
         name = unescaped(path)
         if check_address(self.address) in ("http", "https"):
             return f"{self.address}/{quote(name)}"
@@ -126,7 +128,7 @@ class Objects:
         return f"{base}/{name}" if name else base
 
     def _content(self, files: Any, full: str, most: int) -> Any:
-        """The first bytes of a file, at most one more than `most`."""
+        """Return the first bytes of a file, at most one more than `most`; an awaitable from an asynchronous `files`."""
         if not files.async_impl:
             return files.cat_file(full, start=0, end=most + 1)
         if self._is_s3:
@@ -144,12 +146,17 @@ class Objects:
         patient: bool = False,
         is_probe: bool = False,
     ) -> Any:
-        """The answer of the file system to one call.
+        """Return the answer of the file system to one call, retried for patient callers.
 
         Args:
-            ask: Given the file system: the answer, or what waits for it where it has an event loop.
-            seconds: After which it is given up.
-            is_probe: Asks also while the address counts as away.
+            ask: Given the file system, returns the answer, or something to await where the file system is asynchronous.
+            path: Named in errors.
+            seconds: The time after which the call is given up.
+            patient: Try up to TRIES times.
+            is_probe: Ask also while the address counts as away.
+
+        Raises:
+            AnnotatorError: As `read` does.
         """
         files = self.files()
         for attempt in range(1, TRIES + 1):
@@ -171,7 +178,11 @@ class Objects:
         raise AssertionError("not reached")
 
     def _is_refused(self, seconds: float, *, patient: bool) -> bool:
-        """Whether nobody asks now. Of who is not patient one asks again after a while, and the others wait for it."""
+        """Return whether a request must not be made now, because the address counts as away.
+
+        When AWAY_SECONDS are over, one caller that is not patient may ask, and the others are refused until it has an
+        answer.
+        """
         with self._lock:
             if self._late < (LATE_MOST_PATIENT if patient else LATE_MOST):
                 return False
@@ -183,7 +194,10 @@ class Objects:
             return False
 
     def _problem(self, error: Exception, path: str, seconds: float) -> AnnotatorError:
-        """The error for a person, in the words of a file that cannot be opened; counts who does not answer."""
+        """Return the error for a person, in the words of a file that cannot be opened.
+
+        A request without an answer is counted; after LATE_MOST in a row the address counts as away.
+        """
         cause = file_systems.first_cause(error)
         shown = f"{redacted(self.address)}/{path}"
         if isinstance(cause, AnnotatorError):
@@ -212,7 +226,7 @@ def _exists(files: Any, path: str) -> Any:
 
 
 async def _of_s3(files: Any, path: str, most: int) -> bytes:
-    """The first bytes of a file in one request: s3fs asks for its head first."""
+    """Return the first bytes of a file by one request; s3fs would ask for its head first."""
     bucket, _, key = path.partition("/")
     answer = await files._call_s3("get_object", Bucket=bucket, Key=key)
     async with answer["Body"] as body:
@@ -227,7 +241,7 @@ async def _of_web(files: Any, address: str, most: int) -> bytes:
 
 
 async def _beginning(stream: Any, most: int) -> bytes:
-    """The first bytes of a stream, at most one more than `most`."""
+    """Return the first bytes of a stream, at most one more than `most`."""
     content = bytearray()
     while len(content) <= most and (chunk := await stream.read(min(CHUNK, most + 1 - len(content)))):
         content += chunk
@@ -236,7 +250,10 @@ async def _beginning(stream: Any, most: int) -> bytes:
 
 @cache
 def _waiting(process: int) -> ThreadPoolExecutor:
-    """Threads that wait for libraries without an event loop; one that was given up ends by the library's own limits."""
+    """Return threads that wait for libraries without an event loop.
+
+    A call that was given up ends by the library's own limits.
+    """
     return ThreadPoolExecutor(CONNECTIONS, "address-wait")
 
 
@@ -246,16 +263,16 @@ _objects: dict[str, Objects] = {}
 
 
 def objects_at(address: str) -> Objects:
-    """The files at the address of a registered folder."""
+    """Return the files at the address of a registered folder, the same object at each call."""
     with _lock:
         return _objects.setdefault(address, Objects(address))
 
 
 def folder_of(named: str) -> str:
-    """The address as it is kept: that of a folder of images which are read where they lie.
+    """Return the address as a project stores it, for a folder of images that are read where they lie.
 
     Raises:
-        AnnotatorError: For one that is not allowed, or has passwords or a query in it: these would be kept.
+        AnnotatorError: The address is not allowed, or has passwords or a query in it, which would be stored.
     """
     scheme = check_address(named)
     address = named.split("?")[0].split("#")[0].rstrip("/")
@@ -270,5 +287,5 @@ def folder_of(named: str) -> str:
 
 
 def is_remote(folder: str) -> bool:
-    """Whether a registered folder is an address."""
+    """Return whether a registered folder is an address."""
     return is_address(folder)

@@ -1,8 +1,8 @@
-"""What lies at an address, in a temporary SQLite file of the project while it is registered.
+"""The file names at an address, in a temporary SQLite file of the project while they are registered.
 
-Nothing holds all names in memory. Each page of names is one transaction, so a killed listing goes on after the last one
-where the store lists by name, and a registration that was killed later does not list again: for KEPT_SECONDS, after
-which what has been listed is too old.
+Memory never holds all names. Each page of names is one transaction, so a killed listing continues after the last page
+where the store lists by name. A registration that was killed later does not list again for KEPT_SECONDS, after which
+the listing is too old.
 """
 
 import hashlib
@@ -37,12 +37,14 @@ CREATE TABLE IF NOT EXISTS listed (path TEXT PRIMARY KEY, bytes INTEGER NOT NULL
 
 
 class Listed(NamedTuple):
-    """One name that has to be looked into.
+    """One listed file that is new or has changed.
 
     Attributes:
+        path: Below the address, escaped.
+        state: The state in the listing.
         has_sha256: Whether the store keeps a checksum of it.
-        sha256: The one that the listing told, "" for none.
-        was_sha256: Of the image that it was, "" for none.
+        sha256: The checksum in the listing, "" for none.
+        was_sha256: Of the image that the path held before, "" for none.
     """
 
     path: str
@@ -53,10 +55,10 @@ class Listed(NamedTuple):
 
 
 class StagedListing:
-    """The names below one address; `opened` gives it.
+    """The file names below one address, in a temporary SQLite file; `opened` makes one.
 
     Attributes:
-        resumed_from: When an earlier attempt began to list, in seconds since 1970; None: this one did.
+        resumed_from: When an earlier attempt began to list, in seconds since 1970; None: this attempt did.
     """
 
     def __init__(self, file: Path):
@@ -75,25 +77,30 @@ class StagedListing:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all names are in it."""
+        """Return whether all names below the address are stored."""
         return bool(self._fact("complete"))
 
     @property
     def after(self) -> str:
-        """The last name of the pages that are in it, "" for none."""
+        """Return the last name of the pages that are stored; "" for none."""
         return str(self._fact("after") or "")
 
     @property
     def passed_over(self) -> int:
-        """Files that are no images by their names."""
+        """Return the number of files that are no images by their names."""
         return int(self._fact("passed_over") or 0)
 
     def count(self) -> int:
-        """How many names are in it."""
+        """Return the number of stored names."""
         return self._sql.execute("SELECT count(*) FROM listed").fetchone()[0]
 
     def add(self, remotes: Iterable[Remote], progress: Callable[[int], None] | None = None) -> None:
-        """Read all pages into it; of files that are listed by name those after `after`."""
+        """Store the names of all files that remain to be listed, AT_ONCE in a transaction.
+
+        Args:
+            remotes: Of a store that lists by name, the files after `after`; else all.
+            progress: Called with the number of names stored so far.
+        """
         rest, count = iter(remotes), self.count()
         while batch := list(islice(rest, AT_ONCE)):
             images = [remote for remote in batch if _is_wanted(remote.name)]
@@ -109,7 +116,7 @@ class StagedListing:
 
     @contextmanager
     def attached(self, sql: sqlite_utils.Database) -> Generator[None]:
-        """A connection to the project, with this file attached to it as `listing`."""
+        """Attach this file as `listing` to a connection to the project, for the block."""
         sql.conn.execute("ATTACH ? AS listing", [str(self.file)])
         try:
             sql.conn.execute(f"PRAGMA listing.cache_size = -{CACHE_KB}")
@@ -130,17 +137,19 @@ class StagedListing:
 
 
 def is_listing(name: str) -> bool:
-    """Whether a file of a project's folder belongs to a registration that runs or was killed."""
+    """Return whether a file in a project's folder belongs to a registration that runs or was killed."""
     return name.startswith(PREFIX)
 
 
 @contextmanager
 def opened(project: Path, address: str) -> Generator[StagedListing]:
-    """The listing of an address, gone on with or begun; removed when the block ends without an exception, and when
-    there is nothing in it.
+    """Open the listing of an address, new or continued, locked for the block.
+
+    It is removed when the block ends without an exception, and when it holds no names.
 
     Raises:
-        AlreadyRunning: While another process registers the same address, DiskFull where it cannot be written.
+        AlreadyRunning: Another process registers the same address.
+        DiskFull: The file cannot be written.
     """
     file = project / f"{PREFIX}{hashlib.sha256(address.encode()).hexdigest()[:16]}{SUFFIX}"
     lock = FileLock(file.with_suffix(LOCK), mode=0o600)
@@ -187,8 +196,10 @@ def _unwritable(file: Path, error: Exception) -> DiskFull:
 
 
 def changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterator[list[Listed]]:
-    """The names that are not registered in the state in which they were listed, by name, some at a time; inside of
-    `attached`."""
+    """Yield the names that are not registered in the state in which they were listed, `at_once` at a time, by name.
+
+    Call it inside of `attached`.
+    """
     after = ""
     while True:
         rows = sql.execute(
@@ -208,7 +219,7 @@ def changed(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> Iterato
 
 
 def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
-    """How many names `changed` gives; inside of `attached`."""
+    """Return the number of names that `changed` yields; inside of `attached`."""
     return sql.execute(
         """SELECT count(*) FROM listing.listed l LEFT JOIN main.file f ON f.folder_id = ? AND f.path = l.path
         WHERE f.id IS NULL OR (f.bytes, f.modified_ns, f.stamp) != (l.bytes, l.modified_ns, l.stamp)""",
@@ -217,7 +228,7 @@ def count_changed(sql: sqlite_utils.Database, folder_id: int) -> int:
 
 
 def still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
-    """Files that were kept out, and are listed as they were then; inside of `attached`."""
+    """Return the files that were kept out and are listed in the same state as then; inside of `attached`."""
     rows = sql.execute(
         """SELECT f.path, f.reason FROM main.file f JOIN listing.listed l ON l.path = f.path
         WHERE f.folder_id = ? AND f.reason != ''
@@ -229,7 +240,7 @@ def still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
 
 
 def gone(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
-    """Registered files that are not listed any more, some of them; inside of `attached`."""
+    """Return up to `at_once` registered files that are not listed any more; inside of `attached`."""
     rows = sql.execute(
         """SELECT f.path FROM main.file f WHERE f.folder_id = ?
         AND NOT EXISTS (SELECT 1 FROM listing.listed l WHERE l.path = f.path) LIMIT ?""",
@@ -239,7 +250,7 @@ def gone(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
 
 
 def is_no_path(name: str) -> bool:
-    """Whether a key could not be the path of a file below a folder: exports would lead elsewhere."""
+    """Return whether a key cannot be the path of a file below a folder, so that exports would write elsewhere."""
     return bool({"", ".", ".."} & set(name.split("/"))) or "\0" in name
 
 

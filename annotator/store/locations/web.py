@@ -2,8 +2,8 @@
 
 Every socket is checked when it is made, by the address that it connects to: whether a name server, a redirect or a
 number in an address led there, an address outside of this machine and its network never leads into it. Redirects are
-followed here, and by no library; proxies of the environment are not asked. A page of links has an end, a file no more
-bytes than were stated, and one whose size is not stated no more than an image or labels have.
+followed here, and by no library; proxies of the environment are not used. The size of a page of links is bounded. A
+file may have no more bytes than were stated, and one whose size is not stated no more than LARGEST_MEMBER.
 """
 
 import socket
@@ -24,20 +24,21 @@ MOST_REDIRECTS = 10
 
 
 def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
-    """What fsspec makes its session with, for an address of this host.
+    """Return the function with which fsspec makes its session for an address of this host.
 
     Args:
+        aiohttp: The module.
         may_be_own: Whether a connection may lead to this machine or its network.
     """
 
     def connecting(info: Any) -> socket.socket:
-        """The socket for an address that was resolved, or was written as one: whatever led here, it is checked."""
+        """Return the socket for an address, whether resolved or written in numbers, after checking the address."""
         family, kind, protocol, _, place = info
         check_place(str(place[0]), str(place[0]), may_be_own)
         return socket.socket(family, kind, protocol)
 
     class Resolver(aiohttp.DefaultResolver):
-        """Says which name it was that led to an address."""
+        """A resolver that checks each address it finds, and names the host in the error."""
 
         async def resolve(self, host: str, *values: Any, **options: Any) -> Any:
             found: Any = await aiohttp.DefaultResolver.resolve(self, host, *values, **options)
@@ -72,9 +73,9 @@ def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
 
 
 class Session:
-    """As much of aiohttp's session as fsspec needs for reading; follows redirects itself, one checked hop at a time.
+    """The part of aiohttp's session that fsspec needs for reading; it follows redirects itself, checking each hop.
 
-    aiohttp would follow more than `Location`, and would not look at an address that is written in numbers.
+    aiohttp would follow more than `Location`, and would not check an address that is written in numbers.
     """
 
     def __init__(self, session: Any):
@@ -82,11 +83,11 @@ class Session:
         self._connector = session.connector  # fsspec closes it where its loop has ended
 
     def get(self, address: Any, **options: Any) -> "_Answer":
-        """The answer to GET, to be awaited or entered."""
+        """Return the answer to GET, to be awaited or entered."""
         return _Answer(self._asked("GET", address, **options))
 
     def head(self, address: Any, **options: Any) -> "_Answer":
-        """The answer to HEAD, to be awaited or entered."""
+        """Return the answer to HEAD, to be awaited or entered."""
         return _Answer(self._asked("HEAD", address, **options))
 
     async def close(self) -> None:
@@ -123,7 +124,7 @@ class _Answer:
 
 
 def _next(place: Any, named: str) -> Any:
-    """Where a redirect leads. Raises AnnotatorError where that is no web address."""
+    """Return the address that a redirect leads to. Raises AnnotatorError where that is no web address."""
     try:
         target = place.join(_url(named))
     except ValueError:
@@ -144,8 +145,11 @@ def _url(address: Any) -> Any:
 
 
 def is_own(host: str) -> bool:
-    """Whether a host is this machine or in its network, by each of its addresses: one that a stranger's name has beside
-    others does not open this network to it."""
+    """Return whether all addresses of a host are of this machine or its network.
+
+    A stranger's host name that has such an address beside others does not open this network to it. False for a host
+    that cannot be resolved.
+    """
     try:
         found = {str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError):
@@ -170,16 +174,18 @@ def download(
     stop: threading.Event,
     came: Callable[[int], None],
 ) -> None:
-    """Download a file, after what an earlier attempt has brought of it where the server sends the rest of the same.
+    """Download a file; continue an earlier attempt where the server sends the rest of the same version.
 
     Args:
-        part: The file to write, or to go on with.
-        size: As stated, -1: not.
-        is_version: Whether the headers of an answer are those of the wanted version for certain.
-        came: Called with the bytes that are there; what it raises ends the download.
+        files: The file system of the address.
+        part: The file to write or to continue.
+        size: In bytes as stated, -1: not stated.
+        is_version: Returns whether the headers of an answer are those of the wanted version for certain.
+        stop: When set, the download ends with AnnotatorError.
+        came: Called with the number of bytes received so far; its exceptions end the download.
 
     Raises:
-        AnnotatorError: It is not as stated, and what fsspec raises.
+        AnnotatorError: The file is not as stated; also what fsspec raises.
     """
     start = part.stat().st_size if part.exists() and size >= 0 else 0
     if 0 <= size == start:
@@ -213,7 +219,7 @@ def download(
 
 
 def _opened(files: Any, address: str, start: int) -> Any:
-    """The answer from a byte on; None where the server says that there is no such byte."""
+    """Return the answer from byte `start` on; None where the server says that there is no such byte."""
     import aiohttp
 
     timeout = aiohttp.ClientTimeout(None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS)
@@ -227,7 +233,7 @@ def _opened(files: Any, address: str, start: int) -> Any:
 
 
 def _begin(answer: Any) -> int:
-    """The first byte of a partial answer, -1 where it does not say."""
+    """Return the first byte of a partial answer, -1 where the answer does not say."""
     unit, _, span = answer.headers.get("Content-Range", "").partition(" ")
     first = span.partition("-")[0]
     return int(first) if unit == "bytes" and first.isdecimal() else -1

@@ -1,8 +1,8 @@
-"""Adapting the network of a project: who does it and how far that is, what people want, and how it ended.
+"""Adapting the network of a project: the process that does it and its progress, people's requests, and the result.
 
 Three settings. `adapting` is the state of the process that is at work, with heartbeats; one at a time.
-`adapting_wanted` is what people want: the worker starts the process for "run" and "estimate", again after a kill, and
-the process ends for "pause". What is said at the end (`adapting_result`) stays until the next one begins.
+`adapting_wanted` is what people ask for: the worker starts the process for "run" and "estimate", again after a kill,
+and the process ends for "pause". `adapting_result` is the result of the last one and stays until the next one begins.
 """
 
 import json
@@ -23,13 +23,14 @@ Wanted = Literal["run", "estimate", "pause", ""]
 
 @dataclass(frozen=True)
 class Adapting:
-    """How far it is.
+    """The state of a process that adapts a project's network.
 
     Attributes:
-        on: As it was asked for: "local", "ray", "ray://...".
-        doing: What is done now, in words; done of `of`: 0 where that is not known.
-        seconds_left: Of all that is to be done; None while that is not known.
-        process: Its name (processes.py); "": of an older version.
+        on: The place that was asked for: "local", "ray", "ray://...".
+        doing: The present step, in words.
+        done, of: The progress of that step; 0 where it is not known.
+        seconds_left: Until everything is done; None while that is not known.
+        process: The name of the process (processes.py); "": of an older version.
     """
 
     on: str
@@ -45,7 +46,7 @@ class Adapting:
 
 
 def claim(db: Database, on: str) -> Adapting:
-    """Begin. Raises AlreadyRunning when another process adapts this project's network."""
+    """Claim the adapting of this project's network. Raises AlreadyRunning when another process has it."""
     seconds = time.time()
     mine = Adapting(on, os.getpid(), socket.gethostname(), seconds, seconds, process=this_process())
     with db.writing():
@@ -60,7 +61,7 @@ def claim(db: Database, on: str) -> Adapting:
 
 
 def report(db: Database, state: Adapting) -> None:
-    """Write how far it is, as a heartbeat."""
+    """Store the state of this process, as a heartbeat."""
     with db.writing(durable=False) as sql:
         sql.execute(
             "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
@@ -69,7 +70,7 @@ def report(db: Database, state: Adapting) -> None:
 
 
 def release(db: Database) -> None:
-    """End this process's claim; of another process it stays."""
+    """End this process's claim; the claim of another process stays."""
     with db.writing():
         state = _read(db)
         if state is not None and (state.pid, state.host) == (os.getpid(), socket.gethostname()):
@@ -77,7 +78,7 @@ def release(db: Database) -> None:
 
 
 def running(db: Database) -> Adapting | None:
-    """What adapts the project's network now; None: nothing."""
+    """Return the state of the process that adapts the project's network now; None without one."""
     state = _read(db)
     if state is None:
         return None
@@ -85,24 +86,24 @@ def running(db: Database) -> Adapting | None:
 
 
 def wanted(db: Database) -> Wanted:
-    """What people want."""
+    """Return what people last asked for: "run", "estimate" or "pause"; "" for nothing."""
     value = db.setting(WANTED, "")
     return cast(Wanted, value) if value in ("run", "estimate", "pause") else ""
 
 
 def want(db: Database, what: Wanted) -> None:
-    """Say what is wanted; "" when it is done."""
+    """Store what people ask for; "" when it is done."""
     db.set_setting(WANTED, what)
 
 
 def result(db: Database) -> dict[str, Any]:
-    """What was said at the end: "estimate", "adapted" or "error" and what belongs to it; {} before."""
+    """Return the result of the last adapting: "kind" and the facts that belong to it; {} before the first."""
     value = db.setting(RESULT, {})
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def note_result(db: Database, facts: dict[str, Any]) -> None:
-    """Keep what is said at the end, JSON values by name."""
+    """Store the result of an adapting, JSON values by name."""
     db.set_setting(RESULT, facts)
 
 

@@ -27,21 +27,22 @@ NEXT = "next_backbone"
 
 @dataclass(frozen=True)
 class Adapted:
-    """Where an adapted network comes from, and how it compares with its parent on held-out answers.
+    """The origin of an adapted network, and its comparison with its parent on held-out answers.
 
     Attributes:
-        name: Of the backbone.
+        name: The name of the backbone.
         parent: The backbone whose last stages were trained.
-        what: Which stages, in words.
-        licence: Of the parent's weights, as far as timm says.
+        what: The stages that were trained, in words.
+        licence: The licence of the parent's weights, as far as timm says.
         created_at: Unix seconds.
-        images, answers: That it was fitted to; newest_decision: the newest among them.
+        images, answers: The numbers that it was fitted to.
+        newest_decision: The newest among these answers.
         ap_before, ap_after, ap_low, ap_high: Mean average precision of a linear head on the features of parent and
             child, on held-out answers; the 95 % interval of their difference.
-        log_loss_before, log_loss_after: Of the same.
-        held_out_images, held_out_answers, judged_classes: On which they were compared.
+        log_loss_before, log_loss_after: The log loss of the same heads.
+        held_out_images, held_out_answers, judged_classes: The numbers that they were compared on.
         is_better: Whether the difference is beyond its interval.
-        known_answers: Of the project when it began, present and absent; 0: not noted.
+        known_answers: The project's answers when it began, present and absent; 0: not stored.
     """
 
     name: str
@@ -69,13 +70,13 @@ class Adapted:
 
 
 def folder(db: Database, name: str) -> Path | None:
-    """The folder of an adapted network; None when the project has none of that name."""
+    """Return the folder of an adapted network; None when the project has none of that name."""
     place = db.paths.adapted(name)
     return place if (place / FACTS).is_file() else None
 
 
 def networks(db: Database) -> list[Adapted]:
-    """All adapted networks, the oldest first; those whose facts cannot be read are left out."""
+    """Return all adapted networks, the oldest first; those whose facts cannot be read are left out."""
     found: list[Adapted] = []
     for path in sorted(db.paths.adapted("").glob(f"*/{FACTS}")):
         try:
@@ -88,7 +89,7 @@ def networks(db: Database) -> list[Adapted]:
 
 
 def free_name(db: Database, parent: str) -> str:
-    """A name for the next adapted network of a parent: efficientnet_lite2.adapted1, then ...2."""
+    """Return a name for the next adapted network of a parent: efficientnet_lite2.adapted1, then ...2."""
     root = parent.rsplit("/", 1)[-1].rsplit(":", 1)[-1].split(".adapted")[0]
     number = 1
     while db.paths.adapted(f"{root}.adapted{number}").exists():
@@ -97,12 +98,15 @@ def free_name(db: Database, parent: str) -> str:
 
 
 def write_facts(place: Path, facts: Adapted) -> None:
-    """Write the facts into a folder that is not yet that of a network."""
+    """Write the facts into a folder that is being made."""
     (place / FACTS).write_text(json.dumps(asdict(facts), indent=1), encoding="utf-8")
 
 
 def seen(db: Database, name: str) -> np.ndarray:
-    """Ids of the images that a backbone was fitted to, and those that its parents were: (n,) int64; none for others."""
+    """Return the ids of the images that a backbone or one of its parents was fitted to: (n,) int64.
+
+    Empty for a network that was not adapted in this project.
+    """
     ids = [np.zeros(0, np.int64)]
     known: set[str] = set()
     by_name = {network.name: network for network in networks(db)}
@@ -115,7 +119,7 @@ def seen(db: Database, name: str) -> np.ndarray:
 
 
 def first_parent(db: Database, name: str) -> str:
-    """The network from which a backbone was adapted in the end; of one that was not, itself."""
+    """Return the network that a backbone was first adapted from; a backbone that was not adapted is returned itself."""
     by_name = {network.name: network.parent for network in networks(db)}
     known: set[str] = set()
     while name in by_name and name not in known:
@@ -125,8 +129,10 @@ def first_parent(db: Database, name: str) -> str:
 
 
 def export(db: Database, name: str, target: Path) -> None:
-    """Copy a network with its model card to a new folder, which appears whole. Raises AnnotatorError for an unknown
-    name, or a target that exists; DiskFull."""
+    """Copy a network with its model card to a new folder, which appears whole.
+
+    Raises AnnotatorError for an unknown name, or a target that exists; DiskFull.
+    """
     source = folder(db, name)
     if source is None:
         names = [network.name for network in networks(db)]
@@ -139,11 +145,11 @@ def export(db: Database, name: str, target: Path) -> None:
 
 
 def next_backbone(db: Database) -> str:
-    """The backbone whose features are being computed, and which is used when all are there; "" for none."""
+    """Return the backbone whose features are being computed, to be used when all images have them; "" for none."""
     name = db.setting(NEXT, "")
     return name if isinstance(name, str) else ""
 
 
 def prepare(db: Database, name: str) -> None:
-    """Compute the features of this backbone, and use it when all are there; "": do not, or no longer."""
+    """Set the backbone whose features are to be computed, and which is used when all images have them; "": none."""
     db.set_setting(NEXT, name)

@@ -1,7 +1,8 @@
-"""Whether the network should be adapted again: once the project has twice the answers of the last time.
+"""The advice to adapt the network again, once the project has twice as many answers as the last time.
 
-That is said, and done by itself only where somebody has asked for it (setting `adapting_again`). What was started by
-itself is noted with the answers of that moment, so that one that fails is not started again at once.
+The advice is only shown, and followed by the worker where somebody has asked for that (setting `adapting_again`). An
+automatic start is stored with the number of answers at that moment, so that one that fails is not started again at
+once.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,13 @@ TIMES = 2  # the answers of the last time
 
 @dataclass(frozen=True)
 class Again:
-    """network: the newest adapted one; before: answers of the project when it was made; answers: now."""
+    """The reason to adapt the network again.
+
+    Attributes:
+        network: The newest adapted network.
+        before: The project's answers when that network was made.
+        answers: The project's answers now.
+    """
 
     network: str
     before: int
@@ -26,7 +33,7 @@ class Again:
 
     @property
     def sentence(self) -> str:
-        """As a sentence."""
+        """Return the reason as a sentence."""
         return (
             f"There are {counted(self.answers, 'answer')} now, and {self.network} was made from {self.before:,}: the "
             "network can be adapted again."
@@ -34,13 +41,16 @@ class Again:
 
 
 def answers(db: Database) -> int:
-    """The answers of the project, present and absent."""
+    """Return the number of the project's answers, present and absent."""
     counts = overview.labels_by_state(db)
     return counts["present"] + counts["absent"]
 
 
 def again(db: Database) -> Again | None:
-    """What speaks for adapting again; None: too little has come since, it was never done, or it is under way."""
+    """Return the reason to adapt again; None where there is none.
+
+    None where too few answers were added since, no network was adapted yet, or an adapting is under way.
+    """
     networks = adapted.networks(db)
     if not networks or adapting.running(db) or adapting.wanted(db) or adapted.next_backbone(db):
         return None
@@ -50,17 +60,20 @@ def again(db: Database) -> Again | None:
 
 
 def is_automatic(db: Database) -> bool:
-    """Whether somebody has asked for it to be done by itself."""
+    """Return whether the worker adapts again without being asked."""
     return db.setting(AUTOMATIC, False) is True
 
 
 def set_automatic(db: Database, wanted: bool) -> None:
-    """Whether the worker does it by itself from now on."""
+    """Turn automatic re-adaptation by the worker on or off."""
     db.set_setting(AUTOMATIC, wanted)
 
 
 def start_if_due(db: Database) -> None:
-    """Say that it is wanted, where it is due and done by itself."""
+    """Ask for an adapting, where one is due and automatic re-adaptation is on.
+
+    Nothing is asked for after a pause, nor again before the answers have doubled since the last automatic start.
+    """
     due = again(db) if is_automatic(db) and adapting.result(db).get("kind") != "paused" else None
     if due is None:
         return

@@ -1,4 +1,4 @@
-"""Networks that are compared with the one in use: which are wanted, how they compare, and what is kept of them.
+"""Networks that are compared with the one in use: those still to be compared, and the stored comparisons.
 
 Their features lie beside those of the network in use (PROJECT/features/NAME), which stay; nothing is deleted unasked.
 """
@@ -16,15 +16,19 @@ WANTED, COMPARED, SPEEDS = "backbones_to_compare", "compared_backbones", "backbo
 
 @dataclass(frozen=True)
 class Compared:
-    """How a network compares with the one that was in use, by cross-validation on this project's unbiased answers.
+    """A comparison of a network with the one in use, by cross-validation on this project's unbiased answers.
 
-    name, against     the network, and the one that was in use
-    at                unix seconds
-    ap_before ...     mean average precision of a linear head on the features of either; ap_low, ap_high: the 95 %
-                      interval of the difference; log_loss_... of the same
-    images, answers, classes    on which they were compared
-    is_better         ranks better by more than its interval, and its log loss is not worse by more than its own
-    error             why they were not compared; "" when they were
+    Attributes:
+        name, against: The network, and the one that was in use.
+        at: Unix seconds.
+        ap_before, ap_after: Mean average precision of a linear head on the features of the network in use, and of this
+            one.
+        ap_low, ap_high: The 95 % interval of their difference.
+        log_loss_before, log_loss_after, log_loss_low, log_loss_high: The log loss of the same heads.
+        images, answers, classes: The numbers that they were compared on.
+        is_better: Whether it ranks better by more than its interval, and its log loss is not worse by more than its
+            own.
+        error: Why they were not compared; "" when they were.
     """
 
     name: str
@@ -46,56 +50,55 @@ class Compared:
 
     @property
     def gain(self) -> float:
-        """Of mean average precision."""
+        """Return the gain in mean average precision."""
         return self.ap_after - self.ap_before
 
     @property
     def verdict(self) -> str:
-        """As it stands between the two names."""
+        """Return the words between the two names in a sentence, such as "is better than"."""
         if self.is_better:
             return "is better than"
         return "is worse than" if self.ap_high < 0 else "is not clearly better than"
 
 
 def wanted(db: Database) -> list[str]:
-    """Networks whose features are to be computed and compared, in this order."""
+    """Return the networks whose features are to be computed and compared, in this order."""
     return _names(db, WANTED)
 
 
 def want(db: Database, names: list[str]) -> None:
-    """Compare these networks, too, once their features are there."""
+    """Add networks to those that are to be compared."""
     with db.writing():
         db.set_setting(WANTED, list(dict.fromkeys([*wanted(db), *names])))
 
 
 def forget(db: Database, name: str) -> None:
-    """Do not compare this network, or no longer."""
+    """Remove a network from those that are to be compared."""
     with db.writing():
         db.set_setting(WANTED, [other for other in wanted(db) if other != name])
 
 
 def speeds_wanted(db: Database) -> list[str]:
-    """Networks of which somebody wants to know how fast they are on this machine
-    (store/networks/machine_settings.py)."""
+    """Return the networks whose speed on this machine is to be measured (store/networks/machine_settings.py)."""
     return _names(db, SPEEDS)
 
 
 def want_speed(db: Database, name: str, wanted: bool = True) -> None:
-    """Measure this network, too, when the worker is free; or no longer."""
+    """Ask for the speed of this network, measured when the worker is free; with wanted=False, withdraw the request."""
     with db.writing():
         others = [other for other in speeds_wanted(db) if other != name]
         db.set_setting(SPEEDS, [*others, name] if wanted else others)
 
 
 def note(db: Database, compared: Compared) -> None:
-    """Keep how a network compares; it is not wanted any more."""
+    """Store a comparison; its network is no longer to be compared."""
     with db.writing():
         db.set_setting(COMPARED, _stored(db) | {compared.name: asdict(compared)})
         forget(db, compared.name)
 
 
 def compared(db: Database) -> list[Compared]:
-    """All that were compared, the oldest first; what cannot be read is left out."""
+    """Return all comparisons, the oldest first; those that cannot be read are left out."""
     found: list[Compared] = []
     for facts in _stored(db).values():
         try:
@@ -106,7 +109,7 @@ def compared(db: Database) -> list[Compared]:
 
 
 def remove(db: Database, name: str) -> bool:
-    """Delete the features and the map of a network, and how it compares; whether there were any. The weights stay.
+    """Delete the features, the map and the comparison of a network; return whether there were any. The weights stay.
 
     Raises:
         AnnotatorError: For the network in use, and the one that is used next.

@@ -1,4 +1,4 @@
-"""How this project is trained: the network whose features are used, the method on top of them, and its parameters."""
+"""The project's configuration for training: the network whose features are used, the method, and its parameters."""
 
 import math
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def method(db: Database) -> str:
-    """The method of the next run; the default where the setting names an unknown one."""
+    """Return the method of the next run; the default where the setting names an unknown one."""
     name = db.setting("method", DEFAULT_METHOD)
     return name if _is_known(name) else DEFAULT_METHOD
 
 
 def parameters(db: Database) -> dict[str, Any]:
-    """Parameters that differ from the method's defaults; unknown ones and values of another type are left out."""
+    """Return the parameters that differ from the method's defaults, without unknown ones and values of another type."""
     stored = _parameters_setting(db)
     kinds = {parameter.name: parameter.kinds for parameter in about(method(db)).parameters}
     if not _is_known(db.setting("method", DEFAULT_METHOD)):
@@ -33,19 +33,19 @@ def parameters(db: Database) -> dict[str, Any]:
 
 
 def _parameters_setting(db: Database) -> dict[str, Any]:
-    """The setting as it is stored; {} where it is no JSON object."""
+    """Return the setting as it is stored; {} where it is no JSON object."""
     stored = db.setting("parameters", {})
     return cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
 
 
 def backbone(db: Database) -> str:
-    """The network whose features are cached and learned from."""
+    """Return the network whose features are cached and learned from."""
     name = db.setting("backbone", DEFAULT_BACKBONE)
     return name if isinstance(name, str) and name else DEFAULT_BACKBONE
 
 
 def ignored(db: Database) -> list[str]:
-    """Settings that cannot be followed, one sentence each."""
+    """Return one sentence for each setting that cannot be followed."""
     sentences: list[str] = []
     for key, used in (("method", method(db)), ("backbone", backbone(db))):
         if db.setting(key, used) != used:
@@ -59,7 +59,7 @@ def ignored(db: Database) -> list[str]:
 
 
 def about(name: str) -> catalogue.Entry:
-    """The catalogue's entry of a method. Raises AnnotatorError for an unknown one, listing the known ones."""
+    """Return the catalogue's entry of a method. Raises AnnotatorError for an unknown one, listing the known ones."""
     known = catalogue.methods()
     if name not in known:
         raise AnnotatorError(f"No method is called {name!r}. {did_you_mean(name, known, shown=len(known))}")
@@ -67,7 +67,7 @@ def about(name: str) -> catalogue.Entry:
 
 
 def source(name: str) -> str:
-    """The origin of a method, for people: its paper, or for one of this project what it is built on (same URL)."""
+    """Return the origin of a method, for people: its paper, or the paper that this project's own method is built on."""
     known = catalogue.methods()
     entry = known[name]
     if not entry.paper.startswith(OWN):
@@ -78,7 +78,9 @@ def source(name: str) -> str:
 
 
 def refuse_unmet(name: str, db: Database | None = None, network: str | None = None) -> None:
-    """Raises AnnotatorError for a method that needs scores of names where none can be had, saying how to get them.
+    """Raise AnnotatorError for a method that needs scores of class names, where a project cannot have them.
+
+    The message says how to get them.
 
     Args:
         db: The project; None: a new one.
@@ -103,7 +105,7 @@ def refuse_unmet(name: str, db: Database | None = None, network: str | None = No
 
 
 def choose_method(db: Database, name: str, changed: dict[str, Any] | None = None) -> None:
-    """Use this method from the next run on.
+    """Set the method from the next run on.
 
     Args:
         changed: Parameters that differ from the method's defaults; all others are reset to them.
@@ -119,14 +121,14 @@ def choose_method(db: Database, name: str, changed: dict[str, Any] | None = None
 
 
 def choose_backbone(db: Database, name: str) -> None:
-    """Use this network from now on; its features are computed where they are missing. None is prepared any more."""
+    """Set the network from now on; its missing features are computed. A network in preparation is dropped."""
     with db.writing():
         db.set_setting("backbone", name)
         db.set_setting(NEXT, "")
 
 
 def read_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
-    """Parse `--set key=value` for a method; the last value of a repeated key holds.
+    """Parse `--set key=value` for a method; the last value of a repeated key counts.
 
     Returns:
         The named parameters, each of the type that the method's signature declares.
@@ -156,7 +158,7 @@ def read_parameters(name: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def refused(name: str, reason: str) -> AnnotatorError:
-    """The error for values that the method itself rejects, with its parameters and their defaults."""
+    """Return the error for values that the method itself rejects, with its parameters and their defaults."""
     return _refused(name, [reason])
 
 
@@ -167,7 +169,7 @@ def _refused(name: str, wrong: Sequence[str]) -> AnnotatorError:
 
 
 def shown(value: Any) -> str:
-    """A parameter's value, as --set takes it."""
+    """Return a parameter's value in the form that --set takes."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -193,7 +195,7 @@ KINDS = {
 
 
 def _read(text: str, kinds: Sequence[str]) -> Any:
-    """The first of these kinds that the text can be. Raises ValueError if it can be none of them."""
+    """Return the text as the first of these kinds that it fits. Raises ValueError if it fits none of them."""
     if "None" in kinds and text.lower() == "none":
         return None
     if "bool" in kinds and text.lower() in TRUE + FALSE:

@@ -1,8 +1,8 @@
-"""Who embeds the images of a project outside of its worker, and how far that is: one row, the setting `embedding`.
+"""The process that embeds the images of a project outside of its worker, and its progress: the setting `embedding`.
 
 `annotator embed` claims the project, so that two of them never do the same work; the worker, which embeds by itself,
-leaves the images alone meanwhile. A claim ends with its process: on this machine that is seen at once, of another
-machine its heartbeats say so.
+leaves the images alone meanwhile. A claim ends with its process: on this machine that is seen at once, for another
+machine by its heartbeats.
 """
 
 import json
@@ -24,7 +24,7 @@ SILENT_SECONDS = 60.0  # a claim of another machine without a heartbeat for so l
 
 @dataclass(frozen=True)
 class Embedding:
-    """How far `annotator embed` is."""
+    """The state of a running `annotator embed`."""
 
     on: str  # as it was asked for: "local", "ray", "ray://..."
     pid: int
@@ -33,20 +33,20 @@ class Embedding:
     heartbeat_at: float
     done: int = 0  # images with features now
     of: int = 0
-    images_a_second: float = 0.0  # of late, all workers together
+    images_a_second: float = 0.0  # recently, all workers together
     workers: int = 0
     nodes: tuple[tuple[str, float], ...] = ()  # name of a machine, images a second
-    note: str = ""  # what holds it up, such as a machine that is left out
+    note: str = ""  # the reason for a delay, such as a machine that is left out
     process: str = ""  # its name (processes.py); "": of an older version
 
     @property
     def seconds_left(self) -> float | None:
-        """None while the rate is not known."""
+        """Return the seconds until all images have features; None while the rate is not known."""
         return (self.of - self.done) / self.images_a_second if self.images_a_second > 0 else None
 
 
 def claim(db: Database, on: str) -> Embedding:
-    """Begin to embed the project's images. Raises AlreadyRunning when another process does."""
+    """Claim the embedding of the project's images. Raises AlreadyRunning when another process has it."""
     seconds = time.time()
     mine = Embedding(on, os.getpid(), socket.gethostname(), seconds, seconds, process=this_process())
     with db.writing() as sql:
@@ -62,13 +62,13 @@ def claim(db: Database, on: str) -> Embedding:
 
 
 def report(db: Database, state: Embedding) -> None:
-    """Write how far it is, as a heartbeat."""
+    """Store the state of this process, as a heartbeat."""
     with db.writing(durable=False) as sql:
         _write(sql, asdict(state))
 
 
 def release(db: Database) -> None:
-    """End this process's claim; of another process it stays."""
+    """End this process's claim; the claim of another process stays."""
     with db.writing() as sql:
         state = _read(db)
         if state is not None and (state.pid, state.host) == (os.getpid(), socket.gethostname()):
@@ -76,7 +76,7 @@ def release(db: Database) -> None:
 
 
 def running(db: Database) -> Embedding | None:
-    """What is embedding the project's images now, besides its worker; None: nothing."""
+    """Return the state of the `annotator embed` that runs now; None without one."""
     state = _read(db)
     if state is None:
         return None

@@ -1,4 +1,4 @@
-"""What belongs to this machine and its user, not to a project: licences that were accepted, how fast networks are here.
+"""Settings of this machine and its user, not of a project: accepted licences, and the speed of networks here.
 
 One small JSON file in the user's data folder (XDG_DATA_HOME, else ~/.local/share; LOCALAPPDATA on Windows), or in the
 folder that the environment variable ANNOTATOR_HOME names.
@@ -24,7 +24,7 @@ NAME = "multilabel-annotator"
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast a network is on this machine: images a second, in which form it ran, and when that was measured."""
+    """The speed of a network on this machine: images a second, the form in which it ran, and when it was measured."""
 
     images_a_second: float
     setting: str
@@ -32,7 +32,7 @@ class Speed:
 
 
 def folder() -> Path:
-    """The folder of the file; it need not be there."""
+    """Return the folder of the file; it may not exist yet."""
     if own := os.environ.get("ANNOTATOR_HOME"):
         return Path(own)
     if platform.system() == "Windows" and (local := os.environ.get("LOCALAPPDATA")):
@@ -42,17 +42,17 @@ def folder() -> Path:
 
 
 def accepted_licences() -> set[str]:
-    """Names of the licences that were accepted on this machine by this user."""
+    """Return the names of the licences that this user has accepted on this machine."""
     return set(_part("licences"))
 
 
 def accept(licence: str) -> None:
-    """Keep that a licence was accepted, by whom and when. Raises AnnotatorError when that cannot be written."""
+    """Record that a licence was accepted, by whom and when. Raises AnnotatorError when that cannot be written."""
     _write("licences", licence, {"by": login(), "at": time.time()})
 
 
 def speeds() -> dict[str, Speed]:
-    """Name of a network -> how fast it is here, where that was measured."""
+    """Return the measured speeds of networks on this machine, by name."""
     found: dict[str, Speed] = {}
     for name, facts in _part("speeds").items():
         try:
@@ -63,7 +63,7 @@ def speeds() -> dict[str, Speed]:
 
 
 def keep_speed(name: str, speed: Speed) -> None:
-    """Keep how fast a network is here. Raises AnnotatorError when that cannot be written."""
+    """Store the speed of a network on this machine. Raises AnnotatorError when that cannot be written."""
     _write("speeds", name, asdict(speed))
 
 

@@ -1,6 +1,6 @@
-"""Which image files browsers show exactly as the decoder reads them, so that the original can be sent.
+"""The image files that browsers show exactly as the decoder reads them, so that the original can be sent.
 
-Decided by the file's header, never by its name, and conservatively: a file with anything that a browser could read
+The file's header decides, never its name, and conservatively: a file with anything that a browser could read
 differently (orientation, profile, gamma, transparency, 16 bits, animation) needs a copy.
 """
 
@@ -25,9 +25,10 @@ LARGEST_TEXT = 1_000_000
 
 
 def media_type(path: Path) -> str | None:
-    """The media type of a file that may be sent as it is; None for one that has to be converted, or cannot be read.
+    """Return the media type of a file that browsers show correctly as it is; None for all other files.
 
-    The answer for a file of the same size and time is remembered.
+    A file that has to be converted, or cannot be read, has none. The answer for a file of the same size and time is
+    remembered.
     """
     try:
         facts = path.stat()
@@ -73,8 +74,10 @@ def _is_plain_jpeg(file: BinaryIO) -> bool:
 
 
 def _turn_of_exif(block: bytes) -> int | None:
-    """The orientation, 1 to 8, that all readers find in an EXIF block; None where it is ambiguous, or where the image
-    would be stretched."""
+    """Return the orientation, 1 to 8, that all readers find in an EXIF block.
+
+    None where the orientation is ambiguous, or browsers would stretch the image.
+    """
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(block[:4])
     if order is None:
         return None
@@ -125,7 +128,7 @@ def _is_plain_png(file: BinaryIO) -> bool:
 
 
 def _png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Name and length of each chunk up to the last one; the file stands at its contents."""
+    """Yield name and length of each chunk up to the last one; the file then stands at the chunk's content."""
     place = len(PNG_START)
     for _ in range(MOST_CHUNKS):
         file.seek(place)
@@ -140,7 +143,7 @@ def _png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
 
 
 def _is_upright_text(text: bytes) -> bool:
-    """Whether a text chunk cannot hold an orientation: XMP that is compressed might."""
+    """Return whether a text chunk holds no orientation for certain; compressed XMP may hold one."""
     if not text.startswith(b"XML:com.adobe.xmp\0"):
         return True
     compressed = text[18:19] != b"\0"
@@ -148,7 +151,7 @@ def _is_upright_text(text: bytes) -> bool:
 
 
 def _is_plain_webp(head: bytes, size: int) -> bool:
-    """Whether this is a WebP of one still image and nothing else."""
+    """Return whether this is a WebP of one opaque still image and nothing else."""
     kind, length = struct.unpack_from("<4sI", head, 12)
     if 12 + 8 + length + length % 2 != size:
         return False  # something follows

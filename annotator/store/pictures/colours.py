@@ -20,17 +20,17 @@ WITH_ALPHA = frozenset({"RGBA", "LA", "PA", "La", "RGBa"})
 
 
 def has_many_bits(image: Image.Image) -> bool:
-    """Whether these are greys of more than 8 bits."""
+    """Return whether the image has grey values of more than 8 bits."""
     return image.mode in {"I", "F"} or image.mode.startswith("I;16")
 
 
 def is_transparent(image: Image.Image) -> bool:
-    """Whether the image can be transparent anywhere."""
+    """Return whether the image can be transparent anywhere."""
     return image.mode in WITH_ALPHA or "transparency" in image.info
 
 
 def before_reducing(image: Image.Image) -> Image.Image:
-    """The decoded image in a mode that can be averaged: L, RGB, CMYK, LAB, LA or RGBA, still in its own colours."""
+    """Return the image in a mode that can be averaged: L, RGB, CMYK, LAB, LA or RGBA, still in its own colours."""
     if has_many_bits(image):
         return stretch(image)
     if image.mode == "LA":
@@ -43,10 +43,11 @@ def before_reducing(image: Image.Image) -> Image.Image:
 
 
 def to_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
-    """A picture of a mode of `before_reducing` in sRGB: mode RGB, on white where it is transparent.
+    """Return a picture in sRGB: mode RGB, on white where it is transparent.
 
     Args:
-        profile: The ICC profile of its colours; None or an unusable one: they are sRGB already.
+        picture: Of a mode that `before_reducing` returns.
+        profile: The ICC profile of its colours; with None or an unusable one the colours are taken for sRGB.
     """
     if picture.mode in {"LA", "RGBA"}:
         opaque = to_srgb(picture.getchannel("L") if picture.mode == "LA" else picture.convert("RGB"), profile)
@@ -65,7 +66,7 @@ def to_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
 
 
 def is_srgb(profile: bytes | None, mode: str) -> bool:
-    """Whether pictures of this mode (RGB or L) with this profile are sRGB to within ALIKE."""
+    """Return whether pictures of this mode (RGB or L) with this profile are sRGB to within ALIKE."""
     if not profile:
         return True
     if mode == "L" and _space(profile) == "RGB":
@@ -75,9 +76,10 @@ def is_srgb(profile: bytes | None, mode: str) -> bool:
 
 
 def stretch(image: Image.Image) -> Image.Image:
-    """A grey image of many bits as 8 bits, its own darkest value black and its own brightest white.
+    """Return a grey image of many bits as 8 bits, its own darkest value black and its own brightest white.
 
-    In strips: whole arrays of floats would take 30 bytes a pixel.
+    An image of one value, or without finite values, becomes medium grey. It is read in strips: whole arrays of floats
+    would take 30 bytes a pixel.
     """
     low, high, kind = np.inf, -np.inf, None
     for _, values in _strips(image):
@@ -107,7 +109,7 @@ def _strips(image: Image.Image) -> Iterator[tuple[int, np.ndarray]]:
 
 @lru_cache(maxsize=32)
 def _space(profile: bytes) -> str:
-    """The colour space of a profile: RGB, GRAY, CMYK, Lab ...; "" when it cannot be read."""
+    """Return the colour space of a profile: RGB, GRAY, CMYK, Lab ...; "" when it cannot be read."""
     try:
         return _opened(profile).profile.xcolor_space.strip()
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):
@@ -116,7 +118,7 @@ def _space(profile: bytes) -> str:
 
 @lru_cache(maxsize=32)
 def _transform(profile: bytes, mode: str) -> tuple[ImageCms.ImageCmsTransform, str] | None:
-    """The way from a mode's pixels to sRGB, and the mode it starts from; None where there is nothing to do."""
+    """Return the transform from a mode's pixels to sRGB, and the mode it needs; None where none is needed."""
     space = _space(profile) if profile else ""
     wanted = {"RGB": "RGB", "L": "GRAY", "CMYK": "CMYK", "LAB": "Lab"}[mode]
     if mode == "RGB" and space == "Lab":

@@ -1,4 +1,4 @@
-"""The only door through which image files are decoded.
+"""The only module that decodes image files.
 
 Files are not trusted: they may be empty, truncated, mislabelled, or made to fill the memory. Pillow raises a dozen
 kinds of exceptions for such files; all of them become a BadImage with a reason that people understand. Only the formats
@@ -6,7 +6,7 @@ of FORMATS are tried, so rarely used decoders are out of reach, and the size in 
 is decoded.
 
 Model and people see the same pixels: a browser gets an original only if it certainly shows it as it is decoded here
-(originals.py). All threads together decode within a memory budget (memory.py).
+(browser_formats.py). All threads together decode within a memory budget (decoding_budget.py).
 """
 
 import contextlib
@@ -60,16 +60,16 @@ class ImageFacts:
 
 
 def check_image(source: Path | BinaryIO) -> ImageFacts:
-    """Read the whole file, to check that it is neither truncated nor damaged, and return its size.
+    """Read the whole file, to check that it is neither truncated nor damaged, and return its facts.
 
-    Of most JPEGs in memory only the tables are decoded (whole_jpeg.py); others are decoded at an eighth of their size,
-    which reads every byte and is several times faster than at full size.
+    For most JPEGs in memory only the tables are decoded (jpeg.py). Other files are decoded, JPEGs at an eighth of their
+    size, which reads every byte and is several times faster than at full size.
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
     whole = whole_jpeg(source.getvalue()) if isinstance(source, io.BytesIO) else None
     if whole and whole.width * whole.height <= MAX_PIXELS:
-        with contextlib.suppress(BadImage):  # of which the words are then those of the whole file
+        with contextlib.suppress(BadImage):  # then the whole file is decoded below, and tells what is wrong
             _decode(whole.tables)
             facts = exif.facts_of(whole.exif) if whole.exif else (1, UNKNOWN) if whole.exif == b"" else None
             if facts:
@@ -97,7 +97,7 @@ def _decode(content: bytes) -> None:
 
 
 def read_capture(path: Path) -> Capture:
-    """Return what a file says of how it was taken (exif.py). Only its header is read.
+    """Return the facts of how a picture was taken (exif.py). Only the header of the file is read.
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
@@ -106,12 +106,13 @@ def read_capture(path: Path) -> Capture:
 
 
 def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -> Image.Image:
-    """The image as people see it: mode RGB in sRGB, upright, the first frame of several, on white where transparent.
+    """Return the image as people see it: mode RGB in sRGB, upright, its first frame, on white where transparent.
 
     Args:
         source: A path, or a binary file that can seek.
-        at_least: (width, height) in pixels, as people see the image: it may come smaller than it is, but not smaller
-            than this (a JPEG is then decoded at 1/2, 1/4 or 1/8, anything else averaged in blocks). None: full size.
+        at_least: (width, height) in pixels, as people see the image: the result may be smaller than the image, but not
+            smaller than this (a JPEG is then decoded at 1/2, 1/4 or 1/8, anything else averaged in blocks). None: full
+            size.
 
     Upright follows EXIF, or XMP where EXIF says nothing. Colours follow the ICC profile; without one, they are taken
     for sRGB. Greys of more than 8 bits (X-ray, depth, microscope) are stretched from their darkest to their brightest
@@ -151,7 +152,7 @@ def write_display(source: Path | BinaryIO, target: Path, longest: int) -> tuple[
 
 @contextlib.contextmanager
 def opened(source: Path | BinaryIO) -> Generator[ImageFile.ImageFile]:
-    """The file with its header read and its size checked; nothing is decoded yet.
+    """Open an image file with its header read and its size checked; nothing is decoded yet.
 
     Of an open file only the header is read; files named by a path are read whole, up to READ_WHOLE bytes.
 
@@ -183,8 +184,11 @@ def opened(source: Path | BinaryIO) -> Generator[ImageFile.ImageFile]:
 
 
 def orientation(image: ImageFile.ImageFile) -> int:
-    """EXIF orientation 1 to 8, else XMP's; 1 (upright) where there is none, it cannot be read, or Pillow rotates the
-    image itself. A PNG has to be loaded before, because the orientation may be at its end."""
+    """Return the EXIF orientation, 1 to 8, else that of XMP.
+
+    1 (upright) where there is none, it cannot be read, or Pillow rotates the image itself. A PNG has to be loaded
+    before, because the orientation may be at its end.
+    """
     if image.format == "TIFF":
         return 1
     try:
@@ -198,7 +202,7 @@ def orientation(image: ImageFile.ImageFile) -> int:
 def _decoded(
     source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None]
 ) -> Generator[tuple[Image.Image, tuple[int, int]]]:
-    """The picture as open_rgb returns it, and the (width, height) of the whole image; its memory is reserved.
+    """Yield the picture as open_rgb returns it, and the (width, height) of the whole image; its memory is reserved.
 
     Args:
         choose: Size of the whole image -> the size that suffices; None: all of it.
@@ -231,7 +235,7 @@ def _decoded(
 
 
 def _reading(image: ImageFile.ImageFile) -> contextlib.AbstractContextManager[None]:
-    """The clock runs while a file that is not in memory is loaded."""
+    """Let this thread's clock run while a file that is not in memory is loaded."""
     return contextlib.nullcontext() if isinstance(image.fp, io.BytesIO) else clock().running()
 
 
@@ -258,7 +262,11 @@ def _write(picture: Image.Image, target: Path, kind: str, quality: dict[str, int
 
 
 def _bytes_to_load(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
-    """Bytes that reading the pixels takes at most, at the size of `image`, which draft() may have made smaller."""
+    """Return the most bytes that reading the pixels takes at the size of `image`, which draft() may have made smaller.
+
+    Args:
+        whole: The size of the whole image.
+    """
     pixels, all_pixels = image.width * image.height, whole[0] * whole[1]
     stored = 1 if image.mode in {"1", "L", "P"} else 2 if image.mode.startswith("I;16") else 4
     # Progressive JPEG: the coefficients of the whole image. WebP: two canvases, and the bytes between. TIFF: one strip
@@ -268,7 +276,7 @@ def _bytes_to_load(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
 
 
 def _bytes_to_decode(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
-    """Bytes that decoding takes at most: the pixels, and the steps to RGB, two of which exist at a time."""
+    """Return the most bytes that decoding takes: the pixels, and the steps to RGB, two of which exist at a time."""
     steps = 14 if colours.is_transparent(image) else 6 if colours.has_many_bits(image) else 8
     return _bytes_to_load(image, whole) + steps * image.width * image.height
 
@@ -301,7 +309,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _too_large(file: BinaryIO) -> str:
-    """The reason for a file whose header Pillow refused to accept; asks its format's own reader for the size."""
+    """Return the reason for a file whose header Pillow refused; its format's own reader tells the size."""
     file.seek(0)
     prefix = file.read(16)
     for name in FORMATS:

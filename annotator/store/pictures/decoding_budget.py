@@ -1,4 +1,4 @@
-"""A budget of memory that the threads of a process share for decoding images; giving back what was freed."""
+"""A budget of memory that the threads of a process share for decoding images; returning freed memory to the system."""
 
 import contextlib
 import ctypes
@@ -52,7 +52,7 @@ class Budget:
 
 
 def give_back_freed() -> None:
-    """Give freed memory back to the system, after something large: the C library of Linux keeps it otherwise.
+    """Give freed memory back to the system after a large operation; the C library of Linux keeps it otherwise.
 
     After the Gallery's columns of a million images were read that is 38 MB.
     """

@@ -1,11 +1,11 @@
-"""What the EXIF block of a file says of its picture: when it was taken.
+"""Facts from the EXIF block of a file: when its picture was taken.
 
 A field of `Capture` is a column of the table `image` and, in memory, of the Gallery: registration, cache and columns go
 over its fields by name.
 
 Blocks are not trusted. Pillow only finds the block: its own reader keeps whatever sizes the entries claim, so a few
-kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of three tags
-a few bytes each are read.
+kilobytes can ask for gigabytes. Here at most MOST_ENTRIES entries of two directories are looked at, and of three tags a
+few bytes each are read.
 
 The time is DateTimeOriginal with its fraction of a second. With an offset from UTC it is exact; without one the clock
 of the camera is taken as UTC, which keeps the pictures of one camera in order.
@@ -36,7 +36,7 @@ _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 @dataclass(frozen=True)
 class Capture:
-    """Facts of how a picture was taken. A number is None and a text "" where the file does not say, or says nonsense.
+    """Facts of how a picture was taken. A number is None and a text "" where the file says nothing, or nonsense.
 
     Attributes:
         captured_at: Seconds since 1970.
@@ -45,7 +45,7 @@ class Capture:
     captured_at: float | None = None
 
     def row(self) -> tuple[float | str | None, ...]:
-        """Return the values of the columns CAPTURE, as the database keeps them: an unknown text is NULL, too."""
+        """Return the values of the columns CAPTURE as the database keeps them; an unknown text is NULL, too."""
         return tuple(None if value == "" else value for value in astuple(self))
 
 
@@ -54,7 +54,7 @@ UNKNOWN = Capture()
 
 
 def capture_of(image: ImageFile.ImageFile) -> Capture:
-    """Return what the EXIF block of an image says.
+    """Return the facts in the EXIF block of an image; UNKNOWN without a readable block.
 
     Args:
         image: Opened and not yet loaded; of a PNG only a block before the pixels is known then.
@@ -66,7 +66,7 @@ def capture_of(image: ImageFile.ImageFile) -> Capture:
 
 
 def facts_of(block: bytes) -> tuple[int, Capture] | None:
-    """Return orientation (1 to 8) and capture of an EXIF block; None for one that is not plain enough to be sure."""
+    """Return orientation (1 to 8) and capture of an EXIF block; None where the orientation is uncertain."""
     try:
         file = io.BytesIO(block.removeprefix(EXIF))
         order, entries = _first_directory(file)
@@ -87,7 +87,7 @@ def _capture(texts: dict[int, str]) -> Capture:
 
 
 def _block(image: ImageFile.ImageFile) -> IO[bytes] | None:
-    """The EXIF block as a file; a TIFF is one itself."""
+    """Return the EXIF block of an image as a file; a TIFF is one itself. None without a block."""
     if image.format == "TIFF":
         return image.fp
     block = image.info.get("exif")
@@ -95,14 +95,14 @@ def _block(image: ImageFile.ImageFile) -> IO[bytes] | None:
 
 
 def _first_directory(file: IO[bytes]) -> tuple[str, dict[int, tuple[int, int, bytes]]]:
-    """The order of bytes and the entries of the first directory."""
+    """Return the byte order ("<" or ">") and the entries of the first directory."""
     order = {b"II*\0": "<", b"MM\0*": ">"}[_read(file, 0, 4)]
     (first,) = struct.unpack(f"{order}I", _read(file, 4, 4))
     return order, _entries(file, order, first)
 
 
 def _texts(file: IO[bytes]) -> dict[int, str]:
-    """Return the texts of the tags FIRST_TEXTS and EXIF_TEXTS that are there."""
+    """Return the texts of those of the tags FIRST_TEXTS and EXIF_TEXTS that exist, by tag."""
     place = file.tell()
     try:
         order, first = _first_directory(file)
@@ -118,7 +118,7 @@ def _texts(file: IO[bytes]) -> dict[int, str]:
 
 
 def _entries(file: IO[bytes], order: str, start: int) -> dict[int, tuple[int, int, bytes]]:
-    """The entries of a directory: tag -> type, number of values, the four bytes of the value or of its place."""
+    """Return the entries of a directory: tag -> type, number of values, the four bytes of the value or of its place."""
     (count,) = struct.unpack(f"{order}H", _read(file, start, 2))
     content = _read(file, start + 2, 12 * min(count, MOST_ENTRIES))
     rows = struct.iter_unpack(f"{order}HHI4s", content[: len(content) // 12 * 12])

@@ -48,7 +48,7 @@ NOT_READ = FileState()
 
 
 class Known(NamedTuple):
-    """What the project knows of a path: sha256 is "" for a file that was kept out."""
+    """The registered facts of a path: sha256 is "" for a file that was kept out."""
 
     state: FileState
     sha256: str = ""
@@ -56,11 +56,11 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundFile:
-    """One file of a folder: an image (sha256 and facts), or kept out for a reason.
+    """One file of a folder: an image (sha256 and facts), or a file kept out for a reason.
 
     Attributes:
         path: Relative to the folder, with "/" on every system, escaped.
-        facts: None where the content is the one that was known, or only its checksum is.
+        facts: None where the content is the registered one, or only its checksum is known.
         reason: What kind of problem, then ": " and details of this file, if there are any.
     """
 
@@ -76,7 +76,7 @@ class Listing:
     """The files below a folder.
 
     Attributes:
-        paths: Of all files, escaped and sorted; hidden ones are passed over.
+        paths: The paths of all files, escaped and sorted; hidden ones are left out.
         kept_out: Folders that could not be listed, and links to folders outside.
     """
 
@@ -84,12 +84,12 @@ class Listing:
     kept_out: list[BadFile]
 
     def images(self) -> list[str]:
-        """The paths that end like those of images."""
+        """Return the paths that end like those of images."""
         return [path for path in self.paths if looks_like_image(path)]
 
 
 def escaped(name: str) -> str:
-    """The text under which a file name is stored: the same, but for bytes that are not UTF-8, written as \\xe9.
+    """Return the text under which a file name is stored: bytes that are not UTF-8 are written as \\xe9.
 
     A backslash that could be read as the beginning of such a byte is written as \\x5c, so that `unescaped` is exact.
     """
@@ -98,7 +98,7 @@ def escaped(name: str) -> str:
 
 
 def unescaped(path: str) -> str:
-    """The file name that `escaped` was given."""
+    """Return the file name that `escaped` was given."""
     return _ESCAPE.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), path)
 
 
@@ -112,7 +112,7 @@ def looks_like_image(path: str) -> bool:
 
 
 def list_files(folder: Path, leave_out: Path) -> Listing:
-    """All files below a folder, but for `leave_out`, other projects, and whatever is hidden.
+    """Return all files below a folder, except `leave_out`, other projects, and hidden files and folders.
 
     Raises:
         AnnotatorError: The folder is missing, is not a folder, or cannot be read.
@@ -151,10 +151,13 @@ def inspect_files(
     known: Callable[[Sequence[str]], Mapping[str, Known]],
     threads: int | None = None,
 ) -> Iterator[tuple[str, FoundFile | None]]:
-    """Read each file, several at a time: (path, what it is) in order, or (path, None) where nothing changed.
+    """Read the files, several at a time, and yield (path, FoundFile) in order; (path, None) where nothing changed.
 
     Args:
-        known: What is known of some paths, asked for KNOWN_OF at a time; files in the same state are not opened.
+        folder: The folder that the paths are relative to.
+        paths: Escaped.
+        known: Returns the registered facts of some paths, KNOWN_OF at a time; files in the same state are not opened.
+        threads: As many files are read at a time; None: as many as there are processors.
     """
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
 
@@ -175,14 +178,16 @@ def inspect_files(
         while ahead:
             yield from ahead.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)  # whoever stops early does not wait for the other files
+        pool.shutdown(cancel_futures=True)  # a caller that stops early does not wait for the other files
 
 
 def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> tuple[Path, FileState]:
-    """The real path of a registered image's file, after making sure that it still holds that image, and its state.
+    """Return the real path of a registered image's file, checked to hold that image still, and its state.
 
     Args:
+        path: Relative to the folder, escaped.
         recorded: The state at registration; when it differs, the content is hashed again.
+        sha256: Of the registered image.
 
     Raises:
         AnnotatorError: The file is gone, lies outside its folder, or holds something else now: what kind of problem,
@@ -221,12 +226,15 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
 
 
 def is_there(folder: str, path: str) -> bool:
-    """Whether something of that name exists (for a link: its target). Both are escaped; path "" is the folder."""
+    """Return whether something of that name exists (for a link: its target).
+
+    Both arguments are escaped; path "" is the folder itself.
+    """
     return _may(Path(unescaped(folder), unescaped(path)), os.F_OK)
 
 
 def state_of(folder: Path, path: str) -> FileState | None:
-    """The state of a file by its escaped path; None where it cannot be looked at."""
+    """Return the state of a file by its escaped path; None where the file cannot be looked at."""
     try:
         return _state((folder / unescaped(path)).stat())
     except (OSError, ValueError):
@@ -234,16 +242,16 @@ def state_of(folder: Path, path: str) -> FileState | None:
 
 
 def content_of(path: str | Path) -> str:
-    """The sha256 of a file. Raises OSError."""
+    """Return the sha256 of a file, hexadecimal. Raises OSError."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _inspect(folder: str, inside: str, path: str, known: Known | None, below: dict[str, str]) -> FoundFile | None:
-    """What a file is; None when it is in the state that is known.
+    """Return the facts of one file; None when it is in the registered state.
 
     Args:
-        below: Subfolder -> its real path, of files looked at within milliseconds.
+        below: Subfolder -> its real path, for files looked at within milliseconds; filled here.
     """
     state = NOT_READ
     try:
@@ -271,7 +279,7 @@ def _inspect(folder: str, inside: str, path: str, known: Known | None, below: di
 
 
 def _looked_at(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.stat_result]:
-    """The real path of a file, and its facts. Raises OSError."""
+    """Return the real path of a file, and its stat. Raises OSError."""
     subfolder, _, name = path.rpartition("/")
     if subfolder not in below:
         below[subfolder] = os.path.realpath(f"{folder}/{subfolder}", strict=True)
@@ -284,7 +292,7 @@ def _looked_at(folder: str, path: str, below: dict[str, str]) -> tuple[str, os.s
 
 
 def _content(path: str) -> tuple[str, Path | io.BytesIO]:
-    """The sha256 of a file, and the very bytes that have it, but for a file that is empty or too large for memory."""
+    """Return the sha256 of a file, and the bytes that have it; the path for a file that is empty or over READ_WHOLE."""
     content = read_file(path, READ_WHOLE)
     return (hashlib.sha256(content).hexdigest(), io.BytesIO(content)) if content else (content_of(path), Path(path))
 
@@ -331,7 +339,7 @@ def _why_unlisted(place: Path, error: OSError) -> str:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a loop of links, say: whoever looks into it as a file tells why
+    except OSError:  # such as a loop of links: reading it as a file reports the reason
         return False
 
 
@@ -344,5 +352,5 @@ def _exists(place: Path) -> bool:
 
 
 def _is_below(real: str | Path, folder: str) -> bool:
-    """Whether a place is in a folder, both as os.path.realpath gives them."""
+    """Return whether a path is in a folder, both as os.path.realpath returns them."""
     return str(real).startswith(os.path.join(folder, ""))  # noqa: PTH118 - of every file of a folder

@@ -1,9 +1,9 @@
-"""Whether a JPEG is whole, without decoding its pixels: decoding is nine tenths of what registering a photo costs.
+"""Checking that a JPEG is whole without decoding its pixels, which is nine tenths of the cost of registering a photo.
 
-Of damage in the entropy-coded data of a scan, libjpeg only warns. What ends decoding are headers and tables that it
-cannot use, markers where none belong, and an end that comes too early. The first is found by decoding a tiny image
-under the same tables, which the photos of a camera share; the others by looking for markers in the scan.
-ISO/IEC 10918-1, annex B.
+Of damage in the entropy-coded data of a scan, libjpeg only warns. Decoding fails for headers and tables that it cannot
+use, markers where none belong, and an end that comes too early. The first is found by decoding a tiny image under the
+same tables, which the photos of a camera share; the others by looking for markers in the scan. ISO/IEC 10918-1, annex
+B.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ TINY = (16).to_bytes(2)  # pixels of a side
 
 @dataclass(frozen=True)
 class WholeJpeg:
-    """A JPEG that can be decoded if `tables` can.
+    """A JPEG that is not damaged if `tables` can be decoded.
 
     Attributes:
         width, height: As the file has them: before its EXIF rotation.
         tables: A JPEG of TINY x TINY pixels under the same tables.
         head: The file up to its pixels.
-        exif: Its EXIF block, b"" without one; None where it has also XMP, or more blocks.
+        exif: Its EXIF block, b"" without one; None where the file also has XMP, or more blocks.
     """
 
     width: int
@@ -40,8 +40,11 @@ class WholeJpeg:
 
 
 def whole_jpeg(content: bytes) -> WholeJpeg | None:
-    """What a file is by its markers. None where only decoding says whether it is good: it is no JPEG of one sequential
-    scan, which most cameras write, or it may be damaged."""
+    """Return the facts of a JPEG by its markers; None where only decoding can tell whether the file is good.
+
+    That is so for a file that is not a JPEG of one sequential scan, which most cameras write, and for one that may be
+    damaged.
+    """
     if content[:2] != b"\xff\xd8":
         return None
     place, frame, more = 2, b"", list[bytes]()
@@ -80,7 +83,7 @@ def whole_jpeg(content: bytes) -> WholeJpeg | None:
 
 
 def _ends_well(content: bytes, start: int) -> bool:
-    """Whether the first marker behind `start`, restarts aside, is the end of the image."""
+    """Return whether the first marker after `start`, not counting restarts, is the end of the image."""
     scan = np.frombuffer(content, np.uint8, offset=start)
     follow = scan[np.flatnonzero(scan[:-1] == 0xFF) + 1]
     markers = follow[(follow != 0) & ((follow & 0xF8) != 0xD0)]

@@ -14,10 +14,10 @@ _SUBFOLDER, _FILE = "\x02", "\x01"  # before a folder's name, and before the fil
 
 
 def name_key(folder_id: int, path: str) -> str:
-    """The key of a file.
+    """Return the sort key of a file.
 
     Args:
-        folder_id: Of the folder that was added to the project; folders stand in the order in which they were added.
+        folder_id: The folder that was added to the project; folders stand in the order in which they were added.
         path: Below that folder, with "/" on every system.
     """
     folders, _, name = path.rpartition("/")

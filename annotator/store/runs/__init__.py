@@ -1,4 +1,4 @@
-"""What a training published: runs, their versions and probabilities, and predictions from elsewhere.
+"""The results of trainings: runs, their versions and probabilities, and predictions from elsewhere.
 
 A version writes only the columns that changed and names those that hold the others (probabilities.py). Begin with
 runs.py.

@@ -1,7 +1,7 @@
-"""What else the heat maps of a run may show: for each drawn one the class that it may show instead of its own.
+"""The class that a heat map may show instead of its own, for each heat map of a run.
 
-A file a class beside the heat maps, image id -> class id, 0 for none. The worker alone writes it, before the heat map;
-both are deleted with the run. A heat map without an entry was drawn by an older version.
+One file for each class beside the heat maps, image id -> class id, 0 for none. The worker alone writes it, before the
+heat map; both are deleted with the run. A heat map without an entry was drawn by an older version.
 """
 
 import json
@@ -14,11 +14,11 @@ from annotator.store.database.database import Database
 
 @dataclass(frozen=True)
 class Finding:
-    """What is known of one heat map and of those of its class.
+    """The result of examining one heat map, and how many heat maps of its class had such a result.
 
     Attributes:
-        beside: The class that it may show instead (models/backbones/occlusion.py); None: none.
-        explained: Heat maps of this class and run of which that is so, of `maps` that were examined.
+        beside: The class that the heat map may show instead of its own (models/backbones/occlusion.py); None: no class.
+        explained: The number of heat maps of this class and run that may show another class, of `maps` examined ones.
     """
 
     beside: int | None
@@ -27,20 +27,20 @@ class Finding:
 
 
 def note(db: Database, run_id: int, class_id: int, image_id: int, beside: int | None) -> None:
-    """Keep what was found of a heat map. Raises DiskFull."""
+    """Store which class a heat map may show instead of its own; None for no class. Raises DiskFull."""
     found = _read(db, run_id, class_id) | {str(image_id): beside or 0}
     with replacing(db.paths.heatmap_findings(run_id, class_id), sync=False) as part:
         part.write_text(json.dumps(found))
 
 
 def finding(db: Database, run_id: int, class_id: int, image_id: int) -> Finding:
-    """What was found of a heat map."""
+    """Return the result of examining a heat map."""
     found = _read(db, run_id, class_id)
     return Finding(found.get(str(image_id), 0) or None, sum(map(bool, found.values())), len(found))
 
 
 def _read(db: Database, run_id: int, class_id: int) -> dict[str, int]:
-    """{} where there is none, or it is damaged: it says how far to trust a picture, and no more."""
+    """Return image id -> class id, 0 for none; {} where the file is missing or damaged, because it is only advice."""
     try:
         found = json.loads(db.paths.heatmap_findings(run_id, class_id).read_text())
     except (OSError, ValueError):

@@ -46,9 +46,12 @@ class Source:
     """A model from elsewhere.
 
     Attributes:
-        scale: Probability: in [0, 1]; score: any number, of which only the order within a class counts.
-        class_ids: Of its columns, ascending.
-        images, cells: Of how many it says anything.
+        scale: PROBABILITY: in [0, 1]; SCORE: any number, of which only the order within a class counts.
+        annotator: Who added the scores.
+        added_at: Unix seconds.
+        version: The current one.
+        class_ids: The classes of its columns, ascending.
+        images, cells: The number of images and cells that it has a score for.
     """
 
     id: int
@@ -64,7 +67,11 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class SourceScores(CellIndex):
-    """A version of a source, mapped from the disk. scores: (n, C) as in the file."""
+    """One version of a source, mapped from the disk.
+
+    Attributes:
+        scores: (n, C) as in the file, nan where there is no score.
+    """
 
     scores: np.ndarray
     source: Source
@@ -75,7 +82,7 @@ _LIVE = "version > 0 AND removed_at IS NULL"
 
 
 def sources(db: Database) -> list[Source]:
-    """Those that were not removed, in the order in which they came."""
+    """Return the sources that were not removed, in the order in which they were added."""
     rows = db.tuples(f"SELECT {_COLUMNS} FROM prediction_source WHERE {_LIVE} ORDER BY id")
     return [
         Source(id_, name, scale, annotator, at, version, json.loads(class_ids), images, cells)
@@ -84,7 +91,7 @@ def sources(db: Database) -> list[Source]:
 
 
 def find(db: Database, name: str) -> Source:
-    """The source of this name. Raises AnnotatorError naming near ones."""
+    """Return the source of this name. Raises AnnotatorError naming near ones."""
     named = {source.name: source for source in sources(db)}
     if name not in named:
         raise AnnotatorError(f"No predictions are called {name!r}. {did_you_mean(name, named)}")
@@ -92,7 +99,7 @@ def find(db: Database, name: str) -> Source:
 
 
 def versions(db: Database) -> tuple[tuple[int, int], ...]:
-    """(source, version) of all sources: what a training that begins now would use."""
+    """Return (source, version) of all sources: those that a training that begins now would use."""
     return tuple(db.tuples(f"SELECT id, version FROM prediction_source WHERE {_LIVE} ORDER BY id"))
 
 
@@ -108,16 +115,21 @@ def add(
     replace: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Source:
-    """Add scores to a source, which is made where there is none of this name; cells it has already get the newer score.
+    """Add scores to a source, which is made where there is none of this name; newer scores replace older ones.
+
+    Memory stays flat: blocks are written one by one.
 
     Args:
-        blocks: Read twice; of the scores that they give a cell, the highest counts.
+        name: The name of the source.
+        scale: One of SCALES.
+        by: Who adds the scores.
         image_ids, class_ids: All that the blocks name; in any order.
-        replace: Forget what the source said before.
+        blocks: Called twice; where the blocks have several scores for a cell, the highest counts.
+        replace: Delete all scores that the source had before.
         progress: Called with the number of blocks written.
 
-    Memory stays flat: blocks are written one by one. Raises AnnotatorError for a name that cannot be used, another
-    scale than the source has, or too many sources; DiskFull.
+    Raises AnnotatorError for a name that cannot be used, another scale than the source has, or too many sources;
+    DiskFull.
     """
     db.refuse_read_only()
     with _locked(db):
@@ -153,9 +165,9 @@ def add(
 
 
 def remove(db: Database, name: str) -> Source:
-    """Use a source no more and delete its arrays; what it said of answered cells stays. Raises AnnotatorError.
+    """Remove a source and delete its arrays; its logged scores of answered cells stay. Raises AnnotatorError.
 
-    Of NAMES: nothing is guessed from names any more, until that is switched on again.
+    Removing NAMES also switches guessing from names off.
     """
     with _locked(db):
         source = find(db, name)
@@ -168,13 +180,17 @@ def remove(db: Database, name: str) -> Source:
 
 
 def opened(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
-    """All sources whose arrays can be read. keys: (source, version) of those to open; None: `versions`."""
+    """Return all sources whose arrays can be read.
+
+    Args:
+        keys: (source, version) of those to open; None: the current ones.
+    """
     keys = versions(db) if keys is None else keys
     return [scores for key in keys if (scores := _by_key(db, key)) is not None]
 
 
 def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.ndarray]]:
-    """What every source says of some cells: (n,) float64, nan where it says nothing. Takes microseconds.
+    """Return every source with its scores of some cells: (n,) float64, nan where it has none. Takes microseconds.
 
     Args:
         image_ids, class_ids: (n,) each: the cells.
@@ -198,7 +214,7 @@ def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.
 
 
 def in_words(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[str, float], ...]]:
-    """The same as pages show it: for each cell (name, score) of the sources that say anything of it."""
+    """Return the scores of some cells as pages show them: for each cell (name, score) of the sources with a score."""
     result: list[tuple[tuple[str, float], ...]] = [()] * len(image_ids)
     for source, values in said(db, image_ids, class_ids):
         for place in np.flatnonzero(~np.isnan(values)).tolist():
@@ -207,7 +223,7 @@ def in_words(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[s
 
 
 def aligned(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Sequence[int]) -> np.ndarray:
-    """The scores of a source in the order of other images and classes: (N, C) of the file's type, nan for none."""
+    """Return the scores of a source for these images and classes: (N, C) of the file's type, nan for none."""
     merged = _merged(db)
     rows, known = scores.rows(image_ids)
     result = np.full((len(rows), len(class_ids)), np.nan, scores.scores.dtype)
@@ -225,10 +241,10 @@ def aligned(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Seque
 
 
 def log(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, int, int]]) -> None:
-    """Note what the sources said of cells that were just answered, inside the transaction of the decisions.
+    """Store the sources' scores of cells that were just answered, inside the transaction of the decisions.
 
     Args:
-        answered: (decision, image, class) of each.
+        answered: (decision, image, class) of each answer.
     """
     if not answered:
         return
@@ -243,7 +259,7 @@ def log(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, 
 
 
 def logged(db: Database, image_id: int) -> dict[int, list[tuple[str, float]]]:
-    """Decision -> (name of a source, its score) when it was given, for the decisions about an image."""
+    """Return the scores stored with the decisions about an image: decision -> [(name of a source, score)]."""
     result: dict[int, list[tuple[str, float]]] = {}
     for decision_id, name, score in db.tuples(
         """SELECT p.decision_id, s.name, p.score FROM decision d JOIN prediction_score p ON p.decision_id = d.id
@@ -255,13 +271,13 @@ def logged(db: Database, image_id: int) -> dict[int, list[tuple[str, float]]]:
 
 
 def _columns(scores: SourceScores, class_id: int, merged: dict[int, list[int]]) -> list[int]:
-    """The columns that count for a class: its own, and those of the classes that were merged into it."""
+    """Return the columns that count for a class: its own, and those of the classes that were merged into it."""
     columns, known = scores.columns([class_id, *merged.get(class_id, ())])
     return columns[known].tolist()
 
 
 def _merged(db: Database) -> dict[int, list[int]]:
-    """Class -> the classes that were merged into it, also by way of others."""
+    """Return class -> the classes that were merged into it, directly or by way of others."""
     into = dict(db.tuples("SELECT id, merged_into FROM class WHERE archived = 1 AND merged_into NOT NULL"))
     result: dict[int, list[int]] = {}
     for class_id in into:
@@ -281,7 +297,7 @@ def _opened(db: Database, source: Source) -> SourceScores | None:
 
 
 def _open(db: Database, key: tuple[int, int]) -> SourceScores | None:
-    """None where the arrays are gone or do not fit their row."""
+    """Return a version of a source; None where its arrays are gone or do not fit its row."""
     source = next((source for source in sources(db) if (source.id, source.version) == key), None)
     if source is None:
         return None
@@ -300,7 +316,7 @@ def _open(db: Database, key: tuple[int, int]) -> SourceScores | None:
 
 @contextmanager
 def _locked(db: Database) -> Generator[None]:
-    """One process writes predictions at a time; the others wait."""
+    """Hold the lock on all predictions for the block: one process writes at a time; the others wait."""
     folder = db.paths.predictions(0).parent
     make_room(folder)
     with FileLock(folder / ".lock"):
@@ -308,7 +324,10 @@ def _locked(db: Database) -> Generator[None]:
 
 
 def _begin(db: Database, name: str, scale: str, by: str, replace: bool) -> tuple[int, Source | None]:
-    """The id of a source, made where there is none yet, and the source as it is. Raises AnnotatorError."""
+    """Return the id of a source, made where there is none yet, and the source as it is; None for a new one.
+
+    Raises AnnotatorError where the scores cannot be added.
+    """
     if scale not in SCALES:
         raise AnnotatorError(f"There is no scale {scale!r}. {did_you_mean(scale, SCALES)}")
     if not (name.isprintable() and name == name.strip() and 0 < len(name) <= LONGEST_NAME):
@@ -353,7 +372,7 @@ def _publish(
 
 
 def _write(db: Database, path: Path, dtype: np.dtype, index: CellIndex, old: SourceScores | None) -> None:
-    """The file with what the version before said, nan elsewhere."""
+    """Write the file of a version with the scores of the version before, nan elsewhere."""
     before = db.paths.predictions(old.source.id, old.source.version) / "scores.npy" if old else None
     if (
         old
@@ -378,7 +397,11 @@ def _write(db: Database, path: Path, dtype: np.dtype, index: CellIndex, old: Sou
 def _apply(
     path: Path, index: CellIndex, blocks: Callable[[], Iterable[Block]], had: bool, progress: Callable[[int], None]
 ) -> None:
-    """Write the blocks into the file. had: it holds older scores, which do not count where a block says anything."""
+    """Write the blocks into the file.
+
+    Args:
+        had: Whether the file holds older scores, which are deleted where a block has a score.
+    """
     scores = np.load(path, mmap_mode="r+")
     largest = float(np.finfo(scores.dtype).max)
     number = 0
@@ -402,7 +425,7 @@ def _apply(
 
 
 def _count(path: Path, rows: np.ndarray) -> np.ndarray:
-    """Of how many of some images, and of how many of their cells, a file says anything: (2,)."""
+    """Return how many of these images (rows) have a score in a file, and how many of their cells do: (2,)."""
     count = np.zeros(2, np.int64)
     for start in range(0, len(rows), ROWS):
         known = ~np.isnan(open_array(path)[rows[start : start + ROWS]])
@@ -411,7 +434,10 @@ def _count(path: Path, rows: np.ndarray) -> np.ndarray:
 
 
 def _counted(db: Database, path: Path, index: CellIndex, image_ids: np.ndarray, old: SourceScores | None) -> list[int]:
-    """How many images and cells the new file names: counted anew for the images that were added to."""
+    """Return how many images and cells have a score in the new file.
+
+    Only `image_ids`, the images with added scores, are counted anew.
+    """
     count = _count(path, index.rows(image_ids)[0])
     if old is not None:
         rows, known = old.rows(image_ids)

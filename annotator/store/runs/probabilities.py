@@ -1,5 +1,6 @@
-"""The probabilities of a run's versions on the disk: a version holds the classes that it changed, and names the
-versions that hold the others.
+"""The probabilities of a run's versions on the disk: a version holds only the classes that it changed.
+
+It names the versions that hold the others.
 
     runs/<id>/probabilities.npy         (N, C) float16, of the training
     runs/<id>/v<n>/columns.npy          (k, N) float16, the classes that version n changed, and
@@ -7,8 +8,8 @@ versions that hold the others.
                                         -1 for in its probabilities.npy; last, the version that has this file
     runs/<id>/v<n>/probabilities.npy    or, instead of both, all classes: when most have changed
 
-So one answer at a million images writes 2 MB and not 200. What a version needs of earlier ones stays (`needed`), and is
-never more than one array of all classes and twice as many columns as there are classes.
+So one answer at a million images writes 2 MB and not 200. The files that a version needs of earlier ones stay
+(`needed`). They are never more than one array of all classes and twice as many columns as there are classes.
 """
 
 from collections.abc import Sequence
@@ -27,11 +28,19 @@ MANY = 4  # a version that changes more than one column in so many is written wi
 
 
 class Layered:
-    """Probabilities (N, C) of which some columns lie elsewhere (models.rows.Rows); indexed as a numpy array is, by at
-    most one key for the rows and one for the columns. What it gives is a copy, in memory."""
+    """Probabilities (N, C) of which some columns lie in other arrays (models.rows.Rows).
+
+    It is indexed as a numpy array is, by at most one key for the rows and one for the columns. The result is a copy in
+    memory.
+    """
 
     def __init__(self, base: np.ndarray, columns: dict[int, np.ndarray]):
-        """base: (N, C); columns: column -> (N,), instead of the one in `base`."""
+        """Make probabilities of `base`, with some columns replaced.
+
+        Args:
+            base: (N, C).
+            columns: Column -> (N,), instead of the one in `base`.
+        """
         self.base, self.columns = base, columns
         self.shape, self.dtype, self.ndim = base.shape, base.dtype, base.ndim
         self._is_elsewhere = np.zeros(self.shape[1], bool)
@@ -59,7 +68,7 @@ class Layered:
         return self.columns[column] if column in self.columns else self.base[:, column]
 
     def _product(self, rows: Any, columns: np.ndarray) -> np.ndarray:
-        """All of these columns (c,) in all of these rows: (n, c), or (c,) of one row."""
+        """Return all of these columns (c,) in all of these rows: (n, c), or (c,) for one row."""
         elsewhere = self._is_elsewhere[columns]
         if not elsewhere.any():
             return np.array(self.base[rows][..., columns])
@@ -74,7 +83,7 @@ class Layered:
         return found
 
     def _cells(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """One value for each row and column, of any shape that fits the other's."""
+        """Return one value for each pair of row and column; the two arrays are broadcast."""
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
         rows, columns = np.broadcast_arrays(rows, columns)
@@ -86,7 +95,7 @@ class Layered:
 
 
 def read(db: Database, run_id: int, version: int) -> Rows:
-    """The probabilities (N, C) float16 of a version, mapped. Raises OSError, and ValueError for damaged files."""
+    """Return the probabilities (N, C) float16 of a version, mapped. Raises OSError, ValueError for damaged files."""
     place = _place(db.paths, run_id, version)
     if place is None:
         return _whole(db, run_id, version)
@@ -118,7 +127,12 @@ def read(db: Database, run_id: int, version: int) -> Rows:
 def save_columns(
     db: Database, run_id: int, version: int, before: int, columns: Sequence[int], values: np.ndarray
 ) -> None:
-    """Write a version that differs from the one before in some columns: values (k, N) float16. Raises DiskFull."""
+    """Write a version that differs from the version `before` in some columns. Raises DiskFull.
+
+    Args:
+        columns: (k,) the columns that change.
+        values: (k, N) float16, their probabilities.
+    """
     folder = db.paths.run(run_id, version)
     place = _place(db.paths, run_id, before)
     if place is None:
@@ -138,8 +152,11 @@ def save_whole(db: Database, run_id: int, version: int, rows: Rows) -> None:
 
 
 def is_whole_next(db: Database, run_id: int, version: int, columns: int) -> bool:
-    """Whether the version after this one, which changes so many columns, is to be written with all of them: so that
-    never more than twice as many columns as there are lie on the disk beside them."""
+    """Return whether the version after this one, which changes `columns` columns, is to be written with all columns.
+
+    This is so when more than one column in MANY changes, and where the changed columns on the disk would otherwise be
+    more than twice the number of classes.
+    """
     place = _place(db.paths, run_id, version)
     if place is None:
         return MANY * columns > _whole(db, run_id, version).shape[1]
@@ -149,7 +166,7 @@ def is_whole_next(db: Database, run_id: int, version: int, columns: int) -> bool
 
 
 def needed(paths: Paths, run_id: int, version: int) -> set[int]:
-    """The versions whose files this one reads, itself included."""
+    """Return the versions whose files this one reads, itself included."""
     try:
         place = _place(paths, run_id, version)
     except (OSError, ValueError):  # damaged: a training follows
@@ -161,8 +178,12 @@ def needed(paths: Paths, run_id: int, version: int) -> set[int]:
 
 
 def _place(paths: Paths, run_id: int, version: int) -> tuple[int, np.ndarray, np.ndarray] | None:
-    """The version with all columns that this one is based on, and of each column the version that holds it (C,) and
-    where (C,); None where the version itself has all columns."""
+    """Return where the columns of a version are; None where the version itself has all columns.
+
+    Returns:
+        The version with all columns that this one is based on, and for each column the version that holds it (C,) and
+        its place there (C,), -1 for the based-on version.
+    """
     folder = paths.run(run_id, version)
     if version == 0 or (folder / WHOLE).exists():
         return None

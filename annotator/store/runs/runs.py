@@ -27,10 +27,10 @@ def begin(
     last_decision_id: int,
     threshold: float,
 ) -> int:
-    """Add a run and return its id, which names the folder of its arrays. It is invisible until it is published.
+    """Add a run and return its id, which names the folder of its arrays. The run is invisible until it is published.
 
     Arrays and heat maps that lie there already are deleted: they are of another run, whose id is given again because an
-    older project.db was put back, and of images and classes that may be others.
+    older project.db was put back, and their images and classes may be others.
     """
     with db.writing() as sql:
         run = sql.execute(
@@ -68,7 +68,7 @@ def publish(
 
     Args:
         threshold: None: the one it began with.
-        sources: Predictions from elsewhere that it used: source, version, and the weight by class.
+        sources: The predictions from elsewhere that the run used: source, version, and the weight by class.
     """
     loss_text = json.dumps([round(value, 6) for value in loss])
     calibration_text = "" if calibration is None else json.dumps(calibration)
@@ -85,7 +85,7 @@ def publish(
 
 
 def sources_of(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
-    """(source, version) of the predictions from elsewhere that a run used."""
+    """Return (source, version) of the predictions from elsewhere that a run used."""
     return tuple(
         db.tuples(
             "SELECT prediction_source_id, version FROM run_source WHERE run_id = ? ORDER BY prediction_source_id",
@@ -95,7 +95,7 @@ def sources_of(db: Database, run_id: int) -> tuple[tuple[int, int], ...]:
 
 
 def source_weights(db: Database, run_id: int) -> dict[int, dict[int, float]]:
-    """What a run learned of the predictions from elsewhere that it used: source -> class -> weight."""
+    """Return the weights that a run gave to the predictions from elsewhere that it used: source -> class -> weight."""
     rows = db.tuples("SELECT prediction_source_id, weights FROM run_source WHERE run_id = ?", [run_id])
     return {source: {int(class_id): weight for class_id, weight in json.loads(text).items()} for source, text in rows}
 
@@ -119,17 +119,17 @@ def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> N
 
 
 def current_run(db: Database) -> Run | None:
-    """The newest published run whose row can be read, None before the first."""
+    """Return the newest published run whose row can be read, None before the first."""
     return next((run for row in _newest(db) if (run := _run(row))), None)
 
 
 def damaged(db: Database) -> list[int]:
-    """Ids of the newest published runs whose rows cannot be read; they are not used."""
+    """Return the ids of the newest published runs whose rows cannot be read; they are not used."""
     return [row["id"] for row in _newest(db) if _run(row) is None]
 
 
 def kept_run(db: Database, run_id: int) -> Run | None:
-    """A published run whose arrays are still there, None otherwise."""
+    """Return a published run whose arrays still exist, None otherwise."""
     rows = db.rows(f"SELECT {COLUMNS} FROM run WHERE published = 1 AND id = ?", [run_id])
     return _run(rows[0]) if rows and (db.paths.run(run_id) / "head.safetensors").exists() else None
 
@@ -150,7 +150,7 @@ def forget_old(db: Database, limit: int = RUNS_KEPT) -> None:
 
 
 def suggestion_fates(db: Database) -> list[dict[str, Any]]:
-    """Per run, how the suggestions it showed were answered so far: run, accepted, rejected, unsure."""
+    """Return for each run how its suggestions were answered so far: run, accepted, rejected, unsure."""
     return db.rows(
         """SELECT one AS run, sum(n * (two = 1)) AS accepted, sum(n * (two = -1)) AS rejected,
         sum(n * (two = 0)) AS unsure FROM tally WHERE kind = 'run' GROUP BY one HAVING sum(n) > 0 ORDER BY one"""
@@ -162,7 +162,10 @@ def _newest(db: Database) -> list[dict[str, Any]]:
 
 
 def positives_seen(db: Database, run_id: int, class_id: int, most: int) -> int:
-    """How many positives of the class a run was trained on, at most `most`, without answers taken back since."""
+    """Return the number of positives of the class that a run was trained on, at most `most`.
+
+    Answers taken back since do not count.
+    """
     return db.value(
         """SELECT count(*) FROM (SELECT 1 FROM label WHERE class_id = ? AND state = 1 AND decision_id <=
         (SELECT trained_decision_id FROM run WHERE id = ?) LIMIT ?)""",
@@ -182,7 +185,7 @@ def _run(row: dict[str, Any]) -> Run | None:
 
 
 def _are_ids(value: Any) -> bool:
-    """Whether this is a list of different whole numbers, ascending."""
+    """Return whether this is a list of different whole numbers, ascending."""
     if not isinstance(value, list):
         return False
     ids = cast(list[Any], value)

@@ -4,7 +4,7 @@ from sqlite_utils import Database
 
 
 def m001(db: Database) -> None:
-    """Everything the first loop needs."""
+    """Create the tables for images, files, classes, decisions, labels, runs, jobs, leases and the worker."""
     for statement in _M001.split(";\n"):
         if statement.strip():
             db.execute(statement)

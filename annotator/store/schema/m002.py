@@ -6,10 +6,10 @@ from annotator.store.schema.script import statements
 
 
 def m002(db: Database) -> None:
-    """Keys of classes, flags, leases of single cells, and tallies, so that no page ever counts a million rows.
+    """Add keys of classes, flags, leases of single cells, and tallies, so that no page ever counts a million rows.
 
-    SQLite cannot change a CHECK or a primary key: `decision` and `lease` are written anew, with foreign keys switched
-    off by whoever applies this (they cannot be switched inside a transaction).
+    SQLite cannot change a CHECK or a primary key: `decision` and `lease` are written anew. The caller switches foreign
+    keys off before, because that is not possible inside a transaction.
     """
     for statement in statements(_M002):
         db.execute(statement)

@@ -8,8 +8,7 @@ from annotator.store.schema.script import statements
 
 
 def m003(db: Database) -> None:
-    """Drawings of cells to audit, what a model filled in under a guarantee, runs that are brought up to date, and where
-    people contradict each other."""
+    """Add audit drawings, automatically accepted cells, versions of runs, and disagreements between people."""
     for statement in statements(_M003):
         db.execute(statement)
     several = """SELECT image_id FROM decision WHERE action IN ('label', 'done') AND source != 'import'
@@ -24,7 +23,7 @@ def m003(db: Database) -> None:
 
 # A copy of what history.py did when this step was written: an applied step never changes.
 def _contradictions(db: Database, image_id: int) -> dict[int, int]:
-    """The cells of an image on which people disagree: class id -> the decision that brought it."""
+    """Return the cells of an image on which people disagree: class id -> the decision that caused the disagreement."""
     standing: dict[int, dict[str, int]] = {}
     disagreements: dict[int, int] = {}
     for decision_id, class_id, state, annotator in _answers(db, image_id):
@@ -40,7 +39,7 @@ def _contradictions(db: Database, image_id: int) -> dict[int, int]:
 
 
 def _answers(db: Database, image_id: int) -> Iterator[tuple[int, int, int, str]]:
-    """Every answer of a person that holds, oldest first: decision, class, state, person; a "done" has many."""
+    """Yield people's valid answers, oldest first, as (decision, class, state, person); a "done" yields many."""
     history = db.execute(
         """SELECT d.id, d.action, d.class_id, d.state, d.source, d.annotator, u.id FROM decision d
         LEFT JOIN decision u ON u.undoes = d.id

@@ -4,8 +4,11 @@ from sqlite_utils import Database
 
 
 def m004(db: Database) -> None:
-    """Random images, lessons, second looks and settled disagreements have sources of their own, which the tallies of
-    scores count as well. No older decision has one of them, so the tallies stay as they are."""
+    """Count the sources of Autopilot and Review in the tallies of scores too.
+
+    These are random images, lessons, second looks and settled disagreements. No older decision has one of these
+    sources, so the tallies stay as they are.
+    """
     db.execute("DROP VIEW counted")
     db.execute(_COUNTED)
 

@@ -6,7 +6,7 @@ from annotator.store.schema.script import statements
 
 
 def m005(db: Database) -> None:
-    """What tells that a file was replaced by one of the same size and time, and former names of images."""
+    """Add file stamps, which tell that a file was replaced by one of the same size and time, and former names."""
     for statement in statements(_M005):
         db.execute(statement)
 

@@ -6,7 +6,7 @@ from annotator.store.schema.script import statements
 
 
 def m006(db: Database) -> None:
-    """How often classes were changed (versions.py): a new class reopens complete images without a decision."""
+    """Add a counter of class changes (versions.py): a new class reopens complete images without a decision."""
     for statement in statements(_M006):
         db.execute(statement)
 

@@ -7,8 +7,10 @@ from annotator.store.schema.script import statements
 
 
 def m007(db: Database) -> None:
-    """Decisions that clear a cell or comment on an image; order, heading, colour, archive and synonyms of classes and
-    their history; when an image was taken, and its place among the files.
+    """Add clearing and comments, more facts of classes and their history, and the order of images.
+
+    Decisions can clear a cell or comment on an image. Classes get an order, heading, colour, archive and synonyms.
+    Images get the time when they were taken and their place among the files.
 
     SQLite cannot change a CHECK: `decision` is written anew, as in step 2, and with it the view and the triggers that
     read it.

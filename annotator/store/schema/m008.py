@@ -6,7 +6,7 @@ from annotator.store.schema.script import statements
 
 
 def m008(db: Database) -> None:
-    """Tables for data that comes from outside and for data sets that left, so that both can be named and compared."""
+    """Add tables for data from outside and for exported data sets, so that both can be named and compared."""
     for statement in statements(_M008):
         db.execute(statement)
 

@@ -6,7 +6,7 @@ from annotator.store.schema.script import statements
 
 
 def m009(db: Database) -> None:
-    """How long the tasks of the speed test took a person. What was marked in them is not kept: it is no evidence."""
+    """Add the times that speed test tasks took a person. Their answers are not kept: they are no evidence."""
     for statement in statements(_M009):
         db.execute(statement)
 

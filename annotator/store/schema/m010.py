@@ -4,8 +4,10 @@ from sqlite_utils import Database
 
 
 def m010(db: Database) -> None:
-    """Until now a project without a choice of its own used `efficientnet_lite2`. One that has images names it, so that
-    nothing is computed anew when it is opened by a version with another default."""
+    """Record `efficientnet_lite2` as the network of projects that have images and chose none.
+
+    It was the default until now. Naming it keeps a version with another default from computing everything anew.
+    """
     db.execute(
         """INSERT OR IGNORE INTO setting (key, value)
         SELECT 'backbone', '"efficientnet_lite2"' WHERE EXISTS (SELECT 1 FROM image)"""

@@ -4,10 +4,10 @@ from sqlite_utils import Database
 
 
 def m011(db: Database) -> None:
-    """A project that one person labels on their own computer has no members.
+    """Add members, sign-in and the access log. A project that one person labels on their own computer has no members.
 
-    `member.name` is what decisions carry as their annotator; it never changes. `subject` is who a login provider says
-    somebody is ("issuer subject"), `secret_sha256` belongs to an invitation link, and sessions begun before
+    `member.name` is what decisions carry as their annotator; it never changes. `subject` is the identity from a login
+    provider ("issuer subject"), `secret_sha256` belongs to an invitation link, and sessions begun before
     `sessions_since` (unix seconds) have ended. `access_log` is appended only: the triggers refuse anything else.
     """
     for statement in STATEMENTS:

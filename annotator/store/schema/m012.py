@@ -4,5 +4,5 @@ from sqlite_utils import Database
 
 
 def m012(db: Database) -> None:
-    """Audits drawn until now ask one person."""
+    """Record that audits drawn until now ask one person."""
     db.execute("ALTER TABLE audit ADD COLUMN people INTEGER NOT NULL DEFAULT 1")

@@ -6,11 +6,11 @@ from annotator.store.schema.script import statements
 
 
 def m013(db: Database) -> None:
-    """Which images are to be answered by how many people, what belongs to whom, and from which decision on blind
-    answers settle nothing.
+    """Add how many people answer an image, known answers, and assignments.
 
-    Until now any later answer ended a disagreement, also a blind one of a third person, which is only one more opinion.
-    What such an answer has ended by now stays ended.
+    Also add the decision after which blind answers settle no disagreement. Until now any later answer ended a
+    disagreement, also a blind answer of a third person, which is only one more opinion. Disagreements that such an
+    answer has ended stay ended.
     """
     for statement in statements(_M013):
         db.execute(statement)

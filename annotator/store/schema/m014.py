@@ -4,8 +4,9 @@ from sqlite_utils import Database
 
 
 def m014(db: Database) -> None:
-    """Decisions about a cell on which people differed, by members without the right to review. Roles change, so it is
-    noted beside the decision what its giver could not do then. Earlier decisions stay what they were: any of them could
-    end a disagreement.
+    """Add a note of decisions on disputed cells that were made by members without the right to review.
+
+    Roles change, so the note is stored with the decision. Earlier decisions are not noted: any of them could end a
+    disagreement.
     """
     db.execute("CREATE TABLE opinion (decision_id INTEGER PRIMARY KEY REFERENCES decision (id))")

@@ -6,9 +6,11 @@ from annotator.store.schema.script import statements
 
 
 def m015(db: Database) -> None:
-    """Until now an image was blind for whoever had no answer to it that held: taking one back hid it again, although
-    that person had seen what others said. Whoever has answered an image by now has been shown it; what
-    they said after taking a blind answer back was not said blind.
+    """Keep an image from becoming blind again for a person who takes an answer back.
+
+    Until now an image was blind for everybody without a valid answer to it: taking one back hid it again, although that
+    person had seen the answers of others. People who have answered an image by now count as having been shown it; their
+    answers after taking a blind answer back do not count as blind.
     """
     for statement in statements(_M015):
         db.execute(statement)

@@ -1,4 +1,4 @@
-"""project.db as an older version made it, and what is in one of any version: for tests and measurements of upgrades."""
+"""Writing project.db as an older version made it, and reading one of any version: for tests and measurements."""
 
 import shutil
 import sqlite3
@@ -21,7 +21,13 @@ _ROWS = {
 
 
 def write_older(database: Path, target: Path, step: str) -> None:
-    """Write a new project.db that lacks this step of the schema and all later ones, with the rows of another."""
+    """Write a new project.db without this step of the schema and all later ones, with the rows of `database`.
+
+    Args:
+        database: The project.db to copy rows from, as far as the older tables have their columns.
+        target: The file to write.
+        step: The name of the first step to leave out.
+    """
     with closing(sqlite3.connect(database)) as new, closing(sqlite3.connect(target)) as connection:
         old = sqlite_utils.Database(connection)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -37,10 +43,15 @@ def write_older(database: Path, target: Path, step: str) -> None:
 
 
 def read_any(database: Path) -> dict[str, Any]:
-    """How many steps of the schema it has, and its decisions, labels and images; of a copy, so that it stays as it is.
+    """Return the number of schema steps of a project.db, and its decisions, labels and images.
+
+    A copy is read, so that the file itself does not change.
+
+    Returns:
+        "steps": the number; "decisions", "labels", "images": lists of rows.
 
     Raises:
-        AnnotatorError: For a damaged one.
+        AnnotatorError: The file is damaged.
     """
     with tempfile.TemporaryDirectory() as place:
         for name in (database.name, f"{database.name}-wal"):

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one (a trigger has semicolons inside); executescript would commit first."""
+    """Yield the statements of a script one by one; executescript would commit first.
+
+    A trigger, which has semicolons inside, is one statement.
+    """
     statement = ""
     for line in script.splitlines():
         statement += f"{line}\n"

@@ -1,7 +1,7 @@
-"""`annotator adapt`: plan, estimate, train, judge, keep; and use what is better once its features are there.
+"""`annotator adapt`: plan, estimate, train, judge, keep; and use a better network once all images have its features.
 
 Everything that a training needs to go on after a kill lies in PROJECT/adapting: the plan, the inputs of the trained
-stages, a checkpoint of the last epoch. What comes out is published by one rename into PROJECT/adapted.
+stages, a checkpoint of the last epoch. The new network is published by one rename into PROJECT/adapted.
 """
 
 import contextlib
@@ -25,11 +25,12 @@ from annotator.worker.adapting.work import Estimate, Paused, Show, Work
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it went.
+    """The result of one `annotator adapt`.
 
     Attributes:
-        network: None: it was stopped, or only estimated.
-        in_use: Whether the project uses the network now, or will when its features are there.
+        estimate: How long it was expected to take; zeros where a finished training was only kept.
+        network: None: the training was stopped, or only estimated.
+        in_use: Whether the project uses the network now, or will when all images have its features.
     """
 
     estimate: Estimate
@@ -50,15 +51,16 @@ def adapt_now(
     show: Show = lambda done, of, what: None,
     say: Callable[[str], None] = lambda sentence: None,
 ) -> Outcome:
-    """Adapt the network of a project to its answers; go on with an adapting that was begun.
+    """Adapt the network of a project to its answers; go on with a training that was begun.
 
     Args:
         on: "local", "ray" or "ray://HOST:PORT".
-        epochs: Of a new adapting; None: as the recipe says.
-        estimate_only: Say how long it would take, and train nothing.
-        anew: Forget an adapting that was begun.
+        epochs: The epochs of a new training; None: as the recipe says.
+        estimate_only: Only estimate how long it would take, and train nothing.
+        anew: Delete a training that was begun, and begin a new one.
         storage: For a cluster: a folder or address that all of its machines reach, for checkpoints.
-        show, say: Called with (done, of, what is done); with sentences worth a line.
+        show: Called with (done, of, the present step in words).
+        say: Called with sentences that deserve a line on the terminal.
 
     SIGINT and SIGTERM stop it, as a pause from the Settings page does: the same command goes on from the last epoch.
     Raises AnnotatorError: nothing to learn from, a network that cannot be adapted, another process at it, DiskFull.
@@ -74,7 +76,9 @@ def adapt_now(
         with _stopped_by_signals(work.stop):
             work.say("starting")
             outcome = _adapt(db, work, on, epochs, estimate_only, anew, storage, say)
-        if outcome.network or estimate_only or adapting.wanted(db) == "pause":  # else it was the signal of its parent
+        if (
+            outcome.network or estimate_only or adapting.wanted(db) == "pause"
+        ):  # else the parent process has stopped it by a signal
             adapting.want(db, "")
         return outcome
     except AnnotatorError as error:
@@ -112,7 +116,7 @@ def _adapt(
             f"--epochs. To forget it: annotator adapt {db.paths.project} --epochs {epochs} --anew"
         )
     if plan is None:
-        if not estimate_only:  # what is left there is of another plan: inputs of another network, a checkpoint
+        if not estimate_only:  # files left there are of another plan: inputs of another network, a checkpoint
             shutil.rmtree(folder, ignore_errors=True)
         plan = make_plan(db, configuration.backbone(db), EPOCHS if epochs is None else epochs)
     elif not estimate_only:
@@ -145,7 +149,7 @@ def _adapt(
 
 
 def _ended(db: Database, network: Adapted, estimate: Estimate, seconds: float) -> Outcome:
-    """The network is kept: use it if it is better, and nobody has chosen another since."""
+    """Prepare the network if it is better and nobody has chosen another since; store the result and clean up."""
     is_used = network.is_better and configuration.backbone(db) == network.parent
     if is_used:
         adapted.prepare(db, network.name)
@@ -155,7 +159,7 @@ def _ended(db: Database, network: Adapted, estimate: Estimate, seconds: float) -
 
 
 def in_words(estimate: Estimate) -> str:
-    """The estimate as one sentence."""
+    """Return the estimate as one sentence."""
     from annotator.shares import counted, seconds_in_words
 
     return (
@@ -184,7 +188,7 @@ def _images(db: Database) -> int:
 
 @contextlib.contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop`; a second one ends the process as usual."""
+    """Let SIGINT and SIGTERM set `stop` during the block; a second one ends the process as usual."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

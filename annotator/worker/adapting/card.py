@@ -10,7 +10,7 @@ UNKNOWN = "not stated by timm: that of the parent"
 
 
 def card(facts: Adapted, source: Pretrained, class_names: list[str]) -> str:
-    """The card as Markdown."""
+    """Return the model card as Markdown."""
     made = datetime.fromtimestamp(facts.created_at, UTC)
     verdict = "better than its parent" if facts.is_better else "not better than its parent beyond chance"
     lines = [
@@ -46,7 +46,7 @@ def card(facts: Adapted, source: Pretrained, class_names: list[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A name without what would be Markdown or HTML."""
+    """Return a name with the characters escaped that Markdown or HTML would interpret."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>#|" else letter for letter in text.replace("\n", " "))
 
 

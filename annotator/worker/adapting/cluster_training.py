@@ -24,7 +24,12 @@ WAIT_SECONDS = 1.0
 
 
 def train_on_cluster(on: str, training: Training, storage: str | None, say: Callable[[str], None]) -> None:
-    """Train the plan on a cluster; afterwards `training` holds what came out.
+    """Train the plan on a cluster; afterwards `training` holds the trained network and its features.
+
+    Args:
+        on: As in adapt_now.
+        storage: For checkpoints; None: a folder of the project, where the cluster is this machine alone.
+        say: As in adapt_now.
 
     Raises Paused, AnnotatorError: a cluster that cannot be reached or used, no storage, machines that cannot read.
     """
@@ -101,7 +106,7 @@ def _result(ray: Any, on: str, training: Training, storage: str | None, say: Cal
 
 
 def _own_storage(training: Training, on: str, nodes: list[Any]) -> str:
-    """A folder of the project, where all machines of the cluster are this one."""
+    """Return a folder of the project for checkpoints. Raises AnnotatorError for a cluster with other machines."""
     others = {str(node.get("NodeManagerHostname")) for node in nodes} - {socket.gethostname()}
     if others:
         raise AnnotatorError(
@@ -116,7 +121,7 @@ def _cores(node: Any) -> float:
 
 
 def _why(error: Exception) -> str:
-    """The last line of what Ray says that names an error of ours, else its last line."""
+    """Return the last line of Ray's message that names an AnnotatorError, else its last line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     ours = [line for line in lines if "AnnotatorError" in line]
     return (ours or lines)[-1].rpartition("AnnotatorError: ")[2]

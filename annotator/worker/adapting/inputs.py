@@ -1,4 +1,4 @@
-"""The inputs of the first trained stage, of the images of a plan, on the disk: two views of what is trained on."""
+"""The inputs of the first trained stage for the images of a plan, on the disk: two views of each image to train on."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,13 +21,16 @@ FOLDER = "inputs"
 
 
 def files_of(folder: Path, inputs: StageInputs) -> MapFiles:
-    """Where the inputs lie in the folder of an adapting."""
+    """Return the files of the inputs in the folder of an adapting."""
     return MapFiles(folder / FOLDER, inputs, strong=0)
 
 
 def within_room(plan: Plan, bytes_each: int, most: int = MOST_BYTES) -> Plan:
-    """The plan, with fewer images to train on where the inputs of all would be more than `most` bytes: those with
-    unbiased answers before others, and by chance among them. Held-out images all stay."""
+    """Return the plan, with fewer images to train on where the inputs of all would be more than `most` bytes.
+
+    Images with unbiased answers are kept before others, and by chance among them. Held-out images all stay. Raises
+    NothingToLearn when too few images remain.
+    """
     fitted = plan.fitted
     room = max((most - len(plan.judging) * bytes_each) // (WEAK_VIEWS * bytes_each), 0)
     if len(fitted) <= room:
@@ -42,10 +45,13 @@ def within_room(plan: Plan, bytes_each: int, most: int = MOST_BYTES) -> Plan:
 def make_inputs(
     db: Database, plan: Plan, files: MapFiles, progress: Callable[[int, int], None], should_stop: Callable[[], bool]
 ) -> Plan:
-    """Make what is missing; returns the plan without images whose file cannot be read, each of which gets a note.
+    """Make the missing inputs, and return the plan without images whose file cannot be read.
 
-    progress    called with (images done, of)
-    should_stop may raise
+    The reason is stored with each such image.
+
+    Args:
+        progress: Called with (images done, of).
+        should_stop: Called between images; it may raise.
 
     Raises DiskFull, NothingToLearn when too few images can be read.
     """
@@ -82,5 +88,5 @@ def make_inputs(
 
 
 def examples_of(plan: Plan, rows: np.ndarray, files: MapFiles, device: str) -> MapExamples:
-    """The inputs of some images of the plan as training reads them."""
+    """Return the inputs of some images of the plan in the form that training reads."""
     return MapExamples(Kept(files, plan.image_ids[rows].tolist()), weak=WEAK_VIEWS, device=device)

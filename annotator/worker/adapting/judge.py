@@ -1,4 +1,4 @@
-"""Whether an adapted network is better than its parent for this project: by answers of images that are held out."""
+"""Judging whether an adapted network is better than its parent for this project, by answers of held-out images."""
 
 import numpy as np
 
@@ -14,7 +14,10 @@ def judge(db: Database, plan: Plan, fitted: np.ndarray, judging: np.ndarray) -> 
     """Compare linear heads on the features of the parent and of the adapted network.
 
     Both are fitted to the same answers of the images that were trained on, and judged on unbiased answers of those that
-    were held out. fitted, judging: the features of these images by the adapted network, (n, D) and (m, D).
+    were held out.
+
+    Args:
+        fitted, judging: The features of these images by the adapted network, (n, D) and (m, D).
 
     Raises:
         ValueError: No class can be judged.

@@ -1,4 +1,4 @@
-"""One adapting, on this machine: estimate, inputs, epochs, and what is kept at the end."""
+"""One adapting on this machine: estimate, inputs, epochs, and publishing the network at the end."""
 
 import hashlib
 import time
@@ -39,10 +39,14 @@ SEED = 0
 
 
 class Training:
-    """The work on one plan. epochs_done: so far."""
+    """The training of one plan.
+
+    Attributes:
+        epochs_done: The number of epochs so far.
+    """
 
     def __init__(self, db: Database, plan: Plan, folder: Path, work: Work):
-        """Loads the network. Raises AnnotatorError when it cannot be had, or adapted."""
+        """Load the network. Raises AnnotatorError when its weights cannot be had, or it cannot be adapted."""
         self.db, self.plan, self.folder, self.work = db, plan, folder, work
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         if self.device == "cpu":
@@ -66,7 +70,11 @@ class Training:
         return self.folder / CHECKPOINT
 
     def estimate(self, all_images: int) -> Estimate:
-        """Time a few images and one step. all_images: of the project, for the time to analyze them."""
+        """Estimate how long the training takes, by timing a few images and one step.
+
+        Args:
+            all_images: The number of images in the project, for the time to compute their features.
+        """
         self.work.say("timing one step")
         settings, plan = settings_of(self.plan.epochs), self.plan
         size = self.backbone.input_size
@@ -89,12 +97,12 @@ class Training:
         )
 
     def settle(self) -> None:
-        """Keep the plan, so that the same command goes on with it."""
+        """Write the plan, so that the same command goes on with it."""
         if not self.plan.is_settled:
             self.plan.write(self.folder)
 
     def make_inputs(self) -> Plan:
-        """Keep the plan and make the inputs that are missing. Raises Paused, DiskFull, NothingToLearn."""
+        """Write the plan and make the inputs that are missing. Raises Paused, DiskFull, NothingToLearn."""
         self.settle()
         doing = "preparing images"
         self.work.say(doing, 0, len(self.plan.image_ids))
@@ -107,7 +115,7 @@ class Training:
         return settled
 
     def train(self) -> None:
-        """All epochs that remain. Raises Paused, AnnotatorError."""
+        """Train all epochs that remain. Raises Paused, AnnotatorError."""
         plan, rows = self.plan, self.plan.fitted
         self.work.say("starting from the linear head")
         try:
@@ -128,7 +136,7 @@ class Training:
             raise AnnotatorError(f"{plan.parent} could not be adapted: {error}") from error
 
     def follow(self, training: "NetworkTraining") -> None:
-        """Step through the epochs and say how far it is."""
+        """Run the epochs of a training and report progress. Raises Paused where it was stopped before the last one."""
         self.epochs_done = len(training.history)
         self._say_epoch()
         for epoch in training:
@@ -142,8 +150,14 @@ class Training:
     def take_over(
         self, weights: dict[str, torch.Tensor], fitted: np.ndarray, judging: np.ndarray, unread: list[int]
     ) -> None:
-        """What was trained elsewhere: weights as NetworkTraining gives them, the features of the images that were
-        trained on and of those held out, rows of the plan that could not be read there. Raises NothingToLearn."""
+        """Take over the result of a training that ran elsewhere. Raises NothingToLearn.
+
+        Args:
+            weights: As NetworkTraining returns them.
+            fitted: (n, D) features of the images that were trained on.
+            judging: (m, D) features of the held-out images.
+            unread: Rows of the plan that could not be read there; they are removed from the plan.
+        """
         if unread:
             self.plan = self.plan.only(np.setdiff1d(np.arange(len(self.plan.image_ids)), unread))
             check(self.plan)
@@ -155,7 +169,7 @@ class Training:
 
     @property
     def digest(self) -> str:
-        """Of the plan: names its run on a cluster."""
+        """Return a short digest of the plan, which names its run on a cluster."""
         digest = hashlib.sha256(repr((self.plan.parent, self.plan.epochs, self.plan.newest_decision)).encode())
         for array in (self.plan.image_ids, self.plan.labels, self.plan.mask):
             digest.update(array.tobytes())
@@ -168,7 +182,7 @@ class Training:
         self.work.say("training", self.epochs_done, plan.epochs, at_once=True)
 
     def keep(self, seconds: float) -> Adapted:
-        """Judge, and publish the network as a folder of the project. Raises AnnotatorError, DiskFull."""
+        """Judge the network, and publish it as a folder of the project. Raises AnnotatorError, DiskFull."""
         plan = self.plan
         features = self.features or [
             features_of(
@@ -223,7 +237,7 @@ class Training:
         )
 
     def _step_seconds(self, batch: int) -> float:
-        """Of one step on random inputs; the weights are set back."""
+        """Return the seconds of one step on random inputs; the weights are restored."""
         before = {name: tensor.clone() for name, tensor in self.last_stages.state_dict().items()}
         network = self.last_stages.to(self.device).train()
         inputs = torch.randn(batch, *self.inputs.shape, generator=torch.Generator().manual_seed(0)).to(self.device)

@@ -16,9 +16,12 @@ LOSSES = 20  # of workers or machines, until it is given up
 
 
 def train_together(config: dict[str, Any]) -> None:
-    """The training function of Ray Train's workers; config: {"task": Task, "cpus": cores of each, "storage": str}.
+    """Train in one of Ray Train's workers.
 
-    What would end alike however often it is tried is said to the process that waits, which then gives up.
+    Errors that would be the same at every try are told to the waiting process, which then gives up.
+
+    Args:
+        config: {"task": Task, "cpus": cores of each worker, "storage": str}.
     """
     import ray
 
@@ -32,10 +35,10 @@ def train_together(config: dict[str, Any]) -> None:
 
 
 def run(task: Task, workers: int, resources: dict[str, float], gpu: bool, storage: str) -> bytes:
-    """A task of the cluster: the whole training by Ray Train; returns the content of the file FINAL.
+    """Run the whole training by Ray Train, as a task of the cluster; return the content of the file FINAL.
 
-    A lost worker, or machine, costs the epoch: the others go on from the last checkpoint, with fewer where it does not
-    come back. With the same name and storage it goes on from there also after the end of this task.
+    A lost worker, or machine, costs the epoch: the others go on from the last checkpoint, with fewer workers where it
+    does not come back. With the same name and storage a later task goes on from there, too.
     """
     from ray.train import FailureConfig, RunConfig, ScalingConfig
     from ray.train.torch import TorchTrainer

@@ -1,4 +1,4 @@
-"""What the processes of a training on a cluster get, and what they say of themselves. It loads no networks."""
+"""The inputs of the processes of a training on a cluster, and the progress that they report. It loads no networks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +12,14 @@ FINAL = "final.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What all processes get.
+    """The inputs that all processes of a training receive.
 
     Attributes:
-        name: Of the run; of the folder for temporary files, too.
-        network: -> the Pretrained (annotator/worker/embedding/pool.py, _Network).
-        images: Where the files of each image lie; the other arrays are those of a Plan.
-        board: A Board, to say how far it is.
+        name: The name of the run, and of the folder for temporary files.
+        network: Called for the Pretrained (annotator/worker/embedding/pool.py, _Network).
+        images: The files of each image; the other arrays are those of a Plan.
+        versions: The versions on the machine that asks (annotator/cluster/versions.py).
+        board: A Board, for progress.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Task:
 
 
 class Board:
-    """An actor: what the processes say of themselves, for the process that waits."""
+    """A Ray actor that holds the progress which the processes report, for the waiting process."""
 
     def __init__(self):
         self._said: dict[str, Any] = {
@@ -49,9 +50,9 @@ class Board:
         }
 
     def say(self, **facts: Any) -> None:
-        """Replace some of it."""
+        """Replace some of the facts."""
         self._said |= facts
 
     def said(self) -> dict[str, Any]:
-        """All of it: doing, done, of, workers; refusal: why it cannot be done, "" while it can."""
+        """Return the facts: doing, done, of, workers; refusal: why the training cannot be done, "" while it can."""
         return self._said

@@ -1,7 +1,7 @@
-"""What runs on the machines of a cluster: one process of a training that several do together.
+"""The part of a training that runs on the machines of a cluster: one of several processes that train together.
 
-It knows nothing of the project or its database. Each process makes the inputs of its images on its machine, in a folder
-for temporary files of its own; what lost processes have left there is deleted by the next.
+It knows nothing of the project or its database. Each process makes the inputs of its images on its machine, in a
+temporary folder of its own; the folders of lost processes are deleted by the next.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ SEED = 0
 
 
 def train(config: dict[str, Any]) -> None:
-    """The part of one process; config as of train_together (node_run.py)."""
+    """Do the part of one process in the training; config as in train_together (node_run.py)."""
     import ray
     import ray.train
     import ray.train.torch
@@ -119,7 +119,10 @@ def _open(files: Any) -> Any:
 
 
 def _make_inputs(task: Task, files: MapFiles, own: np.ndarray, rank: int, of: int) -> list[int]:
-    """Make the inputs of these rows; returns rows that cannot be read here. Raises AnnotatorError where most cannot."""
+    """Make the inputs of the rows `own`; return rows that cannot be read here.
+
+    Raises AnnotatorError where most cannot be read.
+    """
     import ray
 
     unread: list[int] = []
@@ -146,7 +149,10 @@ def _make_inputs(task: Task, files: MapFiles, own: np.ndarray, rank: int, of: in
 
 
 def _own_folder(name: str) -> Path:
-    """A folder for temporary files that only this user can have made. Raises AnnotatorError for one of another."""
+    """Make a folder for temporary files of this process, and delete those of ended processes of the run.
+
+    Raises AnnotatorError where another user could have made the folder above.
+    """
     own = os.getuid() if hasattr(os, "getuid") else 0
     folder = Path(tempfile.gettempdir()) / f"annotator-adapting-{own}"
     with contextlib.suppress(FileExistsError):

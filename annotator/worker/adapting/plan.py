@@ -1,7 +1,7 @@
-"""What an adapting works on, settled when it begins: images, their answers, and which of them are held out.
+"""The plan of an adapting, settled when it begins: images, their answers, and which images are held out.
 
-The plan is a file, so that answers of later change nothing in a training that goes on after a kill. Which images are
-held out follows from their content alone: an image that one adapting has held out is never fitted to by a later one.
+The plan is a file, so that later answers change nothing in a training that goes on after a kill. Which images are held
+out follows from their content alone: an image that one adapting has held out is never fitted to by a later one.
 """
 
 import json
@@ -33,17 +33,19 @@ ARRAYS = ("image_ids", "labels", "mask", "unbiased", "held_out", "class_ids")
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The images of an adapting.
+    """The images of an adapting, their answers, and how to train on them.
 
     Attributes:
         image_ids: (n,) int64.
-        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered; mask, unbiased (n, C) bool as in TrainingSet.
+        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered.
+        mask, unbiased: (n, C) bool as in TrainingSet.
         held_out: (n,) bool, images that judge and are not trained on.
-        class_ids: (C,) int64; class_names: their names.
-        name, parent: Of the network that comes out, and of the one that goes in.
-        method: Whose loss single positives go through, with its parameters.
+        class_ids: (C,) int64.
+        class_names: Their names.
+        name, parent: The names of the new network, and of the one that it is made from.
+        method, parameters: The method whose loss is used, and its parameters.
         is_settled: Whether the inputs of all these images were made.
-        known_answers: Of the project when it was made (store/networks/adapting_again.py).
+        known_answers: The project's answers when the plan was made (store/networks/adapting_again.py).
     """
 
     image_ids: np.ndarray
@@ -64,32 +66,32 @@ class Plan:
 
     @property
     def fitted(self) -> np.ndarray:
-        """Rows that are trained on."""
+        """Return the rows that are trained on."""
         return np.flatnonzero(~self.held_out)
 
     @property
     def judging(self) -> np.ndarray:
-        """Rows that are held out."""
+        """Return the rows that are held out."""
         return np.flatnonzero(self.held_out)
 
     @property
     def held_out_labels(self) -> np.ndarray:
-        """The unbiased answers of images that are held out: (m, C) int8."""
+        """Return the unbiased answers of held-out images: (m, C) int8, 0 elsewhere."""
         rows = self.judging
         return np.where(self.unbiased[rows] & self.mask[rows], self.labels[rows], 0).astype(np.int8)
 
     def judged_classes(self) -> int:
-        """How many classes have FEWEST unbiased answers of either state on images that are held out."""
+        """Return the number of classes with at least FEWEST unbiased answers of either state on held-out images."""
         held = self.held_out_labels
         return int((((held > 0).sum(0) >= FEWEST) & ((held < 0).sum(0) >= FEWEST)).sum())
 
     def only(self, rows: np.ndarray) -> "Plan":
-        """The plan of these rows."""
+        """Return the plan with these rows alone."""
         arrays = {name: getattr(self, name)[rows] for name in ARRAYS if name != "class_ids"}
         return replace(self, **arrays)
 
     def write(self, folder: Path) -> None:
-        """Keep it. Raises DiskFull."""
+        """Write the plan to its file. Raises DiskFull."""
         arrays = {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
         facts = {name: value for name, value in asdict(self).items() if name not in ARRAYS}
         with replacing(folder / PLAN) as temporary:
@@ -97,7 +99,7 @@ class Plan:
 
 
 def read_plan(folder: Path) -> Plan | None:
-    """The plan that is being followed; None where there is none, or a damaged one."""
+    """Return the plan of a training that was begun; None where there is none, or a damaged one."""
     try:
         file: Any = safe_open(folder / PLAN, framework="numpy")
         with file as opened:
@@ -108,7 +110,7 @@ def read_plan(folder: Path) -> Plan | None:
 
 
 def make_plan(db: Database, parent: str, epochs: int) -> Plan:
-    """The plan of an adapting that begins now. Raises NothingToLearn when it could not be judged, or has too little."""
+    """Return the plan of an adapting that begins now. Raises NothingToLearn as `check` does."""
     cache = open_features(db, parent)
     known = training_set(db, cache)
     image_ids = cache.image_ids[known.rows]
@@ -134,7 +136,7 @@ def make_plan(db: Database, parent: str, epochs: int) -> Plan:
 
 
 def check(plan: Plan) -> None:
-    """Raises NothingToLearn when there is too little to train on, or to judge by."""
+    """Raise NothingToLearn when there is too little to train on, or to judge by."""
     fitted = plan.fitted
     if len(fitted) < FEWEST_IMAGES or not (plan.labels[fitted] > 0).any():
         raise NothingToLearn(

@@ -1,4 +1,4 @@
-"""From one network to the next: its features are computed while people go on with the old one, then it is used.
+"""Switching to another network: its features are computed while people go on with the old one, then it is used.
 
 Also starts the process that the Settings page asks for: it adapts beside the worker, which trains and updates
 meanwhile.
@@ -28,7 +28,7 @@ AGAIN_SECONDS = 60.0  # after a process that ended with an error, until it may b
 
 
 class NextContext(Context):
-    """A worker's context, for the network that is being prepared; heartbeat and stop are those of the worker."""
+    """A worker's context for the network that is being prepared; heartbeat and stop are those of the worker."""
 
     def __init__(self, context: Context):
         super().__init__(context.db)
@@ -36,33 +36,37 @@ class NextContext(Context):
         self._context = context
 
     def say(self, state: str, done: int = 0, of: int = 0) -> None:
-        """As the worker's."""
+        """Write the heartbeat of the worker."""
         self._context.say(state, done, of)
 
     def backbone(self) -> "Backbone":
-        """As the worker's, downloaded first where it has to be."""
+        """Return the network, downloaded first where necessary. Raises AnnotatorError where that fails."""
         name = self.backbone_name()
         if not self.has_backbone() and adapted.folder(self.db, name) is None:
             fetch_weights(name, lambda done, of: self.say(DOWNLOADING, done >> 20, of >> 20))
         return super().backbone()
 
     def backbone_name(self) -> str:
-        """The network that is being prepared."""
+        """Return the network that is being prepared; without one, that of the next run."""
         return adapted.next_backbone(self.db) or configuration.backbone(self.db)
 
 
 class NextBackbone:
-    """Prepares the next network; each worker has one instance."""
+    """The duty of preparing the next network; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
-        """between is called after every batch with (state, done, of)."""
+        """Make the duty.
+
+        Args:
+            between: Called after every batch with (state, done, of).
+        """
         self._db = context.db
         self._next = NextContext(context)
         self._missing = MissingFeatures(self._next, between)
         self._again_at = 0.0
 
     def prepare(self, train: Callable[[], bool] | None = None) -> bool:
-        """Compute features of the next network that are missing, and use it when all are there: True then.
+        """Compute missing features of the next network, and use it when all images have them; return True then.
 
         Args:
             train: As in MissingFeatures.embed.
@@ -86,14 +90,14 @@ class NextBackbone:
 
 
 class Starter:
-    """Starts `annotator adapt` where Settings ask for it, or answers have doubled; each worker has one instance."""
+    """The duty of starting `annotator adapt` when Settings ask for it, or answers have doubled; one for each worker."""
 
     def __init__(self, context: Context):
         self._db, self._process = context.db, None
         self._again_at = self._look_at = 0.0
 
     def start_if_wanted(self) -> None:
-        """Start what is wanted, or due once more, unless it is at work."""
+        """Start `annotator adapt` where it was asked for or is due again, unless it is running."""
         if self._process is not None and self._process.poll() is not None:
             if self._process.returncode:
                 self._again_at = time.monotonic() + AGAIN_SECONDS
@@ -115,7 +119,7 @@ class Starter:
         )
 
     def close(self) -> None:
-        """End what was started: it goes on from its last epoch with the next worker."""
+        """End the process that was started; the next worker's process goes on from its last epoch."""
         if self._process is not None and self._process.poll() is None:
             with contextlib.suppress(OSError):
                 self._process.terminate()

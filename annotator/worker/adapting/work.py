@@ -1,4 +1,4 @@
-"""One adapting as it goes on: heartbeats, progress, the wish to stop, and how long it takes."""
+"""One adapting in progress: heartbeats, progress, requests to stop, and the expected time."""
 
 import contextlib
 import os
@@ -15,12 +15,20 @@ Show = Callable[[int, int, str], None]
 
 
 class Paused(Exception):
-    """Somebody wants it to stop; what is done so far is kept."""
+    """A request to stop; finished epochs are kept."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long it takes, measured on a few images and one step: seconds of each part."""
+    """The expected seconds of each part, measured on a few images and one step.
+
+    Attributes:
+        inputs: To prepare the images.
+        training: For all epochs.
+        features: To compute the features of all images of the project.
+        images: The number of images in the plan.
+        device: In words.
+    """
 
     inputs: float
     training: float
@@ -35,7 +43,7 @@ class Estimate:
 
 
 class Work:
-    """Heartbeats, progress and the wish to stop of one adapting."""
+    """The heartbeats and progress of one adapting, and its requests to stop."""
 
     def __init__(self, db: Database, claim: adapting.Adapting, show: Show):
         self.db, self._state, self._show = db, claim, show
@@ -44,11 +52,11 @@ class Work:
         self._ends_at: float | None = None
 
     def ends_in(self, seconds: float) -> None:
-        """From now on it will take so long."""
+        """Set the expected time until the end."""
         self._ends_at = time.monotonic() + seconds
 
     def say(self, doing: str, done: int = 0, of: int = 0, *, at_once: bool = False) -> None:
-        """Report how far it is; on the disk once in HEARTBEAT_SECONDS."""
+        """Report progress, stored at most once in HEARTBEAT_SECONDS, unless the step is new or `at_once` is set."""
         seconds = time.monotonic()
         is_new = doing != self._state.doing
         left = None if self._ends_at is None else max(self._ends_at - seconds, 0.0)
@@ -59,7 +67,7 @@ class Work:
             adapting.report(self.db, self._state)
 
     def should_stop(self) -> bool:
-        """Whether somebody wants it to stop; looks into the project once a second, and writes a heartbeat."""
+        """Return whether somebody asked to stop; at most once a second, read the request and report progress."""
         if time.monotonic() - self._looked_at > 1.0:
             self._looked_at = time.monotonic()
             if adapting.wanted(self.db) == "pause":
@@ -68,14 +76,14 @@ class Work:
         return self.stop.is_set()
 
     def check(self) -> bool:
-        """The same, as an exception. Raises Paused."""
+        """Raise Paused if somebody asked to stop; otherwise return False."""
         if self.should_stop():
             raise Paused
         return False
 
 
 def low_priority() -> None:
-    """People's pages, and the worker, go first."""
+    """Lower the priority of this process, so that people's pages and the worker go first."""
     if hasattr(os, "nice"):
         with contextlib.suppress(OSError):
             os.nice(15)

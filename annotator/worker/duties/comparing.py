@@ -1,7 +1,7 @@
 """Networks compared on a project's own answers: features computed beside those in use, then cross-validation.
 
 A linear head is fitted to the answers of four fifths of the images, on the features of either network, and scores the
-fifth that is left; so every answer is judged by a head that has not seen it. Judged are unbiased answers only, and not
+remaining fifth; so every answer is judged by a head that has not seen it. Only unbiased answers are judged, and not
 those of images that an adapted network was fitted to.
 """
 
@@ -30,28 +30,32 @@ LOOK_SECONDS = 5.0  # between two looks at what is missing, where another proces
 
 
 class CandidateContext(NextContext):
-    """A worker's context, for a network that is to be compared."""
+    """A worker's context for a network that is to be compared."""
 
     def __init__(self, context: Context, name: str):
         super().__init__(context)
         self.name = name
 
     def backbone_name(self) -> str:
-        """The network that is to be compared."""
+        """Return the network that is to be compared."""
         return self.name
 
 
 class Candidates:
-    """Prepares and compares networks; each worker has one instance."""
+    """The duty of preparing and comparing networks; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
-        """between is called after every batch with (state, done, of)."""
+        """Make the duty.
+
+        Args:
+            between: Called after every batch with (state, done, of).
+        """
         self._context, self._db, self._between = context, context.db, between
         self._now: tuple[CandidateContext, MissingFeatures] | None = None
         self._again_at = 0.0
 
     def measure_speed(self) -> bool:
-        """Measure the first network whose speed somebody wants to know; True when there was one."""
+        """Measure the first network whose speed was asked for; return False when there is none."""
         name = next(iter(candidates.speeds_wanted(self._db)), "")
         if not name:
             return False
@@ -66,10 +70,13 @@ class Candidates:
         return True
 
     def prepare(self, train: Callable[[], bool] | None = None) -> bool:
-        """Compute missing features of the first network that is wanted, and compare it when all are there: True then.
+        """Compute missing features of the first network to be compared; compare it when all images have them.
 
         Args:
             train: As in MissingFeatures.embed.
+
+        Returns:
+            True when a comparison, or the error that prevented it, was stored.
         """
         name = next(iter(candidates.wanted(self._db)), "")
         if not name:
@@ -97,7 +104,7 @@ class Candidates:
 
 
 def compare_networks(db: Database, first: str, second: str) -> Compared:
-    """Compare two networks whose features are there. Raises NothingToLearn when there are too few answers."""
+    """Compare two networks on the images with features of both. Raises NothingToLearn with too few answers."""
     from models.finetune.probe import head_scores  # loads torch
     from models.statistics.paired import compare
 

@@ -1,6 +1,6 @@
 """Draws heat maps, the regions of an image that support a class, and stores them as small PNG files.
 
-Beside each it keeps which other class on the image it may show instead (models/backbones/occlusion.py).
+With each it stores which other class on the image the heat map may show instead (models/backbones/occlusion.py).
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from models.linear.training import Head
 
 
 class Explainer:
-    """Draws heat maps with the real network and the head of a run."""
+    """The network and the head of a run, for drawing heat maps."""
 
     def __init__(self, db: Database, backbone):
         self.db = db
@@ -30,7 +30,7 @@ class Explainer:
         self._head: tuple[int, Head, list[int]] | None = None
 
     def draw(self, run_id: int, image_id: int, class_ids: list[int]) -> None:
-        """Draw the image's heat maps for these classes and keep them.
+        """Draw the image's heat maps for these classes and store them.
 
         Raises AnnotatorError when the run is gone or does not know a class, or the image cannot be read; DiskFull.
         """
@@ -57,7 +57,7 @@ class Explainer:
                 Picture.fromarray(np.ascontiguousarray(colour(heat)), "RGBA").save(part, format="PNG")
 
     def _shown(self, image_id: int) -> set[int]:
-        """The classes that the image shows, by what people said, or else by the model."""
+        """Return the classes on the image, by people's answers, and by the model for unanswered classes."""
         labels = {label.class_id: label.state for label in decisions.labels(self.db, [image_id])}
         shown = {class_id for class_id, state in labels.items() if state == PRESENT}
         predictions = read_predictions(self.db)

@@ -12,7 +12,7 @@ AT_ONCE = 2  # requests drawn before more urgent duties are checked
 
 
 class Heatmaps:
-    """Draws requested heat maps, and those near the front of the review order; each worker has one instance."""
+    """The duty of drawing heat maps, requested ones and those ahead in the review order; one for each worker."""
 
     def __init__(self, context: Context):
         self._context, self._db = context, context.db
@@ -21,12 +21,12 @@ class Heatmaps:
         self._drawn_ahead: tuple | None = None  # (run, version, newest decision) whose heat maps ahead are all drawn
 
     def forget_old_run(self) -> None:
-        """After a new run: drop requests for older runs and retry images whose heat maps could not be drawn."""
+        """Drop requests for older runs after a new one, and retry images whose heat maps could not be drawn."""
         self._undrawable.clear()
         jobs.forget_heatmaps(self._db)
 
     def draw_asked(self) -> bool:
-        """Draw requested heat maps; True if there were any."""
+        """Draw requested heat maps; return False if there were none."""
         asked = jobs.claim(self._db, "heatmap", AT_ONCE)
         for job in asked:
             try:
@@ -38,7 +38,7 @@ class Heatmaps:
         return bool(asked)
 
     def draw_ahead(self) -> bool:
-        """Draw the missing heat maps of one image near the front of the review order; False if none is missing."""
+        """Draw the missing heat maps of one image near the front of the review order; return False without any."""
         snapshot = read_snapshot(self._db)
         if snapshot is None:
             return False

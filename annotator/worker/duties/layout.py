@@ -14,13 +14,13 @@ from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
 from models.rows import Rows
 
-NEW_SHARE = 0.1  # share of images without a place, of those that have one, at which the layout is made again
+NEW_SHARE = 0.1  # images without a place, as a share of those with one, at which the layout is made again
 
 log = logging.getLogger("annotator.worker")
 
 
 class Mapmaker:
-    """Makes the layout in a thread of its own when it is due; each worker has one instance."""
+    """The duty of making the layout, in a thread of its own; each worker has one instance."""
 
     def __init__(self):
         self._thread: threading.Thread | None = None

@@ -1,8 +1,8 @@
 """First guesses from the names of classes: a source of predictions that trainings use like any other one.
 
 Whole images are compared with the texts as soon as they have features, which takes seconds. Their patches need the
-image once more: that is done a few seconds at a time, whenever the worker has nothing else to do, and used when nearly
-all are there, because scores of two kinds are not quite comparable.
+image once more: they are compared a few seconds at a time, whenever the worker has nothing else to do, and used when
+nearly all are compared, because scores of two kinds are not quite comparable.
 """
 
 import time
@@ -33,17 +33,18 @@ if TYPE_CHECKING:
 Part = tuple[list[int], list[int], np.ndarray]
 
 GROWN = 2.0  # times as many images, after which a guess is made again while images are still being embedded
-FEW = 0.1  # share of the images whose patches may be missing, where those of the others are used
+FEW = 0.1  # share of the images whose patches may be missing when patch scores are used
 STEP_SECONDS = 5.0  # of looking at patches, before other duties have their turn
 AT_ONCE = 256  # images of a step, at most
 ROWS = 4096  # images compared at once
 
 
 class _Asked:
-    """A wording, and what the network makes of it.
+    """A wording, and the vectors that the network makes of its texts.
 
     Attributes:
-        classes: (C, E), nothing (E,).
+        classes: (C, E).
+        nothing: (E,), of texts that name no class.
     """
 
     def __init__(self, context: Context, wording: Wording):
@@ -63,10 +64,14 @@ class _Asked:
 
 
 class NameGuesses:
-    """Guesses from names; each worker has one instance."""
+    """The duty of guessing classes from their names; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
-        """between is called after every batch with (state, done, of)."""
+        """Make the duty.
+
+        Args:
+            between: Called after every batch with (state, done, of).
+        """
         self._context, self._db, self._between = context, context.db, between
         self._asked: _Asked | None = None
         self._patches: PatchScores | None = None
@@ -74,10 +79,10 @@ class NameGuesses:
         self._unreadable: set[int] = set()  # images of which no patch can be had, until the worker starts again
 
     def publish_if_due(self, all_embedded: bool) -> bool:
-        """Publish a guess where classes, texts or the network changed, or there are enough more images; True if so.
+        """Publish a guess where classes, texts or the network changed, or enough images were added; return True if so.
 
         Args:
-            all_embedded: No more features are on their way: any other number of images is a reason.
+            all_embedded: Whether embedding is finished: then any other number of images is a reason.
         """
         wording = name_texts.wording(self._db)
         if wording is None:
@@ -94,7 +99,7 @@ class NameGuesses:
         return self._try(wording, self._publish)
 
     def look_at_patches(self) -> bool:
-        """Compare the patches of some images, and publish when all are there; False when there is nothing to do."""
+        """Compare the patches of some images, and publish when all are compared; return False with nothing to do."""
         wording, before = name_texts.wording(self._db), name_texts.guessed(self._db)
         if wording is None or before.wording != wording.key or before.error or before.patches >= before.images:
             return False
@@ -146,7 +151,7 @@ class NameGuesses:
         return True
 
     def _of_images(self, asked: _Asked) -> np.ndarray:
-        """(N, C) float32 similarities of whole images, from their features."""
+        """Return the similarities (N, C) float32 of whole images with the classes, from their features."""
         import torch
 
         cache = self._context.features()
@@ -197,7 +202,7 @@ class NameGuesses:
 
 
 def _scored(paths: Sequence[Source], asked: _Asked) -> Iterator[Part]:
-    """(places that were read, places that could not be, scores (n, C)) of images, batch by batch, for STEP_SECONDS."""
+    """Yield (places that were read, places that could not be, scores (n, C)) batch by batch, for STEP_SECONDS."""
     from annotator.worker.features.embed import BATCH, embedding_threads, read_batch
     from models.zero_shot.patch_scores import patch_scores
 

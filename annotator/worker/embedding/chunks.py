@@ -1,7 +1,7 @@
-"""The images that remain to be embedded, handed out in chunks; whatever is handed out comes back, or is handed in.
+"""The images that remain to be embedded, handed out in chunks; every chunk is finished or comes back.
 
-A chunk whose worker is lost returns to the front. Lost twice it is cut in two, because one of its images may be what
-ends the workers: that image is alone in the end, and named after LOSSES workers instead of ending all others.
+A chunk whose worker is lost returns to the front. A chunk that is lost twice is cut in two, because one of its images
+may be what ends the workers: that image is alone in the end, and given up after LOSSES workers.
 """
 
 from collections import deque
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LOSSES = 3  # workers that an image may take with it when it is alone
+LOSSES = 3  # lost workers after which an image that is alone is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +18,9 @@ class Chunk:
 
     Attributes:
         image_ids: (n,) int64.
-        losses: Workers that were lost with it.
-        with_files: The content of the files travels with it, because a machine of the cluster could not read them.
+        losses: The number of workers that were lost with the chunk.
+        with_files: Whether the content of the files travels with it, because a machine of the cluster could not read
+            them.
     """
 
     image_ids: np.ndarray
@@ -31,18 +32,25 @@ class Chunk:
 
 
 class Chunks:
-    """The queue. image_ids: (n,) int64, in the order in which they are wanted."""
+    """The queue of images to embed.
+
+    Args:
+        image_ids: (n,) int64, in the order in which they are wanted.
+    """
 
     def __init__(self, image_ids: np.ndarray):
         self._image_ids, self._next = image_ids, 0
         self._returned: deque[Chunk] = deque()
 
     def __len__(self) -> int:
-        """Images that are in nobody's hands."""
+        """Return the number of images that are not handed out."""
         return len(self._image_ids) - self._next + sum(map(len, self._returned))
 
     def take(self, size: int) -> Chunk | None:
-        """Up to `size` images; a chunk that was lost comes as it is, if it is not larger. None: nothing remains."""
+        """Return a chunk of up to `size` images; None when no images remain.
+
+        A chunk that was given back is returned whole, if it is not larger than that.
+        """
         if self._returned:
             chunk = self._returned.popleft()
             if len(chunk) <= size:
@@ -55,12 +63,12 @@ class Chunks:
         return Chunk(image_ids) if len(image_ids) else None
 
     def give_back(self, chunk: Chunk) -> None:
-        """Put back what a worker did not begin, or what was handed out with another condition."""
+        """Put back images that a worker did not begin, or that are to be handed out again with their files."""
         if len(chunk):
             self._returned.appendleft(chunk)
 
     def lose(self, chunk: Chunk) -> list[int]:
-        """Put back what was lost with its worker; returns the images that are given up."""
+        """Put back a chunk that was lost with its worker; return the ids of images that are given up."""
         lost = Chunk(chunk.image_ids, chunk.losses + 1, chunk.with_files)
         if lost.losses < 2:
             self.give_back(lost)
@@ -79,5 +87,8 @@ def _cut(chunk: Chunk, size: int) -> tuple[Chunk, Chunk]:
 
 
 def _part(chunk: Chunk, image_ids: np.ndarray) -> Chunk:
-    """An image that is alone now may have been beside the one that ends workers: it begins anew."""
+    """Return a part of a chunk; the losses of an image that is alone now begin at 0.
+
+    The image beside it may have been the one that ends workers.
+    """
     return Chunk(image_ids, chunk.losses if len(image_ids) > 1 else 0, chunk.with_files)

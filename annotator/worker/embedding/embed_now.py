@@ -1,4 +1,4 @@
-"""`annotator embed`: plan what has no features, claim the project, embed it here or on a cluster, say how it went."""
+"""`annotator embed`: find images without features, claim the project, embed here or on a cluster, report the result."""
 
 import contextlib
 import signal
@@ -32,7 +32,12 @@ PROBES, PROBED = 3, 10_000  # images of each folder that a machine is asked to r
 
 
 class Executor(Protocol):
-    """Makes results of chunks. workers: at work now; note: what holds it up, "" for nothing."""
+    """A maker of results from chunks.
+
+    Attributes:
+        workers: The number at work now.
+        note: The reason for a delay, "" for none.
+    """
 
     workers: int
     note: str
@@ -42,14 +47,15 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Embedded:
-    """How it went.
+    """The result of one `annotator embed`.
 
-    images    with features now that had none
-    failed    images that could not be read; each has a note
-    remaining images without features or a note: it was stopped, or they are unanswered
-    unanswered images at addresses that did not answer
-    workers   the most that were at work at one time
-    nodes     machine -> images a second
+    Attributes:
+        images: Images that have features now and had none.
+        failed: Images that could not be read; the reason is stored with each.
+        remaining: Images without features or such a reason: the command was stopped, or they are unanswered.
+        unanswered: Images at addresses that did not answer.
+        workers: The most that were at work at one time.
+        nodes: Machine -> images a second.
     """
 
     images: int
@@ -78,8 +84,8 @@ def embed_now(
         show: Called with (images that have features, images, title).
         backbone: The network; None: the one that the project uses.
 
-    SIGINT and SIGTERM stop it: what is embedded is kept. Raises AnnotatorError: unknown `on`, no Ray, a head that does
-    not answer, versions that differ, no machine that can embed; AlreadyRunning when another process embeds this
+    SIGINT and SIGTERM stop it: finished features are kept. Raises AnnotatorError: unknown `on`, no Ray, a head that
+    does not answer, versions that differ, no machine that can embed; AlreadyRunning when another process embeds this
     project; DiskFull.
     """
     check(on)
@@ -111,7 +117,7 @@ def embed_now(
 def _run(
     executor: Executor, image_ids: np.ndarray, results: Results, progress: Progress, stop: threading.Event
 ) -> None:
-    """Embed these images; those at addresses that do not answer once more later, until that changes nothing."""
+    """Embed these images; retry those at addresses that do not answer, up to TRIES times in a row without a result."""
     _run_once(executor, Chunks(image_ids), results, progress, stop)
     tries = 1
     while results.unanswered and tries < TRIES and not stop.is_set():
@@ -136,13 +142,13 @@ def _run_once(executor: Executor, chunks: Chunks, results: Results, progress: Pr
                 results.write_if_due()
             progress.report(executor.workers, executor.note)
     finally:
-        results.write()  # also of what a lost cluster has given until then
+        results.write()  # also the results that a lost cluster has returned until then
         stream.close()  # pyright: ignore[reportAttributeAccessIssue] - executors are generators
     progress.report(executor.workers, at_once=True)
 
 
 def _missing(db: Database, cache: FeatureCache) -> tuple[np.ndarray, int]:
-    """Image ids (n,) without features in the order in which they are needed, and how many images have some."""
+    """Return the image ids (n,) without features in the order of need, and the number of images with features."""
     wanted = images.in_working_order(db)
     has = np.isin(wanted, cache.image_ids)
     return wanted[~has], int(has.sum())
@@ -168,7 +174,7 @@ def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing
 
 
 def _probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:
-    """Of each folder a few images that a machine is asked to read before it gets work."""
+    """Return for each folder a few images that a machine is asked to read before it gets work."""
     probes: dict[str, list[ImageFiles]] = {}
     for files in image_files(db, missing[:PROBED].tolist()):
         for place in files.places:
@@ -179,7 +185,7 @@ def _probes(db: Database, missing: np.ndarray) -> dict[str, list[ImageFiles]]:
 
 @contextlib.contextmanager
 def _stopped_by_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set `stop` within the block; a second SIGINT ends it at once."""
+    """Let SIGINT and SIGTERM set `stop` during the block; a second SIGINT raises KeyboardInterrupt."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -20,7 +20,12 @@ CHUNK = 4096  # images whose places are looked up at once
 
 
 class Local:
-    """Embeds in threads of this process. note: what holds it up, never anything; workers: threads."""
+    """An executor that embeds in threads of this process.
+
+    Attributes:
+        workers: The number of threads.
+        note: Always "".
+    """
 
     note = ""
 
@@ -29,7 +34,7 @@ class Local:
         self.workers = 0
 
     def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]:
-        """Results as they come; None when there is none for a moment."""
+        """Yield results as they come, until all chunks are done or should_stop returns True."""
         with embedding_threads() as pool:
             self.workers = pool.size
             while not should_stop() and (chunk := chunks.take(CHUNK)) is not None:
@@ -45,6 +50,6 @@ class Local:
             assert batch.regions is not None  # they were asked for
             failures = [(int(image_ids[place]), reason) for place, reason in batch.failures]
             facts = [(int(image_ids[place]), facts) for place, facts in batch.facts]
-            with np.errstate(over="ignore"):  # what is beyond half precision becomes infinite, and a note
+            with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which is reported
                 features = batch.features.astype(np.float16)
             yield Result(image_ids[batch.indices], features, batch.regions, failures, facts, NODE)

@@ -1,4 +1,4 @@
-"""The workers of a cluster: how many a machine gets, with which share of its cores and GPUs; what each has in hand."""
+"""The workers of a cluster: how many a machine gets, their shares of its cores and GPUs, and the chunks each has."""
 
 import math
 import time
@@ -11,7 +11,7 @@ from annotator.worker.embedding.node import Ready
 
 CORES_EACH = 4  # threads of one process beyond that wait for Python's lock
 GPU_CORES_EACH, MOST_ON_A_GPU = 8, 4
-CHUNK_SECONDS = 2.0  # of work: what is lost with a worker is at most twice that
+CHUNK_SECONDS = 2.0  # of work; at most twice that is lost with a worker
 FIRST_CHUNK, LARGEST_CHUNK = 16, 2048  # images, the first for each core
 AHEAD = 2  # chunks that a worker has: one at work, one at hand
 HISTORY = 4  # chunks over which a speed is taken
@@ -20,7 +20,7 @@ OVERDUE_SECONDS, OVERDUE_TIMES = 300.0, 20.0  # a chunk that takes longer, and s
 
 @dataclass(frozen=True)
 class Share:
-    """What one worker takes of a machine: cores, and GPUs (a fraction where several workers decode for one)."""
+    """The cores and GPUs of a machine that one worker takes; part of a GPU where several workers decode for it."""
 
     cpus: float
     gpus: float
@@ -31,9 +31,12 @@ class Share:
 
 
 def shares(resources: Mapping[str, float]) -> list[Share]:
-    """The workers of a machine with these resources of Ray's: {"CPU": 16, "GPU": 2}; none where it offers no cores.
+    """Return the shares of the workers of a machine; none where it offers no cores.
 
     A GPU gets as many workers as there are cores to decode for it; without one, a worker has CORES_EACH cores at most.
+
+    Args:
+        resources: The machine's resources as Ray names them: {"CPU": 16, "GPU": 2}.
     """
     cpus, gpus = resources.get("CPU", 0.0), int(resources.get("GPU", 0.0))
     if cpus <= 0:
@@ -52,8 +55,13 @@ def shares(resources: Mapping[str, float]) -> list[Share]:
 
 @dataclass
 class Machine:
-    """A machine of the cluster. failed_starts: of workers, in a row; reason: why it is left out, "" where it is not;
-    again_at: when it is tried again (time.monotonic)."""
+    """A machine of the cluster.
+
+    Attributes:
+        failed_starts: The number of workers in a row that failed to start.
+        reason: Why the machine is left out, "" where it is not.
+        again_at: When it is tried again (time.monotonic).
+    """
 
     node_id: str
     name: str
@@ -65,7 +73,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class Sent:
-    """A chunk that a worker has, since when, and until when it should be done at the latest."""
+    """A chunk that a worker has.
+
+    Attributes:
+        at: When it was sent (time.monotonic).
+        overdue_at: When it should be done at the latest.
+    """
 
     chunk: Chunk
     at: float
@@ -74,11 +87,11 @@ class Sent:
 
 @dataclass(eq=False)
 class Member:
-    """A worker: an actor of Ray's, the machine it is on and what it has in hand.
+    """One worker: a Ray actor, the machine it runs on and the chunks it has.
 
     Attributes:
-        out: Reference of Ray's -> what was sent.
-        speed: Images a second of late; 0 while it is not known.
+        out: Reference of Ray's -> the chunk that was sent.
+        speed: Recent images a second; 0 while it is not known.
     """
 
     machine: Machine
@@ -91,20 +104,20 @@ class Member:
     _back: list[tuple[float, int]] = field(default_factory=list)  # when chunks came back, and their images
 
     def next_size(self, remaining: int, members: int) -> int:
-        """Images of its next chunk: CHUNK_SECONDS of work, less when little is left for all."""
+        """Return the number of images for the next chunk: CHUNK_SECONDS of work, less when little is left for all."""
         size = self.speed * CHUNK_SECONDS if self.speed else FIRST_CHUNK * self.share.threads
         fair = remaining / (2 * max(1, members))
         step = 8 * self.share.threads
         return int(max(step, min(size, fair, LARGEST_CHUNK) // step * step))
 
     def send(self, reference: Any, chunk: Chunk) -> None:
-        """Note that it has this chunk now."""
+        """Record that the worker has this chunk now."""
         seconds = time.monotonic()
         expected = len(chunk) * (len(self.out) + 1) / self.speed if self.speed else 0.0
         self.out[reference] = Sent(chunk, seconds, seconds + max(OVERDUE_SECONDS, OVERDUE_TIMES * expected))
 
     def receive(self, reference: Any) -> Chunk:
-        """Note that this chunk is done."""
+        """Record that the worker has returned a chunk, update its speed, and return the chunk."""
         sent = self.out.pop(reference)
         # Two chunks are at work side by side and come back in pairs: only several of them say how fast it is.
         self._back = self._back[-HISTORY:] or [(sent.at, 0)]

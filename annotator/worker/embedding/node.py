@@ -1,7 +1,7 @@
-"""What runs on a machine of a cluster: it reads images where they lie, embeds them, and hands the features back.
+"""The part of `annotator embed` that runs on a machine of a cluster: it reads images, embeds them, returns features.
 
-It knows nothing of the project or its database. The network comes with the job, so no weights need to be there; what
-must be there is this program, in the same version: that is checked before the network is unpacked.
+It knows nothing of the project or its database. The network comes with the job, so no weights need to be there. This
+program must be there, in the same version: that is checked before the network is unpacked.
 """
 
 import os
@@ -26,15 +26,15 @@ from annotator.store.pictures.decoding import ImageFacts
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker is made for.
+    """The job of a worker.
 
     Attributes:
-        name: Of the backbone.
-        network: -> the Pretrained that it is built of.
-        versions: Of the machine that asks (annotator/cluster/versions.py).
+        name: The name of the backbone.
+        network: Called for the Pretrained that the backbone is built of.
+        versions: The versions on the machine that asks (annotator/cluster/versions.py).
         threads: Images decoded at once.
         gpu: Whether the worker has a GPU, or a share of one.
-        probes: Of each folder of images a few, to see whether this machine can read them.
+        probes: For each folder of images a few, to see whether this machine can read them.
     """
 
     name: str
@@ -47,7 +47,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Ready:
-    """A worker that can begin. refusal: why it cannot, "" when it can; unseen: folders whose images it cannot read."""
+    """A worker's answer to its start.
+
+    Attributes:
+        setting: How the network runs, in words.
+        refusal: Why the worker cannot begin, "" when it can.
+        unseen: Folders whose images it cannot read.
+    """
 
     pid: int
     host: str
@@ -58,8 +64,15 @@ class Ready:
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """Of one chunk: image_ids (n,) int64, features (n, D) float16, regions (n, R, D) float16 or their codes, (image id,
-    reason) of failures, (image id, facts) of what was read at addresses."""
+    """The features of one chunk.
+
+    Attributes:
+        image_ids: (n,) int64.
+        features: (n, D) float16.
+        regions: (n, R, D) float16, or their codes.
+        failures: (image id, reason) of images that could not be embedded.
+        facts: (image id, facts) of images that were read at addresses.
+    """
 
     image_ids: np.ndarray
     features: np.ndarray
@@ -69,13 +82,13 @@ class Embedded:
 
 
 class Member:
-    """One worker of the cluster; Ray calls its methods, `embed` for two chunks at once, so that it never waits."""
+    """One worker of the cluster. Ray calls `embed` for two chunks at once, so that the worker never waits for one."""
 
     def __init__(self):
         self._stack = ExitStack()
 
     def start(self, work: Work) -> Ready:
-        """Check versions, build the network, look which images can be read here."""
+        """Check versions, build the network, and test which folders can be read here."""
         host = socket.gethostname()
         if reason := refusal(work.versions):
             return Ready(os.getpid(), host, refusal=reason)
@@ -91,8 +104,9 @@ class Member:
         """Embed a chunk.
 
         Args:
-            contents: Image id -> the content of its file, of those that this machine cannot read itself.
-            basis: Of the project; with it, regions become codes here, a tenth of what would have to travel.
+            of_images: The images and their files.
+            contents: Image id -> the content of its file, for those that this machine cannot read itself.
+            basis: The project's basis; with it, regions become codes here, a tenth of the bytes to send.
         """
 
         def begin(place: int) -> Reading:

@@ -18,10 +18,18 @@ from models.backbones.pretrained import Pretrained
 
 
 class Network:
-    """A network, ready to embed; a context, because it has threads. setting: in words, how it runs."""
+    """A network, ready to embed; a context manager, because it has threads.
+
+    Attributes:
+        setting: How it runs, in words.
+    """
 
     def __init__(self, name: str, source: Callable[[], Pretrained], threads: int, gpu: bool):
-        """source gives a network of its own at each call."""
+        """Load the network, on a GPU if `gpu` is set and there is one.
+
+        Args:
+            source: Returns a separate copy of the network at each call.
+        """
         self._backbone = loaded(name, source, "cuda" if gpu and torch.cuda.is_available() else "cpu")
         self._threads = threads
         self.input_size = self._backbone.input_size
@@ -37,13 +45,13 @@ class Network:
         self._context.__exit__(None, None, None)
 
     def embed(self, count: int, begin: Callable[[int], Reading]) -> Embedded:
-        """Images 0 .. count - 1 as one batch, with the features, float16, of their regions, too.
+        """Embed images 0 .. count - 1 as one batch, with features (float16) of their regions.
 
         Args:
             begin: Place -> what gives its file (embed_places).
         """
         parts = list(embed_places(count, begin, self._backbone, self._pool, regions=True))
-        with np.errstate(over="ignore"):  # what is beyond half precision becomes infinite, which the project notes
+        with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which the project reports
             features = np.concatenate([part.features for part in parts]).astype(np.float16)
         return Embedded(
             list(chain.from_iterable(part.indices for part in parts)),

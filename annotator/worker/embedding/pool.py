@@ -1,9 +1,9 @@
 """The executor of a Ray cluster: workers on every machine, chunks for each as fast as it takes them.
 
-A worker has one chunk at work and one at hand, never more, and each result is taken in before the next is asked for:
+A worker has one chunk at work and one waiting, never more, and each result is received before the next is asked for:
 that is the back-pressure, and it bounds what Ray's object stores hold. Machines may come and go. A worker that is lost
-costs its chunks, which go to others; its machine gets a new one. A machine on which workers cannot begin is left out,
-and why is said.
+costs its chunks, which go to others; its machine gets a new one. A machine on which workers cannot start is left out,
+and the reason is shown.
 
 Ray Data is not used, although it maps batches with pools of actors, too. What is lost with a worker must be one chunk,
 known by its images, since each must be in the shards exactly once and a file that kills its reader must be found; Ray
@@ -42,16 +42,25 @@ WAIT_SECONDS = 0.5  # for a result, before the caller may report
 SENT_BYTES = 32 << 20  # of files that travel with a chunk
 STARTS = 3  # of workers in a row that fail, until a machine is left out
 NO_CORES_SECONDS = 120.0  # until a cluster without a core to work with is given up: machines may be about to join
-AGAIN_SECONDS = 60.0  # until it is tried again, unless it would fail alike
+AGAIN_SECONDS = 60.0  # until a machine is tried again, unless it would fail in the same way
 FULL = "(is its memory full, or the disk where Ray keeps temporary files?)"
 FATAL = f"{LOSSES} workers ended while they read it"
 
 
 class Pool:
-    """Embeds on the machines of a cluster. note: what holds it up; workers: at work now."""
+    """An executor that embeds on the machines of a cluster.
+
+    Attributes:
+        note: The reason for a delay, "" for none.
+        workers: The number at work now.
+    """
 
     def __init__(self, ray: Any, db: Database, use: Use, work: Work, network: Any, cache: FeatureCache):
-        """network: the Pretrained of the backbone; it goes into the cluster once, each machine takes it from there."""
+        """Put the network into the cluster, once; each machine takes it from there.
+
+        Args:
+            network: The Pretrained of the backbone.
+        """
         self._ray, self._db, self._use, self._cache = ray, db, use, cache
         self._basis: Any = None  # a reference, once there is a basis
         reference = ray.put(network)
@@ -78,10 +87,12 @@ class Pool:
         return "; ".join(left_out)
 
     def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]:
-        """Results as they come; None when there is none for a moment. Ends when all is done, or after should_stop.
+        """Yield results as they come, and None between them so that the caller can report progress.
+
+        Ends when all is done, or after should_stop returns True.
 
         Raises:
-            AnnotatorError: No machine can embed, or the cluster has gone.
+            AnnotatorError: No machine can embed, or the cluster is gone.
         """
         try:
             while not should_stop() and (len(chunks) or any(member.out for member in self._members)):
@@ -104,7 +115,7 @@ class Pool:
     # -- machines and their workers
 
     def _look_at_machines(self) -> None:
-        """Take in machines that are new, forget those that are gone, and start the workers that are missing."""
+        """Add new machines, forget those that are gone, and start the workers that are missing."""
         if time.monotonic() - self._looked_at < LOOK_SECONDS:
             return
         self._looked_at = time.monotonic()
@@ -157,7 +168,10 @@ class Pool:
     # -- chunks
 
     def _hand_out(self, chunks: Chunks) -> Iterator[Result]:
-        """Give each worker what it can take; results are of images that could not even be read for it."""
+        """Give each worker the chunks it can take.
+
+        Yields results for images that this process could not read for a worker.
+        """
         for wanted in range(1, AHEAD + 1):  # one for each first
             for member in self._members:
                 if member.ready is None or len(member.out) >= wanted:
@@ -168,8 +182,11 @@ class Pool:
                 yield from self._send(member, chunk, chunks)
 
     def _send(self, member: Member, chunk: Chunk, chunks: Chunks) -> Iterator[Result]:
-        """Hand a chunk to a worker, with the content of the files that its machine cannot read; what is too much of
-        that goes back."""
+        """Send a chunk to a worker, with the content of the files that its machine cannot read.
+
+        Images beyond SENT_BYTES of content go back to the queue. Yields a result for images that this process cannot
+        read.
+        """
         assert member.ready is not None  # or it would get nothing
         of_images: list[ImageFiles] = []
         contents: dict[int, bytes] = {}
@@ -200,13 +217,13 @@ class Pool:
             member.send(member.handle.embed.remote(of_images, contents, self._basis_there()), sent)
 
     def _basis_there(self) -> Any:
-        """The axes along which the project's regions are coded, as a reference; None until there are some."""
+        """Return a reference to the axes along which the project's regions are coded; None until they are settled."""
         if self._basis is None and self._cache.basis is not None:
             self._basis = self._ray.put(self._cache.basis)
         return self._basis
 
     def _wait(self) -> list[Any]:
-        """References that are ready, after WAIT_SECONDS at most."""
+        """Return references that are ready, after WAIT_SECONDS at most."""
         starting = [member.starting for member in self._members if member.starting is not None]
         waiting = starting + [reference for member in self._members for reference in member.out]
         if not waiting:
@@ -236,7 +253,10 @@ class Pool:
         yield from self._result(answer, chunk, member, chunks)
 
     def _result(self, embedded: Embedded, chunk: Chunk, member: Member, chunks: Chunks) -> Iterator[Result]:
-        """Only what this machine cannot read, too, is a failure of the image and not of the machine that read it."""
+        """Yield the result of a chunk.
+
+        Images that the worker could not read but this machine can are queued again, with their files.
+        """
         failures, again = embedded.failures, []
         if not chunk.with_files:
             problems = _problems(self._db, [image_id for image_id, _ in failures])
@@ -249,10 +269,10 @@ class Pool:
     # -- losses
 
     def _lose(self, member: Member, chunks: Chunks, why: str, *, final: bool = False) -> Iterator[Result]:
-        """A worker is gone: its chunks go back, the images that are given up are failures.
+        """Drop a lost worker: its chunks go back to the queue; yield failures for images that are given up.
 
         Args:
-            final: A new one would end the same way.
+            final: Whether a new worker would end the same way.
         """
         if member.ready is None:
             member.machine.failed_starts += 1
@@ -260,7 +280,7 @@ class Pool:
                 member.machine.reason = why if final else f"{why} {FULL}"
                 member.machine.again_at = math.inf if final else time.monotonic() + AGAIN_SECONDS
         for place, sent in enumerate(member.out.values()):
-            if place:  # it was waiting, or had just begun: the one in front of it is what was at work
+            if place:  # it was waiting: the chunk in front of it was at work
                 chunks.give_back(sent.chunk)
             elif given_up := chunks.lose(sent.chunk):
                 yield _failed([(image_id, FATAL) for image_id in given_up], member.machine.name)
@@ -273,7 +293,7 @@ class Pool:
 
 
 def _problems(db: Database, image_ids: list[int]) -> dict[int, str]:
-    """Image id -> why it cannot be read on this machine, "" when it can."""
+    """Return image id -> why it cannot be read on this machine, "" when it can."""
     problems: dict[int, str] = {}
     readings = [(files.image_id, reading_image(files)) for files in image_files(db, image_ids)]
     for image_id, read in readings:
@@ -290,7 +310,7 @@ def _content(source: Path | BytesIO) -> bytes:
 
 
 class _Network:
-    """Gives the network on a machine of the cluster; only the reference travels until it is called."""
+    """A callable that returns the network on a machine of the cluster; only a reference travels until it is called."""
 
     def __init__(self, reference: Any):
         self._reference = [reference]  # in a list Ray leaves it a reference
@@ -302,7 +322,7 @@ class _Network:
 
 
 def _missing(wanted: list[Share], taken: list[Share]) -> list[Share]:
-    """The shares that no worker has."""
+    """Return the shares that no worker has."""
     rest = list(taken)
     missing = []
     for share in wanted:
@@ -319,7 +339,7 @@ def _failed(failures: list[tuple[int, str]], node: str) -> Result:
 
 
 def _is_final(error: Exception) -> bool:
-    """Whether each further worker on this machine would fail alike."""
+    """Return whether each further worker on this machine would fail in the same way."""
     return "ModuleNotFoundError" in str(error) or "ImportError" in str(error)
 
 

@@ -1,4 +1,4 @@
-"""How fast images are embedded, on which machine, and how long it takes yet: for the terminal and the Progress page."""
+"""The speed of embedding on each machine and the time that remains, for the terminal and the Progress page."""
 
 import time
 from collections import defaultdict, deque
@@ -14,13 +14,13 @@ WINDOW_SECONDS = 30.0  # over which a rate is taken
 
 
 class Progress:
-    """Counts what is done, and writes it once in HEARTBEAT_SECONDS.
+    """A counter of embedded images, stored at most once in HEARTBEAT_SECONDS.
 
     Args:
         claim: This process's claim.
-        before: Images that had features when it began.
-        missing: Images without.
-        show: (done, of, title), for a bar on the terminal.
+        before: The number of images that had features at the beginning.
+        missing: The number of images without features then.
+        show: Called with (done, of, title), for a bar on the terminal.
     """
 
     def __init__(
@@ -44,17 +44,18 @@ class Progress:
         return time.monotonic() - self._began
 
     def add(self, node: str, images: int) -> None:
-        """So many images were done on this machine."""
+        """Add images that were done on a machine."""
         self.images[node] += images
         self._recent[node].append((time.monotonic(), images))
         self._state = replace(self._state, done=self._state.done + images)
 
     def report(self, workers: int, note: str = "", *, at_once: bool = False) -> None:
-        """Write and show how far it is.
+        """Store and show the progress.
 
         Args:
             workers: At work now.
-            note: What holds it up.
+            note: The reason for a delay.
+            at_once: Do not wait for HEARTBEAT_SECONDS.
         """
         self.workers = max(self.workers, workers)
         seconds = time.monotonic()
@@ -71,7 +72,7 @@ class Progress:
         self._show(self._state.done, self._state.of, title)
 
     def rates(self) -> dict[str, float]:
-        """Images a second of each machine, over the whole run."""
+        """Return the images a second of each machine, over the whole run."""
         return {node: images / max(self.seconds, 1e-9) for node, images in self.images.items()}
 
     def _rate(self, node: str) -> float:

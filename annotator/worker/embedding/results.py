@@ -1,7 +1,7 @@
-"""Features and notes of embedded images, into the project; the one writer of `annotator embed`.
+"""Writing features and failures of embedded images into the project; the one writer of `annotator embed`.
 
-Nothing is written twice: a result is handed in once, in the process that holds the claim. A kill loses what was in no
-shard yet, at most SHARD_SECONDS of work, and the next run plans from the shards.
+Nothing is written twice: a result is added once, in the process that holds the claim. A kill loses the results that
+were in no shard yet, at most SHARD_SECONDS of work, and the next run plans from the shards.
 """
 
 import time
@@ -29,9 +29,9 @@ class Result:
         image_ids: (n,) int64.
         features: (n, D) float16.
         regions: (n, R, D) float16, or their codes where a machine of a cluster has made them.
-        failures: (image id, one sentence that says why), of those that could not be read.
+        failures: (image id, one sentence that says why), for images that could not be read.
         facts: (image id, size and time) of images that were read at addresses.
-        node: The machine, as people know it.
+        node: The machine, by the name that people know.
     """
 
     image_ids: np.ndarray
@@ -43,10 +43,10 @@ class Result:
 
 
 class Results:
-    """Writes shards and notes of one run.
+    """The writer of shards and of reasons for failures, for one run.
 
     Args:
-        cache: Of the network's features.
+        cache: The features of the network.
     """
 
     def __init__(self, db: Database, cache: FeatureCache):
@@ -58,7 +58,10 @@ class Results:
         self.unanswered: list[int] = []  # image ids whose address did not answer: they are tried again, without a note
 
     def add(self, result: Result) -> int:
-        """Take in a result; returns how many images are done, embedded or not. Raises DiskFull."""
+        """Add a result to the next shard; return how many images are done, embedded or not. Raises DiskFull.
+
+        Images whose address did not answer are not done: they are collected in `unanswered`.
+        """
         finite = np.asarray(np.isfinite(result.features).all(1))
         failures = result.failures + [(int(image_id), NOT_FINITE) for image_id in result.image_ids[~finite]]
         unanswered = [image_id for image_id, reason in failures if reason.startswith(NOT_NOW)]
@@ -76,13 +79,13 @@ class Results:
         return int(finite.sum()) + len(failures) - len(unanswered)
 
     def write_if_due(self) -> None:
-        """Write a shard if what waits is old, or large. Raises DiskFull."""
+        """Write a shard if the waiting results are old, or many. Raises DiskFull."""
         waiting = sum(len(part.image_ids) for part in self._shard)
         if waiting >= SHARD_IMAGES or (waiting and time.monotonic() - self._written_at > SHARD_SECONDS):
             self.write()
 
     def write(self) -> None:
-        """Write what waits. Raises DiskFull."""
+        """Write the waiting results as shards. Raises DiskFull."""
         from annotator.worker.features.coding import write_features  # torch is loaded by now
 
         with_regions = [part for part in self._shard if isinstance(part.regions, np.ndarray)]

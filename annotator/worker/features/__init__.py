@@ -1,4 +1,4 @@
-"""Image files -> features: what is embedded next, embedding it, what is kept of regions, maps and codes.
+"""Image files -> features: the order of embedding, embedding itself, and stored regions, maps and codes.
 
-context.py is what all duties share: features, network, heartbeat, the wish to stop. Begin with embed.py.
+context.py is the state that all duties share: features, network, heartbeat, the request to stop. Begin with embed.py.
 """

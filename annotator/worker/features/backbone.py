@@ -34,8 +34,8 @@ def prepare_backbone(
     """Make sure that a network can be used: its licence accepted, its weights here, whole, and of finite output.
 
     Args:
-        accepts: Asks whether a licence is accepted; kept where it is.
-        show: Called with (bytes done, of, what is done).
+        accepts: Asks a person whether a licence is accepted; an accepted one is recorded.
+        show: Called with (bytes done, of, the present step).
 
     Raises:
         AnnotatorError: There is no such network, its licence is not accepted, its weights cannot be had.
@@ -63,13 +63,16 @@ def prepare_backbone(
 
 
 def refuse_lacking(name: str) -> None:
-    """Raises AnnotatorError for a network whose library is not installed."""
+    """Raise AnnotatorError for a network whose library is not installed."""
     if command := lacking(name):
         raise AnnotatorError(f"{name} needs open_clip, which is not installed.\n    Install it with: {command}")
 
 
 def _facts(part: str) -> "Published":
-    """What is published of a network; of a repository that only the hub knows, asked there before its download."""
+    """Return the published facts of a network.
+
+    The licence of a repository that is only on the hub is asked for there, before its download.
+    """
     from models.backbones.published import published
 
     facts = published(part)
@@ -80,12 +83,12 @@ def _facts(part: str) -> "Published":
 
 
 def _is_to_accept(licence: str) -> bool:
-    """Whether it binds those who use the weights, and nobody has accepted it on this machine."""
+    """Return whether a licence binds those who use the weights, and was not accepted on this machine."""
     return licences.binds(licence) and licence not in machine.accepted_licences()
 
 
 def refuse_unaccepted(name: str) -> None:
-    """Raises AnnotatorError for a network whose weights would be downloaded under a licence that nobody accepted."""
+    """Raise AnnotatorError for a network whose weights would be downloaded under a licence that nobody accepted."""
     from models.backbones.pretrained import parts_of
 
     for part in parts_of(name):
@@ -103,13 +106,13 @@ def refuse_unaccepted(name: str) -> None:
 
 
 def fetch_weights(name: str, show: Callable[[int, int], None]) -> None:
-    """Download the weights of a network where they are on the hub and not here yet, and check them.
+    """Download and check the weights of a network, where they are on the hub and not on this machine.
 
     Args:
-        show: Called with (bytes, of all).
+        show: Called with (bytes done, of).
 
     Raises:
-        AnnotatorError: Its licence is not accepted, they cannot be had.
+        AnnotatorError: Its licence is not accepted, or its weights cannot be had.
     """
     from models.backbones.pretrained import parts_of
     from models.backbones.published import published
@@ -126,8 +129,10 @@ def fetch_weights(name: str, show: Callable[[int, int], None]) -> None:
 
 
 def network_of(db: Database, name: str) -> "Pretrained":
-    """The network that a project calls by this name, with how its images are prepared. Raises AnnotatorError when its
-    weights cannot be had."""
+    """Return the network that a project calls by this name, with how its images are prepared.
+
+    Raises AnnotatorError when its weights cannot be had.
+    """
     from models.backbones.pretrained import pretrained
     from models.backbones.sources.timm_models import LOCAL_DIR
 
@@ -141,7 +146,10 @@ def network_of(db: Database, name: str) -> "Pretrained":
 
 
 def backbone_of(db: Database, name: str) -> "Backbone":
-    """The same, frozen and in its fastest form: on a GPU if there is one with room for it. Raises AnnotatorError."""
+    """Return that network frozen and in its fastest form: on a GPU if there is one with room for it.
+
+    Raises AnnotatorError when its weights cannot be had.
+    """
     from models.backbones.networks import loaded, notice
 
     def say(sentence: str) -> None:
@@ -155,13 +163,15 @@ def backbone_of(db: Database, name: str) -> "Backbone":
 
 
 def measure_speed(name: str, db: Database | None = None, seconds: float | None = None) -> machine.Speed:
-    """Measure how many images a second the network takes on this machine, regions included, and keep it.
+    """Measure how many images a second the network takes on this machine, regions included, and store the speed.
 
     The images are made up and in memory: reading files comes on top, which takes less where a network is slow.
-    db         of a project that has adapted networks
-    seconds    None: MEASURED_SECONDS
 
-    Raises AnnotatorError.
+    Args:
+        db: A project that has adapted networks.
+        seconds: To measure; None: MEASURED_SECONDS.
+
+    Raises AnnotatorError when its weights cannot be had.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""From the regions of images to the codes that are kept of them: settling the axes, and writing shards.
+"""From the regions of images to their codes: settling the axes, and writing shards.
 
 The first images of a project keep their regions. Once there are enough to learn axes from, the axes are settled for
 good, every further shard is written with codes, and the regions of those before are replaced by codes (`code_regions`),
@@ -19,8 +19,11 @@ from models.rows import Rows
 
 
 def settle_basis(cache: FeatureCache) -> StoredBasis | None:
-    """The basis of the cache's folder, learned now where there is none yet; None while there are fewer than SAMPLE
-    images to learn from. Raises DiskFull, ValueError for regions that are not finite."""
+    """Return the basis of the cache's folder, learned now where there is none yet.
+
+    None while there are fewer than SAMPLE images to learn from. Raises DiskFull, ValueError for regions that are not
+    finite.
+    """
     if cache.basis is None and len(cache) >= SAMPLE:
         publish_basis(cache.folder, stored(learn_basis(cache.features, cache.regions)))
         cache.refresh()
@@ -30,26 +33,31 @@ def settle_basis(cache: FeatureCache) -> StoredBasis | None:
 
 
 def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray) -> None:
-    """Add a shard of images of the project to the cache's folder, with codes as soon as there is a basis, and read it.
+    """Add a shard of images to the cache's folder, with codes as soon as there is a basis, and read it.
 
-    image_ids (n,), features (n, D), regions (n, R, D) as the network gave them. Raises DiskFull.
+    Args:
+        image_ids: (n,), of images of the project.
+        features: (n, D).
+        regions: (n, R, D) as the network gave them.
+
+    Raises DiskFull.
     """
     basis = settle_basis(cache)
     if basis is not None and len(basis.centre) != features.shape[1]:
-        basis = None  # it is of an older network, like the features before: the cache drops both
+        basis = None  # basis and earlier features are of an older network: the cache drops both
     contents = cache.contents.of(image_ids)
     kept = regions if basis is None else coded(basis, regions)
     cache.refresh(write_shard(cache.folder, image_ids, contents, features, kept))
 
 
 def coded(basis: StoredBasis, regions: Rows, tell: Callable[[], None] = lambda: None) -> Coded:
-    """Codes of regions (n, R, D); tell is called every few dozen images. Needs nothing of the project."""
+    """Return the codes of regions (n, R, D); tell is called every few dozen images. Needs nothing of the project."""
     codes = encode(as_basis(basis), regions, tell)
     return Coded(codes.codes.numpy(), codes.lengths[..., 0].half().numpy(), basis.name)
 
 
 def code_regions(cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> None:
-    """Replace the regions of the cache's images by codes, shard by shard; nothing to do where that is done.
+    """Replace the regions of the cache's images by codes, shard by shard; do nothing where that is done.
 
     A shard with codes is written before the one with regions is deleted, so a kill loses nothing. Raises DiskFull.
     """
@@ -81,15 +89,15 @@ class StoredRegions:
 
 
 def as_codes(basis: Basis, codes: np.ndarray, lengths: np.ndarray) -> RegionCodes:
-    """Codes (n, R, K) and lengths (n, R) as a model takes them."""
+    """Return codes (n, R, K) and lengths (n, R) in the form that a model takes."""
     return RegionCodes(basis, torch.from_numpy(codes), torch.from_numpy(lengths).float()[..., None])
 
 
 def stored(basis: Basis) -> StoredBasis:
-    """As arrays."""
+    """Return a basis as arrays."""
     return StoredBasis(basis.centre.numpy(), basis.axes.numpy(), basis.scales.numpy())
 
 
 def as_basis(basis: StoredBasis) -> Basis:
-    """As tensors."""
+    """Return a basis as tensors."""
     return Basis(*(torch.from_numpy(np.array(array)) for array in (basis.centre, basis.axes, basis.scales)))

@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
 
 class Stopped(Exception):
-    """The worker was asked to end."""
+    """The request to end, raised inside of a worker's duties."""
 
 
 class Context:
-    """Shared by all duties of a worker. cache: features of the current backbone, None until `features` is called."""
+    """The state that all duties of a worker share.
+
+    Attributes:
+        cache: Features of the current backbone, None until `features` is called.
+        stop: Set when the worker was asked to end.
+    """
 
     def __init__(self, db: Database):
         self.db = db
@@ -38,20 +43,20 @@ class Context:
             self._beaten_at, self._state = seconds, (state, of)
 
     def check_stop(self) -> None:
-        """Raises Stopped when the worker was asked to end."""
+        """Raise Stopped when the worker was asked to end."""
         if self.stop.is_set():
             raise Stopped
 
     def backbone_name(self) -> str:
-        """The network of the next run; it can change at any time."""
+        """Return the network of the next run; it can change at any time."""
         return configuration.backbone(self.db)
 
     def has_backbone(self) -> bool:
-        """Whether a network is loaded already."""
+        """Return whether a network is loaded already."""
         return self._network is not None
 
     def backbone(self) -> "Backbone":
-        """The network of the next run. Raises AnnotatorError when its weights cannot be had."""
+        """Return the network of the next run. Raises AnnotatorError when its weights cannot be had."""
         name = self.backbone_name()
         if self._network is None or self._network[0] != name:
             self.say("loading the network")
@@ -59,7 +64,7 @@ class Context:
         return self._network[1]
 
     def features(self) -> FeatureCache:
-        """The features of the current backbone that exist so far."""
+        """Return the features of the current backbone that exist so far."""
         name = self.backbone_name()
         if self.cache is None or self.cache.folder != self.db.paths.features(name):
             self.cache = open_features(self.db, name)

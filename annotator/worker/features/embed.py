@@ -1,13 +1,12 @@
 """From image files to features, as fast as the machine's cores allow.
 
-Every worker thread takes a batch all the way: decode, squash, forward. Pillow
-and torch both let go of Python's lock while they work, so the threads run side
-by side, each on its own core, and there is nothing to hand over and nobody to
-wait for. That beats one forward pass spread over all cores with decoders beside
-it: the pass would wait, layer by layer, for the core a decoder has taken.
+Every worker thread takes a batch all the way: decode, squash, forward. Pillow and torch both release Python's lock
+while they work, so the threads run side by side, each on its own core, and no batch is handed from one thread to
+another. That is faster than one forward pass spread over all cores with decoders beside it: the pass would wait, layer
+by layer, for the core that a decoder has taken.
 
-A GPU wants many images at once: threads decode a few each, ahead of it; one more
-puts as many as it takes into its memory while it embeds those before.
+A GPU takes many images at once: threads decode a few each, ahead of it; one more thread uploads the next batch while
+the GPU embeds those before.
 """
 
 import contextlib
@@ -75,20 +74,20 @@ def embed(
     contents: Sequence[str] | None = None,
     leave_out: Callable[[Source], bool] = lambda path: False,
 ) -> Iterator[Embedded]:
-    """The features of image files, batch by batch, in the order of the paths.
+    """Yield the features of image files, batch by batch, in the order of the paths.
 
     Args:
         regions: Whether features of the regions of each image are wanted too: no slower, but ten times the memory.
         batch: Paths a batch; the last may be shorter. None: BATCH, on a GPU as many as it takes.
         workers: Batches in the making at once; None: one a core, at most MOST_WORKERS.
-        should_stop: Asked before each batch is begun; once it says True, nothing new is begun, and the iterator ends
+        should_stop: Asked before each batch is begun; once it returns True, nothing new is begun, and the iterator ends
             after the batches that are already in the making.
-        contents: The sha256 that each file should have; one with another content is a failure. None: not looked at.
-            What lies at an address always is.
-        leave_out: Asked of each path when its batch is next: True makes it a failure without a try.
+        contents: The sha256 that each file should have; a file with another content is a failure. None: not checked.
+            Files at addresses are always checked.
+        leave_out: Asked for each path when its batch is next: True makes it a failure without a try.
 
-    A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the
-    network at the size it wants, read at reduced scale where the format can do that.
+    A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the network
+    at the size it wants, read at reduced scale where the format can do that.
     """
 
     def begin(place: int) -> Reading:
@@ -113,12 +112,13 @@ def embed_places(
     batch: int | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Embedded]:
-    """The features of images 0 .. count - 1 in batches, as `embed` gives them.
+    """Yield the features of images 0 .. count - 1 in batches, as `embed` does.
 
     Args:
-        begin: Place -> what gives its file (read_batch); asked when its batch is next, so that what lies at addresses
-            is read while batches before it are embedded.
+        begin: Place -> a call that returns its file (read_batch); called when its batch is next, so that files at
+            addresses are read while batches before it are embedded.
         pool: May be used by several such iterators at once.
+        regions, batch, should_stop: As in `embed`.
     """
     stopped = should_stop or (lambda: False)
     if backbone.on_gpu:
@@ -154,7 +154,7 @@ def _embed_many_at_once(
     batch: int,
     stopped: Callable[[], bool],
 ) -> Iterator[Embedded]:
-    """The same for a GPU, with so many images at once."""
+    """Yield the features as embed_places does, on a GPU that takes `batch` images at once."""
     few = min(BATCH, batch)
     starts = deque(range(0, count, few))
     decoding: deque[Future[Decoded]] = deque()
@@ -209,11 +209,11 @@ class Threads(ThreadPoolExecutor):
 
 @contextlib.contextmanager
 def embedding_threads(workers: int | None = None, shared: int | None = None) -> Iterator[Threads]:
-    """Threads that share the cores out among them, each with its own part for torch.
+    """Yield threads that share the cores among them, each with its own part for torch.
 
     Args:
-        workers: How many; None: one a core, at most MOST_WORKERS.
-        shared: Cores that are shared out; None: all that this process may run on.
+        workers: The number of threads; None: one a core, at most MOST_WORKERS.
+        shared: The number of cores that are shared; None: all that this process may run on.
 
     Within, torch gives new threads of this process fewer threads of its own; at the end that is set back.
     """
@@ -240,7 +240,9 @@ def read_batch(readings: Iterable[Reading], places: Iterable[int], backbone: "Ba
     """Decode one batch.
 
     Args:
-        readings: Of each place what gives its file; a BadImage, AnnotatorError or OSError that it raises is a failure.
+        readings: For each place a call that returns its file; a BadImage, AnnotatorError or OSError from it is a
+            failure.
+        places: The numbers of the images.
     """
     least = backbone.input_size
     indices, images, failures, facts = [], [], [], []
@@ -273,7 +275,7 @@ def _checked(read: Reading, sha256: str) -> Path | io.BytesIO:
 
 
 def forward(images: torch.Tensor, backbone: "Backbone", regions: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Features (n, D) float32 of images (n, 3, S, S) uint8, and, if asked, those of their regions (n, R, D) float16."""
+    """Return features (n, D) float32 of images (n, 3, S, S) uint8, and of their regions (n, R, D) float16 if asked."""
     if not regions:
         return backbone.features(images).numpy(), None
     features, of_regions = backbone.features_and_regions(images)

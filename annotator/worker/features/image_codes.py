@@ -1,8 +1,10 @@
-"""The codes of all images, as updates use them (models/ensemble/incremental_update.py): made once, extended as images
-come, and kept beside the features for the next worker (store/features/image_codes.py).
+"""The codes of all images, as updates use them (models/ensemble/incremental_update.py).
+
+They are made once, extended as images come, and stored beside the features for the next worker
+(store/features/image_codes.py).
 
 The axes are settled by the first SAMPLE images. While there are fewer, they are learned again, and all images are coded
-again, whenever their number has doubled, and nothing is kept.
+again, whenever their number has doubled, and nothing is stored.
 """
 
 import logging
@@ -25,7 +27,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class KeptImageCodes:
-    """Each updater has one instance; what it holds in memory is a cache."""
+    """The codes of all images, cached in memory; each updater has one instance."""
 
     def __init__(self):
         self._folder = None
@@ -33,7 +35,7 @@ class KeptImageCodes:
         self._image_ids, self._learned_from, self._kept = np.zeros(0, np.int64), 0, 0
 
     def of(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> ImageCodes:
-        """The codes of images.
+        """Return the codes of images, made where they are missing.
 
         Args:
             features, image_ids: (N, D) and (N,), of the cache as it was at one moment.
@@ -54,11 +56,11 @@ class KeptImageCodes:
         return self._codes
 
     def _begins(self, image_ids: np.ndarray) -> bool:
-        """Whether these images begin with those that have codes: a shard may have been taken away since."""
+        """Return whether these images begin with those that have codes; a shard may have been deleted since."""
         return np.array_equal(image_ids[: len(self._image_ids)], self._image_ids)
 
     def _read(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> None:
-        """Take the codes that are kept, and make those of images that are new since; nothing where most are new."""
+        """Read the stored codes, and make those of images that are new since; do nothing where most are new."""
         kept = read_codes(cache.folder)
         if kept is None or len(kept.basis.centre) != features.shape[1]:
             return

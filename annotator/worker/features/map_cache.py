@@ -43,8 +43,8 @@ class MapFiles:
 
     Attributes:
         network: Computes the maps.
-        strong: How many strong views an image has beside the WEAK weak ones.
-        opened: What is given to `make` for an image -> what the decoder reads of it.
+        strong: The number of strong views of an image, besides the WEAK weak ones.
+        opened: The source given to `make` for an image -> what the decoder reads.
         bytes_each: Bytes of one view of one image.
     """
 
@@ -60,15 +60,15 @@ class MapFiles:
         sweep(folder, alone=True)
 
     def path(self, key: int | str, views: bool) -> Path:
-        """The file of an image's views, or of its plain map; key: its id, or any name a file may have."""
+        """Return the file of an image's views, or of its plain map; key: its id, or any name a file may have."""
         return self.folder / ("views" if views else "plain") / f"{key}.npy"
 
     def has(self, key: int | str, views: bool) -> bool:
-        """Whether the maps exist; the plain map is also the first of the views."""
+        """Return whether the maps exist; the plain map is also the first of the views."""
         return self.path(key, True).exists() or (not views and self.path(key, False).exists())
 
     def read(self, key: int | str) -> np.ndarray:
-        """(V, K, h, w) float16, mapped into memory: the plain map first, then the other views if there are any.
+        """Return (V, K, h, w) float16, mapped into memory: the plain map first, then the other views if there are any.
 
         Raises:
             AnnotatorError: The file is damaged or of another network; it is deleted, so that it is made anew.
@@ -115,7 +115,7 @@ class MapFiles:
     def stream(
         self, items: Sequence[tuple[Key, Source]], views: bool, should_stop: Callable[[], bool] = lambda: False
     ) -> Iterator[tuple[list[Key], dict[Key, np.ndarray | str]]]:
-        """The maps of images, in order and a few at a time, without storing them: yields (keys, results by key).
+        """Yield (keys, results by key) for the maps of images, in order and a few at a time, without storing them.
 
         A result is (V, K, h, w) float16, or a sentence that says why the file cannot be read.
         """
@@ -150,7 +150,7 @@ class MapFiles:
 
 
 def views_of(plain: torch.Tensor, key: int | str, strong_views: int = STRONG) -> list[torch.Tensor]:
-    """The views of an image (3, S, S) uint8: WEAK weak ones, the first as it is, and so many strong ones.
+    """Return the views of an image (3, S, S) uint8: WEAK weak ones, the first unchanged, then the strong ones.
 
     Args:
         key: Seeds the strong views: an image always gets the same ones.
@@ -166,7 +166,7 @@ def views_of(plain: torch.Tensor, key: int | str, strong_views: int = STRONG) ->
 
 
 def check_room(folder: Path, needed: int) -> None:
-    """Raises DiskFull when the disk of this folder has not that many bytes to spare."""
+    """Raise DiskFull when the disk of this folder does not have `needed` bytes to spare."""
     make_room(folder)
     free = shutil.disk_usage(folder).free
     if needed > ROOM * free:
@@ -177,7 +177,7 @@ def check_room(folder: Path, needed: int) -> None:
 
 
 class Kept(Sequence):
-    """The maps of some images as a sequence; each is read from the disk when it is indexed."""
+    """A sequence of the maps of some images; each is read from the disk when it is indexed."""
 
     def __init__(self, files: MapFiles, keys: Sequence[int | str]):
         self.files, self.keys = files, keys

@@ -18,25 +18,31 @@ SHARD_SECONDS = 5.0  # features are written this often while embedding: the most
 TRAIN_WHILE_EMBEDDING = 10.0  # while features are still coming, runs are published no more often than this
 IMAGES_AT_ONCE = 2000  # embedded before the order of the missing images is read again
 AWAY_SECONDS = 30.0  # before images of a bucket that does not answer are tried again,
-LISTING = 10  # and so many times as long as it took to list what is missing
+LISTING = 10  # and so many times as long as listing the missing images took
 NOT_FINITE = "the network makes numbers of it that are not finite"
 
 Shard = list[tuple[np.ndarray, np.ndarray, np.ndarray]]  # image ids (n,), features (n, D), regions (n, R, D)
 
 
 class MissingFeatures:
-    """Embeds missing features; each worker has one instance."""
+    """The duty of embedding images without features; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None]):
-        """between is called after every batch with (state, done, of)."""
+        """Make the duty.
+
+        Args:
+            between: Called after every batch with (state, done, of).
+        """
         self._context, self._db, self._between = context, context.db, between
         self._checked: tuple | None = None  # (registrations, backbone) for which every image has been tried
-        self._waits_with: tuple | None = None  # the same, when an address was away: then until
+        self._waits_with: tuple | None = None  # the same, when an address was away: waits until _again_at
         self._again_at = 0.0
         self._looked_at = 0.0  # for shards of another process
 
     def embed(self, train: Callable[[], bool] | None = None) -> None:
-        """Embed what is missing.
+        """Embed all images without features.
+
+        Returns at once while `annotator embed` runs, and where all images have been tried.
 
         Args:
             train: Called between batches, at most every TRAIN_WHILE_EMBEDDING seconds, so that suggestions do not wait
@@ -69,7 +75,7 @@ class MissingFeatures:
         return self._db.setting("registrations", 0), self._context.backbone_name()
 
     def _others_embed(self) -> bool:
-        """Whether `annotator embed` does this now; what it has written is read then, so that trainings use it."""
+        """Return whether `annotator embed` runs now; its new shards are then read, so that trainings use them."""
         if embedding.running(self._db) is None:
             return False
         if time.monotonic() - self._looked_at > SHARD_SECONDS:
@@ -78,7 +84,7 @@ class MissingFeatures:
         return True
 
     def missing(self) -> list[int]:
-        """Image ids without features: labeled ones first, then in the order in which people will see them."""
+        """Return the image ids without features: labeled ones first, then as people will see them."""
         missing = self._work_list()
         return missing.take(len(missing))
 
@@ -86,7 +92,7 @@ class MissingFeatures:
         return WorkList(self._db, self._context.features().image_ids)
 
     def _embed(self, image_ids: Sequence[int], missing: int, away: Away) -> Iterator[None]:
-        """Embed these images, of `missing` in all; yields whenever some have been written."""
+        """Embed these images, of `missing` in all; yield whenever a shard has been written."""
         from annotator.worker.features.embed import embed
 
         done = len(self._context.features().image_ids)
@@ -125,7 +131,7 @@ class MissingFeatures:
         yield
 
     def _with_files(self, image_ids: Sequence[int]) -> tuple[list[Source], list[int]]:
-        """Places and ids of the images that have a file; the others are marked as problems."""
+        """Return sources and ids of the images that have a file; the others are marked as problems."""
         paths: list[Source] = []
         ids: list[int] = []
         for image_id in image_ids:

@@ -1,7 +1,7 @@
 """A thread of the worker that notices when image files are deleted or restored; it only checks that they exist.
 
-Of images that an older version registered it reads the capture times first, a few headers at a time.
-It has a thread of its own because a disk that does not answer holds up whoever asks it.
+For images that an older version registered it reads the capture times first, a few headers at a time. It is a thread of
+its own because a disk that does not answer blocks the thread that asks.
 """
 
 import logging
@@ -19,7 +19,7 @@ log = logging.getLogger("annotator.worker")
 
 
 class MissingFiles:
-    """Runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance."""
+    """A thread that runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance."""
 
     def __init__(self, db: Database):
         self._db = db
@@ -41,7 +41,7 @@ class MissingFiles:
                 return
 
     def read_capture_times(self) -> None:
-        """Read the capture times of all images that were registered without."""
+        """Read the capture times of all images that were registered without one."""
         last: int | None = 0
         while last is not None:
             last = images.read_capture_times(self._db, last, READ_AT_ONCE)

@@ -14,14 +14,22 @@ from models.ensemble.regions import SAMPLE, RegionCodes, Regions, encode, learn_
 
 
 class RegionCache:
-    """Each worker has one instance, empty at first. memory: what trainers keep from one training to the next."""
+    """The source of region codes for trainings; each worker has one instance, empty at first.
+
+    Attributes:
+        memory: Values that trainers keep from one training to the next.
+    """
 
     def __init__(self):
         self._codes = GrowingCodes[RegionCodes](SAMPLE, RegionCodes.joined)
         self.memory: dict[str, Any] = {}
 
     def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
-        """The region codes of the cache's images, in the order of its rows; tell is called every few dozen images."""
+        """Return the region codes of the cache's images, in the order of its rows.
+
+        Args:
+            tell: Called every few dozen images.
+        """
         basis = settle_basis(cache)
         if basis is not None:
             code_regions(cache, tell)

@@ -1,6 +1,6 @@
-"""Addresses that do not answer, as far as one round of embedding has seen: the rest of their images waits for the next.
+"""Addresses that do not answer in one round of embedding: the rest of their images waits for the next round.
 
-Without this each image of a bucket that is away would be tried, and get a note of its own that is taken back later.
+Without this each image of a bucket that is away would be tried, and get a problem of its own that is removed later.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ MORE = 10  # times as many of an address that answers, and refuses many of its i
 
 
 class Away:
-    """An address is away after as many images in a row without an answer as are read at a time."""
+    """The addresses that count as away, after AT_A_TIME images in a row without an answer."""
 
     def __init__(self):
         self._failed: Counter[str] = Counter()  # by address, images in a row
@@ -21,17 +21,20 @@ class Away:
         self.addresses: set[str] = set()
 
     def holds(self, source: Source) -> bool:
-        """Whether this image is not to be tried now."""
+        """Return whether this image is not to be tried now, because its address is away."""
         return not isinstance(source, Path) and source.folder in self.addresses
 
     def note_answer(self, source: Source) -> None:
-        """This image was read."""
+        """Record that this image was read."""
         if not isinstance(source, Path):
             self._failed[source.folder] = 0
             self._answered.add(source.folder)
 
     def note_failure(self, source: Source, reason: str) -> bool:
-        """This image could not be read; returns whether its address is away by now, so that it gets no note."""
+        """Record that this image could not be read; return whether its address was away already.
+
+        The failure of an image at such an address is not stored with the image.
+        """
         if isinstance(source, Path):
             return False
         if not reason.startswith(NOT_NOW):

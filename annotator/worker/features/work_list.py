@@ -1,7 +1,7 @@
-"""The images that have yet to be embedded, in the order in which they are needed, for who takes a few at a time.
+"""The images that have yet to be embedded, in the order in which they are needed, a few at a time.
 
-The order is read once: at ten million images that takes a while. What people label meanwhile comes first all the same,
-by one look into an index.
+The order is read once: at ten million images that takes a while. Images that people label meanwhile come first all the
+same, found by one look into an index.
 """
 
 import time
@@ -14,15 +14,19 @@ from annotator.store.labels import decisions
 
 
 class WorkList:
-    """Image ids: labeled ones first, then in the order in which people will see them.
+    """Images to embed: labeled ones first, then in the order in which people will see them.
 
     Attributes:
-        seconds: That reading the order took.
+        seconds: The time that reading the order took.
         without: Addresses whose images are left out.
     """
 
     def __init__(self, db: Database, with_features: np.ndarray):
-        """with_features: image ids that have features already."""
+        """Read the order of the images.
+
+        Args:
+            with_features: Image ids that have features already.
+        """
         began = time.monotonic()
         self._db = db
         self._newest = decisions.newest_decision(db)  # before the order is read
@@ -36,11 +40,11 @@ class WorkList:
         self.without: set[str] = set()
 
     def __len__(self) -> int:
-        """How many nobody has taken."""
+        """Return the number of images that are not taken."""
         return self._left
 
     def take(self, count: int) -> list[int]:
-        """Up to `count` of them, [] when none is left."""
+        """Return up to `count` image ids, newly labeled ones first; [] when none is left."""
         labeled = images.labeled_since(self._db, self._newest)
         taken = self._hand_out(labeled[labeled < len(self._waits)], count)
         while len(taken) < count and self._next < len(self._order):
@@ -50,13 +54,13 @@ class WorkList:
         return taken
 
     def leave_out(self, address: str) -> None:
-        """Leave out the images that lie at this address only."""
+        """Remove the images that lie at this address only."""
         image_ids = images.only_at(self._db, address)
         self._hand_out(image_ids[image_ids < len(self._waits)])
         self.without.add(address)
 
     def _hand_out(self, image_ids: np.ndarray, most: int | None = None) -> list[int]:
-        """Those that wait, at most so many, which wait no more."""
+        """Mark up to `most` of these images that still wait as taken, and return their ids."""
         image_ids = image_ids[self._waits[image_ids]][:most]
         self._waits[image_ids] = False
         self._left -= len(image_ids)

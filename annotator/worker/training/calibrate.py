@@ -30,8 +30,14 @@ LOWEST, HIGHEST = 0.25, 0.5  # between these a method's own threshold may move
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers to logged predictions: the model's logits (n,), columns (n,) of the next run, present (n,) bool; and one
-    sentence for each kind of answer that cannot be used."""
+    """Answers to logged predictions.
+
+    Attributes:
+        logits: (n,), the model's own, before calibration.
+        columns: (n,), the columns of the classes in the next run.
+        present: (n,) bool.
+        left_out: One sentence for each kind of answer that cannot be used.
+    """
 
     logits: np.ndarray
     columns: np.ndarray
@@ -40,8 +46,10 @@ class Answers:
 
 
 def answered_before(db: Database, method: str, backbone: str, class_ids: list[int]) -> Answers:
-    """Answers to predictions of earlier runs of this method on this backbone; without those about images that the
-    backbone was fitted to, of which scores are not those of other images.
+    """Return the answers to predictions of earlier runs of this method on this backbone.
+
+    Answers about images that the backbone was fitted to are left out: the scores of such images are not like those of
+    others.
 
     Args:
         class_ids: Ascending, the columns of the result.
@@ -72,16 +80,16 @@ def answered_before(db: Database, method: str, backbone: str, class_ids: list[in
 
 
 def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndarray) -> Calibration | None:
-    """The calibration of a new run; None with fewer than FEWEST answers.
+    """Return the calibration of a new run; None with fewer than FEWEST answers.
 
     Args:
         probabilities: (N, C) float of the model, nan where it has none.
         unknown: (N, C) bool, cells that nobody has answered: those the calibration is for.
 
-    People are shown likely cells first. An answer is weighted by the number of unknown cells for each shown one, in
-    its bin of the logits. The weights are raised to a power below 1 ("flattened", Shimodaira 2000, "Improving
-    predictive inference under covariate shift by weighting the log-likelihood function"), so that no single answer
-    counts for thousands of cells.
+    People are shown likely cells first. An answer is weighted by the number of unknown cells for each shown one, in its
+    bin of the logits. The weights are raised to a power below 1 ("flattened", Shimodaira 2000, "Improving predictive
+    inference under covariate shift by weighting the log-likelihood function"), so that no single answer counts for
+    thousands of cells.
     """
     if len(answers.logits) < FEWEST:
         return None
@@ -99,7 +107,7 @@ def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndar
 
 
 def fitted_to_answers(classes: int, answers: int) -> Calibration | None:
-    """The identity, stored with a run that its training has calibrated already (models/ensemble/stacking.py).
+    """Return the identity, stored with a run that its training has calibrated already (models/ensemble/stacking.py).
 
     None with fewer than FEWEST unbiased answers.
     """
@@ -107,7 +115,7 @@ def fitted_to_answers(classes: int, answers: int) -> Calibration | None:
 
 
 def calibrated(calibration: Calibration | None, probabilities: np.ndarray) -> np.ndarray:
-    """Calibrated probabilities (N, C) of the model's; the same ones without a calibration."""
+    """Return the model's probabilities (N, C), calibrated; unchanged without a calibration."""
     if calibration is None:
         return probabilities
     result = np.empty_like(probabilities)
@@ -118,7 +126,7 @@ def calibrated(calibration: Calibration | None, probabilities: np.ndarray) -> np
 
 
 class Calibrated:
-    """Calibrated probabilities (N, C) of the model's, made for the rows that are asked for (models.rows.Rows)."""
+    """The model's probabilities (N, C), calibrated for the rows that are asked for (models.rows.Rows)."""
 
     def __init__(self, calibration: Calibration | None, probabilities: Rows):
         self._calibration, self._probabilities = calibration, probabilities
@@ -132,8 +140,10 @@ class Calibrated:
 
 
 def threshold_of(calibration: Calibration | None, threshold: float) -> float:
-    """The calibrated probability from which on a class is suggested: the method's own threshold after calibration, on
-    average over the classes, and never above 0.5."""
+    """Return the calibrated probability from which on a class is suggested.
+
+    It is the method's own threshold after calibration, on average over the classes, kept between LOWEST and HIGHEST.
+    """
     if calibration is None:
         return threshold
     thresholds = calibration.apply(np.full((1, len(calibration.slopes)), raw_logits(np.array(threshold))))
@@ -141,7 +151,7 @@ def threshold_of(calibration: Calibration | None, threshold: float) -> float:
 
 
 def _of_run(class_ids: Any, saved: Any) -> tuple[Calibration | None, np.ndarray]:
-    """A run's calibration, checked, and its classes (C,) int64. Raises one of several errors for a damaged row."""
+    """Return a run's calibration, checked, and its classes (C,) int64. A damaged row raises one of several errors."""
     columns = np.array(class_ids, np.int64)
     calibration = Calibration.from_dict(saved)
     if calibration is not None:

@@ -20,21 +20,25 @@ log = logging.getLogger("annotator.worker")
 
 
 class Training:
-    """Runs trainings and finishes the requests for them; each worker has one instance."""
+    """The duty of training, which also finishes the requests for it; each worker has one instance."""
 
     def __init__(self, context: Context, between: Callable[[str, int, int], None], scoring: "Scoring | None" = None):
-        """between is called often during a training with (state, done, of); scoring is that of
-        worker/training/train.py."""
+        """Make the duty.
+
+        Args:
+            between: Called often during a training with (state, done, of).
+            scoring: As in worker/training/train.py.
+        """
         self._context, self._db, self._between, self._scoring = context, context.db, between, scoring
         self._regions = None  # RegionCache: importing torch takes seconds
         self.schedule = Schedule()
 
     def due(self) -> bool:
-        """Whether to train now."""
+        """Return whether to train now."""
         return self.schedule.due(self._db, len(self._context.features().image_ids))
 
     def train_or_note(self) -> bool:
-        """Train; an error is recorded for the pages to show. True if a run was published."""
+        """Train, and record an error for the pages to show; return True if a run was published."""
         basis = Basis.of_project(self._db, len(self._context.features().image_ids))
         try:
             self.train()
@@ -51,8 +55,11 @@ class Training:
         return True
 
     def train(self) -> Run:
-        """Train and publish. Earlier requests for a training are finished when it ends, successful or not; after a kill
-        or a stop they wait for the next worker."""
+        """Train and publish.
+
+        Earlier requests for a training are finished when it ends, successful or not; after a kill or a stop they wait
+        for the next worker.
+        """
         requests = jobs.claim(self._db, "train", limit=100)
         try:
             run = self._publish_run()

@@ -1,4 +1,4 @@
-"""Predictions from elsewhere as a training reads them, and what a run notes of those that it used."""
+"""Predictions from elsewhere as a training reads them, and the versions and weights that a run stores of them."""
 
 from dataclasses import dataclass
 
@@ -20,10 +20,10 @@ Versions = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Outside:
-    """The sources of one moment.
+    """The sources of predictions at one moment.
 
     Attributes:
-        versions: Of all, also of those that say nothing of these images or cannot be read: a run has seen them.
+        versions: Of all sources, also of those without scores of these images and unreadable ones: a run has seen them.
         scores: (source, its scores in the order of the features) of the others.
     """
 
@@ -32,14 +32,16 @@ class Outside:
 
     @property
     def can_guess(self) -> bool:
-        """Whether there is a probability to begin with."""
+        """Return whether a source gives probabilities, so that a run is possible without labels."""
         return any(scores.is_probability for _, scores in self.scores)
 
     def noted(self, class_ids: list[int], weights: np.ndarray | None) -> list[tuple[int, int, dict[int, float]]]:
-        """What runs.publish keeps: source, version, and the weight by class; {} where nothing was learned.
+        """Return the sources as runs.publish stores them: source, version, and the weight by class.
+
+        The weights are {} where nothing was learned.
 
         Args:
-            weights: (C, K) of `scores`.
+            weights: (C, K) of `scores`; None: nothing was learned.
         """
         place = {source_id: at for at, (source_id, _) in enumerate(self.scores)}
         return [
@@ -58,12 +60,12 @@ NOTHING = Outside((), [])
 
 
 def is_used(method: str) -> bool:
-    """Whether a method learns from other models: `auto` does, published methods are trained as published."""
+    """Return whether a method learns from other models: `auto` does, published methods are trained as published."""
     return method == default_method()
 
 
 def read(db: Database, cache: FeatureCache, class_ids: list[int]) -> Outside:
-    """What all sources say of the images with features."""
+    """Return the scores of all sources for the images with features."""
     versions = prediction_sources.versions(db)
     scores: list[tuple[int, OutsideScores]] = []
     for opened in prediction_sources.opened(db, versions):
@@ -74,7 +76,7 @@ def read(db: Database, cache: FeatureCache, class_ids: list[int]) -> Outside:
 
 
 def name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) -> np.ndarray:
-    """(N, C) float16 probabilities, nan where there is none: what the names of classes say of the images with features.
+    """Return the probabilities (N, C) float16 guessed from class names for the images with features, nan for none.
 
     Raises:
         AnnotatorError: Classes were not guessed from their names.
@@ -90,7 +92,7 @@ def name_scores(db: Database, cache: FeatureCache, class_ids: list[int]) -> np.n
 
 
 def guesses_changed(db: Database, run: Run | None, versions: Versions) -> bool:
-    """Whether a run without enough labels would say something else than the current one, because sources do."""
+    """Return whether a run without enough labels would differ from the current one, because sources have changed."""
     before = runs.sources_of(db, run.id) if run else ()
     if before == versions:
         return False

@@ -12,7 +12,7 @@ GROWN = 2.0  # times as many images, after which orders are made again while ima
 
 
 class FirstOrders:
-    """Makes the orders before the first run; each worker has one instance."""
+    """The duty of making the orders before the first run; each worker has one instance."""
 
     def __init__(self, context: Context):
         self._context, self._db = context, context.db
@@ -20,10 +20,10 @@ class FirstOrders:
         self._is_over = False
 
     def publish_if_due(self, all_embedded: bool) -> bool:
-        """Publish orders where there are enough more images than in the last ones, and no run yet; True if so.
+        """Publish orders if no run exists yet and enough images were added since the last orders; return True if so.
 
         Args:
-            all_embedded: No more features are on their way: any other number of images is a reason.
+            all_embedded: Whether embedding is finished: then any added image is a reason.
         """
         if self._is_over:
             return False

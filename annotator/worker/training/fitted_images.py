@@ -1,9 +1,9 @@
-"""Images that an adapted network was fitted to: their answers say nothing of how far scores are to be believed.
+"""Images that an adapted network was fitted to, whose answers cannot tell how reliable scores are.
 
-Their features show the answers, so whatever is learned from the features has seen them. Stacking and calibration leave
-them out. Likely mistakes are looked for among them as well: their answered cells get the scores of linear heads on the
-features of the network that was there first, fitted to the answers of other images (two halves), on the scale of the
-answers (Platt 1999).
+Their features contain the answers, so every model that learns from the features has seen them. Stacking and calibration
+leave them out. Likely mistakes are looked for among them as well: their answered cells get the scores of linear heads
+on the features of the network that was there first, fitted to the answers of other images (two halves), on the scale of
+the answers (Platt 1999).
 """
 
 from collections.abc import Callable
@@ -27,7 +27,11 @@ SEED = 0
 
 
 def without(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
-    """The labels, with none unbiased on images that a network was fitted to, (n,) bool of the labeled ones."""
+    """Return the labels, with no label unbiased on images that a network was fitted to.
+
+    Args:
+        fitted: (n,) bool, of the labeled images.
+    """
     return replace(known, unbiased=known.unbiased & ~fitted[:, None]) if fitted.any() else known
 
 
@@ -40,12 +44,14 @@ def score_unseen(
     probabilities: np.ndarray,
     tell: Callable[[], None] = lambda: None,
 ) -> None:
-    """Give unbiased answers about images that a network was fitted to probabilities of models that have not seen them.
+    """Give unbiased answers on images that a network was fitted to probabilities of models that have not seen them.
 
     Args:
-        cache: Of the backbone that is used.
-        known, fitted: All labels, unbiased as they were given; (n,) bool, of the labeled images.
+        cache: The features of the backbone that is used.
+        known: All labels, unbiased as they were given.
+        fitted: (n,) bool, of the labeled images.
         probabilities: (N, C) in the order of the cache; those cells are changed.
+        tell: Called between blocks of images.
 
     Where the features of the first network are gone, those of the cache are taken: heads have not seen an answer then,
     but the network has.

@@ -29,14 +29,16 @@ ANSWERS = 2000  # the newest of each class and state that an update uses; a trai
 
 
 class Updater:
-    """Publishes versions of the current run; its state in memory is a cache of what is on the disk."""
+    """A publisher of versions of the current run; its state in memory is a cache of data on the disk."""
 
     def __init__(self):
         self._codes = KeptImageCodes()
         self._run: _LoadedRun | None = None
 
     def update(self, db: Database, cache: FeatureCache) -> Run | None:
-        """Publish a version that includes all decisions; None without new ones, or if the run has other features.
+        """Publish a version that includes all decisions; return its run.
+
+        None without new decisions, and if the run has other features.
 
         Args:
             cache: The features of the images.
@@ -63,7 +65,7 @@ class Updater:
         return runs.current_run(db)
 
     def _load(self, db: Database, run: Run, cache: FeatureCache) -> "_LoadedRun | None":
-        """This run and the codes of its images; None if they are not available."""
+        """Return this run with the codes of its images; None if they are not available."""
         if self._run is None or self._run.run_id != run.id:
             features = cache.features  # a refresh of the cache replaces its arrays: these stay as they are
             image_ids = cache.image_ids[: len(features)]
@@ -81,14 +83,19 @@ class _LoadedRun:
     """A run as its training left it, and the ranking of its newest version."""
 
     def __init__(self, db: Database, trained: Predictions, codes: ImageCodes, images: np.ndarray):
-        """trained: of the newest version; images: (N,) the rows of the run's images in codes."""
+        """Load the run's own probabilities and its ranking.
+
+        Args:
+            trained: The predictions of the newest version.
+            images: (N,) the rows of the run's images in codes.
+        """
         self.run_id = trained.run.id
         self._newest, self._codes, self._images = trained, codes, images
         self._trained = arrays_of(db, trained.run.id)[1]
         self._ranker = self._ranker_of(db, trained)
 
     def _ranker_of(self, db: Database, newest: Predictions) -> Ranker:
-        """The ranker of a version: the one that its training has left, or one that goes on from what is stored."""
+        """Return the ranker of a version: the one its training has left, else one made from the stored rankings."""
         run = newest.run
         ranker = rankings.take_ranker(db, run.id)
         if ranker is not None and not run.version:
@@ -102,13 +109,18 @@ class _LoadedRun:
         return ranker
 
     def columns(self, class_ids: set[int] | None) -> list[int]:
-        """The columns of these classes; all for None."""
+        """Return the columns of these classes; all for None."""
         of_run = self._newest.class_ids.tolist()
         return [column for column, class_id in enumerate(of_run) if class_ids is None or class_id in class_ids]
 
     def publish(self, db: Database, before: Predictions, columns: list[int], newest: int) -> Rankings:
-        """Write the next version's probabilities: some columns brought up to date with the decisions up to `newest`,
-        the others as in the version before. Returns its rankings. Raises DiskFull."""
+        """Write the next version's probabilities and return its rankings. Raises DiskFull.
+
+        Args:
+            before: The predictions of the present version.
+            columns: The columns to bring up to date; the others stay as they are.
+            newest: The newest decision to include.
+        """
         run = before.run
         corrections = np.stack([self._correction(db, run, column, newest) for column in columns])
         rows = _Corrected(before.probabilities, self._trained, columns, self._codes, self._images, corrections)
@@ -135,8 +147,7 @@ class _LoadedRun:
 
 
 class _Corrected:
-    """Probabilities (N, C) float16 of a version, made of the one before for the rows that are asked for
-    (models.rows.Rows)."""
+    """Probabilities (N, C) float16 of the next version, computed for the rows that are asked for (models.rows.Rows)."""
 
     def __init__(
         self,
@@ -160,7 +171,7 @@ class _Corrected:
         return block
 
     def columns(self) -> np.ndarray:
-        """The columns that change, (c, N) float16."""
+        """Return the columns that change, (c, N) float16."""
         found = np.empty((len(self._columns), len(self)), np.float16)
         for start in range(0, len(self), ROWS):
             rows = slice(start, start + ROWS)
@@ -173,5 +184,5 @@ class _Corrected:
 
 
 def _rows_of(wanted: np.ndarray, image_ids: np.ndarray) -> np.ndarray:
-    """Where each of some image ids stands among others, all of which are there."""
+    """Return the places of image ids among `image_ids`, which contain them all."""
     return positions(wanted, image_ids, np.argsort(image_ids, kind="stable"))[0]

@@ -32,7 +32,12 @@ class ProjectImages:
         regions: RegionCache,
         class_ids: Sequence[int] = (),
     ):
-        """load gives the backbone; None: it is loaded by its name when it is needed. class_ids: of the columns."""
+        """Give trainers access to the images of a cache.
+
+        Args:
+            load: Returns the backbone; None: it is loaded by its name when it is needed.
+            class_ids: The classes of the columns.
+        """
         self._class_ids = class_ids
         self._db, self._cache, self._backbone, self._load, self._regions = db, cache, backbone, load, regions
 
@@ -45,15 +50,15 @@ class ProjectImages:
         return self._regions.memory
 
     def region_codes(self, progress: Progress) -> Regions:
-        """The codes of all images; only those of new images are made."""
+        """Return the codes of all images; only those of new images are made."""
         return self._regions.of(self._cache, lambda: progress("looking at regions of images", 0, 0))
 
     def name_scores(self) -> np.ndarray:
-        """Raises AnnotatorError where classes were not guessed from their names."""
+        """Return the probabilities guessed from class names. Raises AnnotatorError where there are none."""
         return outside.name_scores(self._db, self._cache, list(self._class_ids))
 
     def maps(self) -> "ProjectMaps":
-        """Raises AnnotatorError when the backbone has no maps."""
+        """Return the feature maps. Raises AnnotatorError when the backbone has none."""
         # These take seconds to import, and only methods that read maps need them.
         from annotator.worker.features.map_cache import MapFiles
         from annotator.worker.training.project_maps import ProjectMaps

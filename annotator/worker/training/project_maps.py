@@ -16,9 +16,10 @@ MAPS_AT_ONCE = 32  # read from the disk
 
 
 class ProjectMaps:
-    """Feature maps of a project's images: stored for labeled images, and for the others if KEPT_BYTES suffices for all.
+    """The feature maps of a project's images.
 
-    An image without a readable file is marked as a problem and skipped.
+    Maps of labeled images are stored on the disk, and those of the others if KEPT_BYTES suffices for all. An image
+    without a readable file is marked as a problem and skipped.
     """
 
     def __init__(self, db: Database, files: MapFiles, image_ids: np.ndarray):
@@ -52,7 +53,7 @@ class ProjectMaps:
                 yield np.array([places[key] for key in maps]), list(maps.values())
 
     def _make(self, ids: list[int], views: bool, state: str, progress: Progress) -> None:
-        """Make the maps that are missing."""
+        """Make and store the maps of these images that do not exist."""
         progress(state, 0, len(ids))
         items = self._with_files([image_id for image_id in ids if not self._files.has(image_id, views)])
         have = len(ids) - len(items)
@@ -62,7 +63,7 @@ class ProjectMaps:
             progress(state, have + done, len(ids))
 
     def _with_files(self, ids: list[int]) -> list[tuple[int, Source]]:
-        """Images with the path of their file; those without one are marked as problems."""
+        """Return images with their source; those without a file are marked as problems."""
         items: list[tuple[int, Source]] = []
         for image_id in ids:
             try:

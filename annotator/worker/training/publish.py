@@ -45,16 +45,16 @@ def publish_run(
     left_out: Sequence[str],
     sources: Sequence[tuple[int, int, dict[int, float]]] = (),
 ) -> Run:
-    """Write what the training made, and make its run the current one.
+    """Write the result of a training, and make its run the current one.
 
     Args:
-        run_id: Of the row that runs.begin made.
+        run_id: The id of the row that runs.begin made.
         started: time.perf_counter() when the training began.
-        left_out: What could not be used of the database, one sentence each.
-        sources: Predictions from elsewhere that it used (runs.publish).
+        left_out: One sentence for each kind of rows of the database that could not be used.
+        sources: The predictions from elsewhere that it used (runs.publish).
 
     Raises:
-        DiskFull: The run before stays the current one.
+        DiskFull: The previous run stays the current one.
     """
     calibration, unusable = None, []
     recorded = calibrate.fitted_to_answers(len(known.class_ids), int(known.unbiased.sum()))
@@ -123,7 +123,7 @@ class _InOrder:
 
 
 class _Labels:
-    """The labels (N, C) int8 of all images, 0 where nobody has answered, made for the rows that are asked for."""
+    """The labels (N, C) int8 of all images, 0 where nobody has answered; made for the rows that are asked for."""
 
     def __init__(self, known: TrainingSet, images: int):
         self._known = known
@@ -141,7 +141,7 @@ class _Labels:
 
 
 def rows_left_out(db: Database, known: TrainingSet) -> list[str]:
-    """Rows of the database that cannot be used, one sentence each; a training continues without them."""
+    """Return one sentence for each kind of rows that cannot be used; a training continues without them."""
     sentences = [
         *odd_rows.settings(db),
         *configuration.ignored(db),
@@ -155,7 +155,7 @@ def rows_left_out(db: Database, known: TrainingSet) -> list[str]:
 
 
 def note_left_out(db: Database, left_out: list[str]) -> None:
-    """Store for the status what this training left out; log what the previous one did not leave out."""
+    """Store the sentences about left-out rows for the status; log those that are new since the previous training."""
     before = db.setting(LEFT_OUT, [])
     for sentence in left_out:
         if sentence not in before:

@@ -42,25 +42,29 @@ class Basis:
 
     @classmethod
     def of_project(cls, db: Database, embedded: int) -> "Basis":
-        """The inputs of a run that began now; embedded: number of images with features."""
+        """Return the inputs of a run that would begin now.
+
+        Args:
+            embedded: The number of images with features.
+        """
         class_ids, method = tuple(class_.id for class_ in classes.all_classes(db)), configuration.method(db)
         sources = prediction_sources.versions(db) if outside.is_used(method) else ()
         return cls(decisions.newest_decision(db), embedded, class_ids, method, configuration.backbone(db), sources)
 
     @classmethod
     def of_run(cls, db: Database, run: Run) -> "Basis":
-        """The inputs of a published run."""
+        """Return the inputs of a published run."""
         sources = runs.sources_of(db, run.id)
         return cls(run.trained_decision_id, run.images, tuple(run.class_ids), run.method, run.backbone, sources)
 
     @property
     def without_decisions(self) -> tuple:
-        """All but decisions and predictions from elsewhere: a change here calls for a training at once."""
+        """Return the inputs other than decisions and sources: a change of these calls for a training at once."""
         return (self.images, self.class_ids, self.method, self.backbone)
 
 
 class Schedule:
-    """Decides when the next training is due; each worker has one instance.
+    """The rules that decide when the next training is due; each worker has one instance.
 
     Attributes:
         ended: When the last training ended, on the clock.
@@ -69,9 +73,13 @@ class Schedule:
     """
 
     def __init__(self, clock: Callable[[], float] | None = time.monotonic):
-        """clock() returns seconds. None: no time passes, and only the number of decisions counts: no training waits for
-        a rest, and none begins after a quiet moment or for the first positive of a class, because without rests such
-        trainings would follow each other without a pause."""
+        """Make a schedule.
+
+        Args:
+            clock: Returns seconds. None: no time passes, and only the number of decisions counts: no training waits for
+                a rest, and none begins after a quiet moment or for the first positive of a class, because without rests
+                such trainings would follow each other without a pause.
+        """
         self._clock = clock
         self.ended = self.seconds = 0.0
         self.failed: Basis | None = None
@@ -80,13 +88,13 @@ class Schedule:
         self._sources_since = self._quiet_since
 
     def due(self, db: Database, embedded: int) -> bool:
-        """Whether to train now: a training is requested, or enough has changed and enough images are labeled.
+        """Return whether to train now: a training is requested, or enough has changed and enough images are labeled.
 
         Args:
-            embedded: Number of images with features.
+            embedded: The number of images with features.
 
         Enough has changed when there are other images, classes, or another method; ENOUGH decisions and ENOUGH_OF_ALL
-        of the labels; a first positive of a class; or fewer, and then nothing for QUIET seconds.
+        of the labels; a first positive of a class; or fewer decisions, and then none for QUIET seconds.
         """
         asked = jobs.training_asked(db)
         basis = Basis.of_project(db, embedded)
@@ -106,7 +114,7 @@ class Schedule:
         return bool(embedded) and outside.is_used(basis.method) and outside.guesses_changed(db, run, basis.sources)
 
     def note_end(self, seconds: float) -> None:
-        """Record that a training that took so many seconds has ended, successful or not."""
+        """Record that a training of this many seconds has ended, successful or not."""
         self.ended, self.seconds = self._clock() if self._clock else 0.0, seconds
 
     def _enough_changed(self, db: Database, basis: Basis, run: Run) -> bool:
@@ -136,6 +144,8 @@ class Schedule:
 
 
 def rest_after(seconds: float, asked: bool) -> float:
-    """Seconds that the worker leaves the machine to others after a training that took `seconds`: as long as that, but
-    at most REST_IF_ASKED while somebody waits for the next one."""
+    """Return the seconds that the worker leaves the machine to others after a training that took `seconds`.
+
+    The rest is as long as the training, but at most REST_IF_ASKED while somebody waits for the next one.
+    """
     return min(seconds, REST_IF_ASKED) if asked else seconds

@@ -1,9 +1,9 @@
-"""All images of a project scored by what a training has learned, on the machines of a cluster.
+"""Scoring all images of a project with a trained model on the machines of a cluster.
 
 A cluster gets the model once. Each call takes a chunk of images: where their features lie, if its machine sees the same
 files, else the features themselves (about 5 KB an image), and returns their probabilities, which are written by rows
-here. So this process holds a few chunks, however many images there are. What the cluster does not score is scored here:
-a training never fails for a machine.
+here. So this process holds a few chunks, however many images there are. Images that the cluster does not score are
+scored here: a training never fails because of a machine.
 """
 
 import logging
@@ -38,8 +38,13 @@ Read = Rows | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some images: features (n, D), codes (n, R, K) and lengths (n, R) of their regions (None: without), and what is
-    known of them."""
+    """Some images to score.
+
+    Attributes:
+        features: (n, D).
+        codes, lengths: (n, R, K) and (n, R), of their regions; None: without.
+        known: The labels of these images.
+    """
 
     features: Read
     codes: Read | None
@@ -52,7 +57,7 @@ Shared = tuple[ImageModel, Basis | None]
 
 
 def score_chunk(shared: Shared, chunk: Chunk) -> np.ndarray:
-    """Probabilities (n, C) float32 of a chunk, wherever this runs."""
+    """Return the probabilities (n, C) float32 of a chunk; runs on any machine."""
     model, basis = shared
     parts = []
     with one_thread():
@@ -66,12 +71,14 @@ def score_chunk(shared: Shared, chunk: Chunk) -> np.ndarray:
 
 
 class ScoringOnCluster:
-    """`Scoring` on the machines of a cluster.
+    """A `Scoring` on the machines of a cluster.
 
     Args:
         ray: The module, connected.
-        folder: Where the probabilities are kept meanwhile.
-        notes: What somebody should know, one sentence each: machines that are left out, images that were scored here.
+        folder: For the array of probabilities.
+
+    Attributes:
+        notes: Sentences for a person: machines that are left out, images that were scored here.
     """
 
     def __init__(self, ray: Any, use: Use, folder: Path):
@@ -115,7 +122,7 @@ class ScoringOnCluster:
         return result
 
     def _score(self, starts: Sequence[int], shared: Shared, images: "_Images", result: np.ndarray, tell) -> None:
-        """What the cluster did not do."""
+        """Score in this process the chunks that the cluster has not scored."""
         self._note(f"{sum(images.size(start) for start in starts):,} of {len(result):,} images were scored here")
 
         def score(places: slice) -> None:
@@ -131,7 +138,7 @@ class ScoringOnCluster:
 
 
 class _Images:
-    """The images of a collection, as chunks."""
+    """The images of a collection, cut into chunks."""
 
     def __init__(self, features: Features, region_codes: Regions | None, known: Callable[[slice], Known]):
         self._features: Read = features if isinstance(features, Rows) else np.asarray(features)
@@ -139,7 +146,7 @@ class _Images:
         self._known = known
 
     def probes(self) -> list[tuple[Path, int]]:
-        """A few of the files that are read, with their sizes; none where all is in memory."""
+        """Return a few of the feature files, with their sizes; [] where the features are in memory."""
         files = self._features.files() if isinstance(self._features, Rows) else []
         some = files[:: max(1, len(files) // PROBES)][:PROBES]
         return [(path, path.stat().st_size) for path in some]
@@ -148,7 +155,11 @@ class _Images:
         return min(CHUNK, len(self._features) - start)
 
     def chunk(self, start: int, *, read: bool) -> Chunk:
-        """The images from a row on. read: with their features, not only where these lie."""
+        """Return the chunk of images that begins at a row.
+
+        Args:
+            read: Whether the chunk carries the features themselves, not only where they lie.
+        """
         stop = start + self.size(start)
 
         def cut(array: Read | None) -> Read | None:
@@ -162,7 +173,7 @@ class _Images:
 
 
 def _arrays(region_codes: Regions | None) -> tuple[Read | None, Read | None]:
-    """Codes (N, R, K) and lengths (N, R)."""
+    """Return codes (N, R, K) and lengths (N, R); (None, None) without region codes."""
     if region_codes is None:
         return None, None
     if isinstance(region_codes, StoredRegions):

@@ -44,12 +44,12 @@ def train(
     Args:
         between: Called after every epoch, and more often where that takes long, with (state, done, of): the worker does
             its other duties there.
-        load: Gives the backbone to a method that reads more than features; None: it is loaded by its name.
+        load: Returns the backbone for a method that reads more than features; None: it is loaded by its name.
         regions: Keeps region codes from one training to the next; None: they are made for this one.
-        scoring: Scores all images by what was learned; None: this process does.
+        scoring: Scores all images with the trained model; None: this process does.
 
     Raises NothingToLearn without a positive label, ValueError for an unknown method or inputs that it cannot be trained
-    on, DiskFull. Rows of the database that make no sense are left out, and named in the status.
+    on, DiskFull. Invalid rows of the database are left out, and named in the status.
     """
     started = time.perf_counter()
     answers = training_set(db, cache)

@@ -19,15 +19,16 @@ class TrainingSet:
 
     Attributes:
         rows: (n,) rows of the feature cache: images with at least one label that is not 0.
-        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered; where people differ, what is probable by how often each
-            of them errs, if that is sure enough (quality/differing.py).
-        mask: (n, C) bool, False where somebody was unsure or people differ, and it is not known who is right: such a
-            cell is not trained on, not even as unknown; not to be written to, as without such cells it takes no memory.
+        labels: (n, C) int8, 1 present, -1 absent, 0 unanswered; where people differ, the probable state by how often
+            each of them errs, if it is sure enough (quality/differing.py).
+        mask: (n, C) bool, False where somebody was unsure, or people differ and the state is not sure enough: such a
+            cell is not trained on, not even as unknown. It must not be written to: without such cells it takes no
+            memory.
         class_ids: The classes of the columns.
         unbiased: (n, C) bool, answers to questions that were not chosen by their answer
-            (store.decisions.training_cells); what is only probable is none.
+            (store.decisions.training_cells); a probable state is not unbiased.
         newest: The newest decision these labels include.
-        odd: Labels that were left out, as their row makes no sense (store/database/invalid_rows.py).
+        odd: The number of labels that were left out as invalid (store/database/invalid_rows.py).
     """
 
     rows: np.ndarray
@@ -43,14 +44,14 @@ class TrainingSet:
         return int((self.labels == PRESENT).sum())
 
     def unknown(self, images: int) -> np.ndarray:
-        """(N, C) bool, for all rows of the cache: cells that nobody has answered."""
+        """Return (N, C) bool, for all rows of the cache: cells that nobody has answered."""
         result = np.ones((images, len(self.class_ids)), bool)
         result[self.rows] = (self.labels == 0) & self.mask
         return result
 
 
 def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
-    """The labels as of one moment, for images with cached features."""
+    """Return the labels as of one moment, for images with cached features."""
     with db.reading():  # classes come and go
         class_ids = [class_.id for class_ in classes.all_classes(db)]
         cells, odd, newest = decisions.training_cells(db)
@@ -74,7 +75,7 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
 
 
 def _take(cells: np.ndarray, states: dict[tuple[int, int], int]) -> None:
-    """Give those cells the state that is probable, in place; it is nobody's answer, so it is not unbiased."""
+    """Set these cells to their probable state, in place; such a state is nobody's answer, so it is not unbiased."""
     if not states:
         return
     rows = np.flatnonzero(cells[:, 2] == UNSURE)  # what people differ on is among these

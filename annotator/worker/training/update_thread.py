@@ -1,4 +1,4 @@
-"""The thread that brings the current run up to date as decisions arrive, beside the worker's other duties.
+"""The thread that updates the current run as decisions arrive, beside the worker's other duties.
 
 Training, embedding and drawing have steps of seconds, which an update must not wait for. The two threads share the
 cores and learn from the store what is current.
@@ -25,17 +25,24 @@ log = logging.getLogger("annotator.worker")
 
 
 class UpdateThread:
-    """Runs from `start` to `close`, which waits for the update in progress; each worker has one instance."""
+    """A thread that publishes updates, from `start` to `close`; each worker has one instance.
+
+    `close` waits for the update in progress.
+    """
 
     def __init__(self, db: Database, cache: Callable[[], FeatureCache | None]):
-        """cache() returns the features that the worker has, None while it has none."""
+        """Make the thread; `start` starts it.
+
+        Args:
+            cache: Returns the features that the worker has, None while it has none.
+        """
         self._db, self._cache, self._updater = db, cache, Updater()
         self._failed: tuple | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="updates", daemon=True)
 
     def start(self) -> None:
-        """Start it, from the thread that trains: that one keeps its cores."""
+        """Start the thread; call it from the thread that trains, which keeps its cores."""
         keep_all_cores()
         self._thread.start()
 
@@ -45,7 +52,7 @@ class UpdateThread:
             self._thread.join()
 
     def publish_pending_update(self) -> Run | None:
-        """Bring the current run up to date; returns the updated run, None if there was nothing to do.
+        """Update the current run; return the updated run, None if there was nothing to do.
 
         An error is recorded for the pages to show, and not retried before there is another decision or run.
         """
