@@ -1,4 +1,4 @@
-"""The methods by name. The table is the registry: a new method is one file and one entry here.
+"""The table of methods, METHODS. It is the registry: a new method is one file and one entry here.
 
 `python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
 do not load torch (models/catalogue.py).
@@ -76,10 +76,17 @@ DEFAULT_METHOD = "auto"
 
 
 def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
-    """A method by its name, with some of its parameters changed.
+    """Return a method by its name, with some of its parameters changed.
+
+    Args:
+        name: A name of METHODS.
+        **parameters: The parameters that differ from the defaults, by name.
+
+    Returns:
+        The method, not begun.
 
     Raises:
-        ValueError: For a method or a parameter there is not, listing those there are.
+        ValueError: No method or parameter has this name; the message lists them. Or a value is not possible.
     """
     if name not in METHODS:
         raise no_such("method", name, METHODS)
@@ -91,7 +98,17 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
 
 
 def defaults_of(name: str) -> dict[str, Any]:
-    """The parameters of a method and their defaults. Raises ValueError for an unknown name."""
+    """Return the parameters of a method and their defaults.
+
+    Args:
+        name: A name of METHODS.
+
+    Returns:
+        Name -> default.
+
+    Raises:
+        ValueError: No method has this name; the message lists them.
+    """
     if name not in METHODS:
         raise no_such("method", name, METHODS)
     return {argument.name: argument.default for argument in inspect.signature(METHODS[name]).parameters.values()}

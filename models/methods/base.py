@@ -1,4 +1,4 @@
-"""The base class of methods. A method is a training procedure: what a paper does *around* its loss.
+"""The base class of methods. A method is a training procedure: the part of a paper *around* its loss.
 
 A loss is a function of one batch and has no state. A method holds the rest of a paper: constants that change from epoch
 to epoch, pseudo-labels, estimates per image, parameters learned beside the network.
@@ -32,81 +32,89 @@ from models.methods.end_to_end import EndToEnd
 
 
 class Method(ABC):
-    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks its
-    paper needs.
+    """A training procedure. A subclass gives class attributes and `criterion`, and overrides the hooks of its paper.
 
     Every argument of `__init__` must have a default and be kept as an attribute of the same name (`parameters` reads
     them).
+
+    Attributes:
+        name: Its name in commands, in the database and on pages.
+        title: Its name for people.
+        paper: The paper it is from.
+        year: The year of the paper.
+        url: The address of the paper.
+        assumes: One line: what it assumes of an unanswered cell.
+        threshold: The probability from which on a cell is worth showing to a person.
+        epochs: The number of epochs in which a linear head on cached features is trained.
+        lr: The learning rate of such a head.
+        reads: The input of the network, and so the trainer (models/trainers): "features", one pooled vector an image;
+            "regions", those and the codes of nine regions an image; or "maps", the last feature map before pooling (or
+            the images themselves), on which the method builds a network of its own.
+        views: The number of augmented views of every image in a batch.
+        full_labels: True: it is trained on the whole truth, where somebody has it (the ceiling of the others).
+        tunable: Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
+        needs: What it needs beside images and labels of some of them; each is a word of models/catalogue.NEEDS.
+        reproduced: Whether this code gave the figures of the paper again: "no", "in part" or "yes", a colon, and why or
+            how.
+        open_points: What the paper, or as much of it as was at hand, leaves open, and what is done here: a sentence
+            each.
+        as_it_is: True: comparisons neither search its constants nor choose its best epoch. It must do without
+            validation images.
+        published: How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
+        evidence: (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py):
+            how much speaks for each cell beside the labels; nan where nothing is known. None: nothing is known of any
+            cell.
+        wants_features: True: `features` is set before `begin`.
+        features: (N, D) float16 or float32, the pooled features of the images by the frozen network; None where they
+            are not wanted, and where the network that makes them is trained.
+        targets: (N, C) float32: the labels, and the method's own guesses in unseen cells.
+        mask: (N, C) bool, True where a cell may be used; None: everywhere.
+        total_epochs: The number of epochs of the training under way.
     """
 
-    name: ClassVar[str]  # in commands, in the database, on pages
-    title: ClassVar[str]  # for people
+    name: ClassVar[str]
+    title: ClassVar[str]
     paper: ClassVar[str]
     year: ClassVar[int]
     url: ClassVar[str]
-    assumes: ClassVar[str]  # one line: what it assumes of an unanswered cell
+    assumes: ClassVar[str]
 
-    # From which probability on a cell is worth showing to a person. Probabilities of different methods are not
-    # comparable: each loss presses unseen cells towards its own level. Each value is where, on two photograph
-    # collections with one click on 5, 20 and 100 % of the images, roughly three of five shown cells were true (0.34 to
-    # 0.88) and two of three hidden positives were shown (0.45 to 0.77).
+    # Probabilities of different methods are not comparable: each loss presses unseen cells towards its own level. Each
+    # value is where, on two photograph collections with one click on 5, 20 and 100 % of the images, roughly three of
+    # five shown cells were true (0.34 to 0.88) and two of three hidden positives were shown (0.45 to 0.77).
     threshold: ClassVar[float]
 
-    # How a linear head on cached features is trained; models/linear/training.py says how this was chosen. Twenty epochs
-    # at 3e-3 rank about as well and take longer; much more than either memorises single clicks.
+    # models/linear/training.py says how these were chosen. Twenty epochs at 3e-3 rank about as well and take longer;
+    # much more than either memorises single clicks.
     epochs: ClassVar[int] = 12
     lr: ClassVar[float] = 5e-3
 
-    # What the network reads, and so which trainer it has (models/trainers): "features", one pooled vector an image;
-    # "regions", those and the codes of nine regions an image; or "maps", the last feature map before pooling (or the
-    # images themselves), on which the method builds a network of its own.
     reads: ClassVar[str] = "features"
-    views: ClassVar[int] = 1  # how many augmented views of every image a batch holds
-
-    # True: it is trained on the whole truth, where somebody has it (the ceiling of the others).
+    views: ClassVar[int] = 1
     full_labels: ClassVar[bool] = False
-
-    # Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
     tunable: ClassVar[dict[str, tuple]] = {}
-
-    # What it needs beside images and labels of some of them; each is a word of models/catalogue.NEEDS.
     needs: ClassVar[tuple[str, ...]] = ()
-
-    # Whether this code gave the figures of the paper again: "no", "in part" or "yes", a colon, and why or how.
     reproduced: ClassVar[str] = (
         "no: the figures of the paper are of whole networks trained on its data sets, which was not done here "
         "(docs/benchmarks.md, End to end)"
     )
-
-    # What the paper, or as much of it as was at hand, leaves open, and what is done here: a sentence each.
     open_points: ClassVar[tuple[str, ...]] = ()
-
-    # True: comparisons neither search its constants nor choose its best epoch. It must do without validation images.
     as_it_is: ClassVar[bool] = False
-
-    # How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
     published: ClassVar[dict[str, EndToEnd]] = {}
-
-    # (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py): how much
-    # speaks for each cell beside the labels; nan where nothing is known. None: nothing is known of any cell.
     evidence: Tensor | None = None
-
-    # True: `features` holds what the frozen network says of the images, before `begin`.
     wants_features: ClassVar[bool] = False
-    # (N, D) float16 or float32, pooled; None where it is not wanted, and where the network that makes them is trained.
     features: Tensor | None = None
-
-    targets: Tensor  # (N, C) float32: the labels, and the method's own guesses in unseen cells
-    mask: Tensor | None  # (N, C) bool, True where a cell may be used
+    targets: Tensor
+    mask: Tensor | None
     total_epochs: int
 
     @abstractmethod
     def criterion(self) -> Loss:
-        """The loss with its constants at the start. Called once by `begin`; stored as `self.loss_function`."""
+        """Return the loss with its constants at the start; `begin` calls this once, and keeps it as `loss_function`."""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The constants of this method by name, as they are now: enough to build the same method again."""
+        """Return the constants of this method by name, as they are now: enough to build the same method again."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
@@ -124,15 +132,23 @@ class Method(ABC):
         self.loss_function = self.criterion()
 
     def network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
-        """What is trained on maps (B, channels, h, w), with random weights from `generator`.
+        """Return the network that is trained on maps (B, channels, h, w).
+
+        Args:
+            channels: K, the channels of a map.
+            classes: C, the number of classes.
+            generator: Draws the random weights.
+
+        Returns:
+            A module with random weights: maps (B, K, h, w) -> the logits that `loss` takes.
 
         Raises:
-            NotImplementedError: For a method that does not read maps.
+            NotImplementedError: The method does not read maps.
         """
         raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
     def learned(self) -> list[dict[str, Any]]:
-        """What the optimiser trains besides the network.
+        """Return what the optimiser trains besides the network.
 
         Returns:
             Groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}.
@@ -140,38 +156,68 @@ class Method(ABC):
         return []
 
     def starts_afresh(self, epoch: int) -> bool:
-        """Whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
+        """Return whether a new stage begins with this epoch: the weights stay, the optimiser starts again."""
         return False
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """Whether only the head is trained in this epoch; a linear head on cached features is always trained alone."""
+        """Return whether only the head is trained in this epoch; a head on cached features is always trained alone."""
         return False
 
     def gives_up(self, scores: list[float]) -> bool:
-        """Whether the paper would end a training here: `scores` are the validation mAP in [0, 1] of each epoch so far.
+        """Return whether the paper would end a training here; False unless a method overrides this.
 
-        Only comparisons with fully labelled validation images ask this; a project has none.
+        Only comparisons with fully labelled validation images call this; a project has none.
+
+        Args:
+            scores: The validation mAP of each epoch so far, in [0, 1].
+
+        Returns:
+            True where the training would end.
         """
         return False
 
     def begin_epoch(self, epoch: int) -> None:  # noqa: B027 - most methods have nothing to do here
-        """Called before the first batch of every epoch; epochs count from 1, as in the papers."""
+        """Prepare an epoch, before its first batch; epochs count from 1, as in the papers."""
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """The loss of a batch: logits (B, C) of the images `rows` (B,) int64 -> scalar."""
+        """Return the loss of a batch, a scalar.
+
+        Args:
+            logits: (B, C) float.
+            rows: (B,) int64, the rows of `targets` that the images of the batch have.
+
+        Returns:
+            A scalar, with a gradient to the logits.
+        """
         return self.loss_function(logits, self.targets[rows], None if self.mask is None else self.mask[rows])
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:  # noqa: B027 - as above
-        """Called after the last batch of every epoch; predict() -> (N, C) float32 probabilities, rows as in begin."""
+        """Finish an epoch, after its last batch.
+
+        Args:
+            epoch: Its number, from 1.
+            predict: Returns (N, C) float32 probabilities of all images, rows as in `begin`.
+        """
 
 
 def worth_trying(**values: tuple) -> dict[str, tuple]:
-    """What `Method.tunable` is: constants by name, each with the values a search should try."""
+    """Return a value for `Method.tunable`: constants by name, each with the values that a search should try."""
     return values
 
 
 def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
-    """`Method.evidence` for these labels, where they are. Raises ValueError for another shape, or what is no floats."""
+    """Return `Method.evidence` for these labels, on their device.
+
+    Args:
+        evidence: (N, C) floats in [0, 1], nan where nothing is known.
+        labels: (N, C).
+
+    Returns:
+        (N, C) float32.
+
+    Raises:
+        ValueError: The shapes differ, or the evidence is no floats.
+    """
     given = torch.as_tensor(evidence)
     if given.shape != labels.shape or not given.is_floating_point():
         raise ValueError(
@@ -182,12 +228,27 @@ def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
 
 
 def positive(**values: float) -> None:
-    """Raises ValueError naming every value that is not a finite number above 0."""
+    """Refuse values that are not finite numbers above 0.
+
+    Args:
+        **values: The constants of a method, by name.
+
+    Raises:
+        ValueError: A value is not a finite number above 0; the message names each.
+    """
     wrong = [f"{name} = {value}" for name, value in values.items() if not 0 < value < math.inf]
     if wrong:
         raise ValueError(f"Must be a number above 0: {', '.join(wrong)}.")
 
 
 def fallen_behind(scores: list[float], points: float) -> bool:
-    """Whether the last validation mAP (all are in [0, 1]) is more than so many points of a hundred below the best."""
+    """Return whether the last score is far below the best.
+
+    Args:
+        scores: The validation mAP of each epoch so far, in [0, 1].
+        points: How far, in points of a hundred.
+
+    Returns:
+        True where it is more than `points` below; False without scores.
+    """
     return bool(scores) and 100 * (max(scores) - scores[-1]) > points

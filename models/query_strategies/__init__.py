@@ -1,4 +1,4 @@
-"""The query strategies by name: in which order images are shown for annotation.
+"""The table of query strategies, STRATEGIES: the orders in which images are shown for annotation.
 
 The table is the registry: a new strategy is one file and one entry here. The worker computes every order after each run
 (annotator/queues/query_order.py), and the pages offer all of them. Begin with base.py.
@@ -34,7 +34,12 @@ STRATEGIES: dict[str, Strategy] = {
 
 @dataclass(frozen=True)
 class Ordered:
-    """rows: (n,) int64, the candidates in order. instead: what was missing and what was done, "" when nothing was."""
+    """The result of `order`.
+
+    Attributes:
+        rows: (n,) int64, the candidates in order.
+        instead: What was missing and what was done instead, "" when nothing was.
+    """
 
     rows: np.ndarray
     instead: str = ""
@@ -48,12 +53,23 @@ def order(
     candidates: np.ndarray,
     rng: np.random.Generator,
 ) -> Ordered:
-    """The candidates in the order of a strategy; the arrays are those of base.py.
+    """Return the candidates in the order of a strategy.
 
     Without the model or the features that a strategy needs the order is random, and `instead` says so.
 
+    Args:
+        name: A name of STRATEGIES.
+        features: (N, D) float16 or float32; None without features.
+        probabilities: (N, C) float in [0, 1], nan where a class has no model; None before the first model.
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
+        candidates: (n,) rows to order, each once.
+        rng: Breaks ties and draws random numbers.
+
+    Returns:
+        The rows in order, and what was done instead where an input was missing.
+
     Raises:
-        ValueError: For an unknown strategy, or arrays that do not belong together.
+        ValueError: No strategy has this name, or the arrays do not belong together.
     """
     if name not in STRATEGIES:
         raise ValueError(f"No strategy is called {name!r}. There is: {', '.join(STRATEGIES)}.")

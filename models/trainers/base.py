@@ -27,61 +27,89 @@ Progress = Callable[[str, int, int], None]  # what is being done, how much of it
 
 
 def no_progress(state: str, done: int, of: int) -> None:
-    """For callers that do not report progress."""
+    """Ignore the progress, for callers that do not report it."""
 
 
 class Maps(Protocol):
-    """The feature maps of a collection of images by one frozen backbone; they are made when they are asked for.
-
-    Attributes:
-        channels: K of a map (K, h, w).
-        weak: How many of an image's views are weak ones (models/finetune/views.py).
-        device: Where a network on maps is trained.
-    """
+    """The feature maps of a collection of images by one frozen backbone; they are made when they are asked for."""
 
     @property
-    def channels(self) -> int: ...
+    def channels(self) -> int:
+        """Return K, the channels of a map (K, h, w)."""
+        ...
 
     @property
-    def weak(self) -> int: ...
+    def weak(self) -> int:
+        """Return how many of the views of an image are weak ones (models/finetune/views.py)."""
+        ...
 
     @property
-    def device(self) -> str | torch.device: ...
+    def device(self) -> str | torch.device:
+        """Return the device on which a network on maps is trained."""
+        ...
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """(n,) bool, which of the images can be read; of those, the maps (V, K, h, w) of all views."""
+        """Return the maps of all views of some images, for a training.
+
+        Args:
+            rows: (n,) int64, rows of the collection.
+            progress: Called with (state, done, of).
+
+        Returns:
+            (n,) bool, True where an image can be read; and of each of those the maps (V, K, h, w) of its V views.
+        """
         ...
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Places in `rows` of images that can be read, and the maps (1 or V, K, h, w) of each: a few at a time."""
+        """Return an iterator over the maps of some images, a few images at a time, for predictions.
+
+        Args:
+            rows: (n,) int64, rows of the collection.
+            progress: Called with (state, done, of).
+
+        Returns:
+            Places in `rows` of images that can be read, and the maps (1 or V, K, h, w) of each.
+        """
         ...
 
 
 class Images(Protocol):
-    """The inputs that a collection of N images offers; everything but features is computed on request.
-
-    Attributes:
-        features: (N, D) float16, pooled; on the disk or in memory, so take slices and rows of it.
-        memory: What trainers keep from one training to the next, by a name of their own.
-    """
+    """The inputs that a collection of N images offers; everything but features is computed on request."""
 
     @property
-    def features(self) -> Rows: ...
+    def features(self) -> Rows:
+        """Return (N, D) float16, pooled; on the disk or in memory, so take slices and rows of it."""
+        ...
 
     @property
-    def memory(self) -> dict[str, Any]: ...
+    def memory(self) -> dict[str, Any]:
+        """Return the dict in which trainers keep values from one training to the next, by names of their own."""
+        ...
 
     def region_codes(self, progress: Progress) -> Regions:
-        """The codes of the regions of all N images, read by rows."""
+        """Return the codes of the regions of all N images, read by rows."""
         ...
 
     def maps(self) -> Maps:
-        """The feature maps. Raises ValueError when the backbone has none."""
+        """Return the feature maps.
+
+        Returns:
+            The maps of all N images.
+
+        Raises:
+            ValueError: The backbone has no feature maps.
+        """
         ...
 
     def name_scores(self) -> np.ndarray:
-        """(N, C) float in [0, 1], nan where there is none: how probable a text-image network finds each class by its
-        name. Raises ValueError where no such network has been asked."""
+        """Return how probable a text-image network finds each class by its name.
+
+        Returns:
+            (N, C) float in [0, 1], nan where it has no score.
+
+        Raises:
+            ValueError: No such network has been asked.
+        """
         ...
 
 
@@ -106,7 +134,13 @@ class TrainingLabels:
 
 @dataclass(frozen=True)
 class Settings:
-    """How long and how fast to train; None: as the method says, and for the batch, as suits the number of images."""
+    """The length and the pace of a training.
+
+    Attributes:
+        epochs: The number of epochs; None: the method's own.
+        lr: The learning rate; None: the method's own.
+        batch: Images a step; None: chosen by the number of images.
+    """
 
     epochs: int | None = None
     lr: float | None = None
@@ -115,13 +149,14 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run is made of.
+    """The result of a training, from which a run is made.
 
     Attributes:
         head: Linear, on pooled features, with (nearly) the probabilities: heat maps are drawn from it.
         probabilities: (N, C) float32, nan for a class without a model.
-        calibrated: Whether they were fitted to unbiased answers already.
-        outside_weights: (C, K) how far each model from elsewhere is believed; None where nothing was learned of them.
+        calibrated: The probabilities were fitted to unbiased answers already.
+        outside_weights: (C, K) how far each of K models from elsewhere is believed; None where nothing was learned of
+            them.
     """
 
     head: Head
@@ -132,11 +167,12 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """How a long training continues after a kill.
+    """The state from which a long training continues after it was killed.
 
     Attributes:
-        checkpoint: The file its state is kept in.
-        best: Gives the weights of the best epoch so far, which a new stage goes on with (models/finetune).
+        checkpoint: The file its state is kept in; None: none is kept.
+        best: Returns the weights of the best epoch so far, which a new stage goes on with (models/finetune); None: the
+            stage goes on with the last epoch.
     """
 
     checkpoint: Path | None = None
@@ -147,15 +183,16 @@ class Trainer(ABC):
     """One training of one method.
 
     Attributes:
+        compared_batch: Images a step in comparisons, where every share of labels gets the same; None: as in a project.
+        long: Epochs take so long that comparisons keep each of them, and end where the method's paper would.
+        uses_outside: It learns how far to believe models from elsewhere. Published methods are trained as published.
         history: The epochs that are over.
     """
 
-    # Images a step in comparisons, where every share of labels gets the same; None: as in a project.
     compared_batch: ClassVar[int | None] = None
-    # Whether epochs take so long that comparisons keep each of them, and end where the method's paper would.
     long: ClassVar[bool] = False
-    # Whether it learns how far to believe models from elsewhere. Published methods are trained as published.
     uses_outside: ClassVar[bool] = False
+    history: list[Epoch]
 
     def __init__(
         self,
@@ -170,48 +207,85 @@ class Trainer(ABC):
         outside: Sequence[OutsideScores] = (),
         scoring: Scoring = score_here,
     ):
-        """Checks and prepares; nothing is learned before `epochs` is stepped through.
+        """Check the inputs and prepare; nothing is learned before `epochs` is stepped through.
 
         Args:
+            method: The method to train by.
+            images: The inputs of all N images.
+            labels: The labels of some of them.
+            settings: Number of epochs, learning rate and batch.
             seed: Decides the start and the order.
-            progress: Called during long steps with (state, done, of); what it raises ends the training.
+            progress: Called during long steps with (state, done, of); an exception that it raises ends the training.
             resume: Used where `long` is True.
             outside: Scores of models from elsewhere, of all N images; used where `uses_outside` is True.
             scoring: Scores all images for the outcome, where their features are enough for that.
 
         Raises:
-            ValueError: For inputs that do not fit together.
+            ValueError: The inputs do not fit together.
         """
         self.method, self.images, self.labels = method, images, labels
         self.settings, self.seed, self.progress, self.resume = settings, seed, progress, resume
         self.outside, self.scoring = outside, scoring
-        self.history: list[Epoch] = []
+        self.history = []
         self.prepare()
 
     @abstractmethod
     def prepare(self) -> None:
-        """Makes what the training needs. Raises ValueError for inputs that do not fit together."""
+        """Make what the training needs.
+
+        Raises:
+            ValueError: The inputs do not fit together.
+        """
 
     @abstractmethod
     def epochs(self) -> Iterator[Epoch]:
-        """Trains, one epoch a step; each is in `history` when it is given."""
+        """Train, one epoch a step; each epoch is in `history` when it is yielded."""
 
     @abstractmethod
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
-        """(n, C) float32 probabilities of images of the collection, by one of `candidates` as it is now."""
+        """Return the probabilities of some images, by one of `candidates` as it is now.
+
+        Args:
+            rows: (n,) int64, rows of the collection.
+            which: A name that `candidates` returned.
+
+        Returns:
+            (n, C) float32.
+        """
 
     @abstractmethod
     def outcome(self) -> Outcome:
-        """What a run publishes, when the epochs are over."""
+        """Return what a run publishes, when the epochs are over."""
 
     def candidates(self) -> tuple[str, ...]:
-        """What can be scored after each epoch and kept as the best; () where only the end of a training counts."""
+        """Return the names of the networks that can be scored after each epoch and kept as the best.
+
+        Returns:
+            () where only the end of a training counts.
+        """
         return ()
 
     def weights(self, which: str) -> dict[str, Tensor]:
-        """A copy of one of the candidates, on the CPU."""
+        """Return a copy of the weights of one of the candidates, on the CPU.
+
+        Args:
+            which: A name that `candidates` returned.
+
+        Returns:
+            Name -> weights, for `load`.
+
+        Raises:
+            ValueError: The trainer keeps no epoch but the last.
+        """
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")
 
     def load(self, weights: dict[str, Tensor]) -> None:
-        """Goes back to weights that `weights` gave."""
+        """Go back to earlier weights.
+
+        Args:
+            weights: What `weights` returned.
+
+        Raises:
+            ValueError: The trainer keeps no epoch but the last.
+        """
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")

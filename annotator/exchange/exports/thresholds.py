@@ -1,4 +1,4 @@
-"""Which unknown cells `export --unknown model` fills in, and how many of them are expected to be wrong.
+"""The thresholds of `export --unknown model`, and how many of the cells that it fills in are expected to be wrong.
 
 Each class has two thresholds of its own: cells at or above the one become present, cells at or below the other absent,
 cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with few cells
@@ -26,14 +26,21 @@ EVEN = 0.5  # no cell is filled in with the less likely state
 
 @dataclass(frozen=True)
 class Limits:
-    """What was requested. present_from, absent_to: a threshold for all classes; None: from the expected error."""
+    """The error that is allowed, or the thresholds that are given, where a model fills in unknown cells.
+
+    Attributes:
+        expected_error: The share of filled-in cells of each class that may be wrong, above 0 and below 0.5.
+        present_from: Cells of all classes become present from this probability on; None: derived from the expected
+            error.
+        absent_to: Cells of all classes become absent up to this probability; None: derived from the expected error.
+    """
 
     expected_error: float = EXPECTED_ERROR
     present_from: float | None = None
     absent_to: float | None = None
 
     def problems(self) -> list[str]:
-        """What is wrong with them, in sentences."""
+        """Return what is wrong with the limits, in sentences."""
         given = {"present from": self.present_from, "absent up to": self.absent_to}
         sentences = [
             f"The threshold {value} ({name}) is not a probability: it must lie between 0 and 1."
@@ -53,8 +60,18 @@ class Limits:
 
 @dataclass(frozen=True)
 class ClassFill:
-    """The fill of one class: thresholds (None: nothing is filled in), cells, how many of them are expected to be wrong,
-    and how many stay unknown."""
+    """The number of cells of one class that are filled in, and how many are expected to be wrong.
+
+    Attributes:
+        name: Name of the class.
+        present_from: The probability from which on cells become present; None: no cell does.
+        absent_to: The probability up to which cells become absent; None: no cell does.
+        present: Number of cells that become present.
+        wrong_present: Expected number of these that are wrong.
+        absent: Number of cells that become absent.
+        wrong_absent: Expected number of these that are wrong.
+        unknown: Number of cells that stay unknown.
+    """
 
     name: str
     present_from: float | None
@@ -68,18 +85,24 @@ class ClassFill:
 
 @dataclass(frozen=True)
 class Fill:
-    """The fill of all classes. calibrated: the probabilities were calibrated with answers of people."""
+    """The cells of all classes that are filled in.
+
+    Attributes:
+        limits: The limits that were requested.
+        calibrated: The probabilities were calibrated with answers of people.
+        classes: One entry a class.
+    """
 
     limits: Limits
     calibrated: bool
     classes: list[ClassFill]
 
     def sum(self, name: str) -> float:
-        """The sum of a field of ClassFill over all classes."""
+        """Return the sum of a field of ClassFill over all classes."""
         return sum(getattr(class_, name) for class_ in self.classes)
 
     def sentences(self) -> list[str]:
-        """What is filled in, how much of it is expected to be wrong, and what that rests on."""
+        """Return, in sentences, what is filled in, how much of it is expected to be wrong, and on what basis."""
         present, absent, unknown = (self.sum(name) for name in ("present", "absent", "unknown"))
         sentences = [
             f"The model fills in {present:,} present and {absent:,} absent; {unknown:,} pairs stay unanswered. "
@@ -96,7 +119,7 @@ class Fill:
         return [*sentences, self.rule()]
 
     def rule(self) -> str:
-        """The thresholds, in words."""
+        """Return the thresholds, in words."""
         asked = _share(self.limits.expected_error)
         given = [("present from", self.limits.present_from), ("absent up to", self.limits.absent_to)]
         parts = [
@@ -111,13 +134,14 @@ class Fill:
 
 
 def worst_of(limits: Limits, calibrated: bool) -> float:
-    """The largest error probability of a single cell that is filled in."""
+    """Return the largest error probability that a single filled-in cell may have."""
     return min(EVEN, limits.expected_error * (WORST if calibrated else 1.0))
 
 
 class OpenCells:
-    """How the probabilities of the cells that would be filled in are distributed, in each class: it takes any number
-    of cells, block by block, and does not grow.
+    """The distribution of the probabilities of open cells, in each class.
+
+    Cells are counted block by block; the size in memory does not grow with their number.
 
     Attributes:
         counts: (C, STEPS + 1) int64, cells of each rounded probability.
@@ -125,13 +149,27 @@ class OpenCells:
         without: (C,) int64, cells without a probability.
     """
 
+    counts: np.ndarray
+    sums: np.ndarray
+    without: np.ndarray
+
     def __init__(self, classes: int):
+        """Start with no cells.
+
+        Args:
+            classes: C, the number of classes.
+        """
         self.counts = np.zeros((classes, STEPS + 1), np.int64)
         self.sums = np.zeros((classes, STEPS + 1))
         self.without = np.zeros(classes, np.int64)
 
     def add(self, probabilities: np.ndarray, open_: np.ndarray) -> None:
-        """Take in cells: probabilities (n, C) float, nan where a class has no model; open_ (n, C) bool."""
+        """Count the open cells of a block of n images.
+
+        Args:
+            probabilities: (n, C) float in [0, 1], nan where a class has no model.
+            open_: (n, C) bool, True for the cells to count.
+        """
         self.without += (open_ & np.isnan(probabilities)).sum(0)
         rows, columns = np.nonzero(open_ & ~np.isnan(probabilities))
         raw = probabilities[rows, columns].astype(np.float64)
@@ -141,9 +179,18 @@ class OpenCells:
 
 
 def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Per class, the probability from which on cells become present, and up to which absent: (C,) each, nan for none.
+    """Return the two thresholds of each class.
 
     A cell that satisfies both, which only given thresholds allow, becomes present.
+
+    Args:
+        cells: The cells that may be filled in.
+        limits: What was requested.
+        calibrated: The probabilities were calibrated with answers of people.
+
+    Returns:
+        The probability from which on cells become present, and the one up to which they become absent: (C,) float64
+        each, nan where no cell does.
     """
     classes = len(cells.counts)
     given = limits.present_from, limits.absent_to
@@ -161,7 +208,17 @@ def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.n
 
 
 def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_to: np.ndarray) -> list[ClassFill]:
-    """How many open cells these thresholds (C,) fill in, and how many are expected to be wrong."""
+    """Return how many open cells the thresholds fill in, and how many of these are expected to be wrong.
+
+    Args:
+        names: Names of the C classes.
+        cells: The cells that may be filled in.
+        present_from: (C,) float64, nan: no cell becomes present.
+        absent_to: (C,) float64, nan: no cell becomes absent.
+
+    Returns:
+        One entry a class, in the order of `names`.
+    """
     result = []
     chances = np.arange(STEPS + 1) / STEPS
     for column, name in enumerate(names):
@@ -184,7 +241,7 @@ def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_
 
 
 def rounded(chances: np.ndarray) -> np.ndarray:
-    """Rounded as an export writes them, so that the file agrees with the thresholds."""
+    """Return probabilities rounded as an export writes them, so that the file agrees with the thresholds."""
     return np.round(chances.astype(np.float64), DIGITS)
 
 

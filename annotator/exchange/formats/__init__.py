@@ -1,7 +1,7 @@
-"""One file a format that is read or written, one line a format in the table FORMATS.
+"""The table of formats, FORMATS: one file and one line for each format that is read or written.
 
-format.py says what a format is, contents.py what reading yields, view.py what writing gets; shared/ is what several
-formats do alike. What belongs to no format is in exchange/files/. Begin with format.py.
+format.py holds the protocol of a format, contents.py the result of reading, view.py the input of writing; shared/ holds
+what several formats do alike. Code that belongs to no format is in exchange/files/. Begin with format.py.
 """
 
 from collections.abc import Callable
@@ -63,8 +63,10 @@ GROUP = "annotator.formats"
 
 
 def all_formats() -> dict[str, Format]:
-    """Name -> the format, those of installed packages after ours. A plug-in that cannot be used is left out with a
-    warning that names it (models/plugins.py)."""
+    """Return all formats by name, those of installed packages after ours.
+
+    A plug-in that cannot be used is left out with a warning that names it (models/plugins.py).
+    """
     return FORMATS | _plugged_in()
 
 
@@ -79,7 +81,7 @@ def _plugged_in() -> dict[str, Format]:
 
 
 def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Callable[[Path], str | None] | None:
-    """Every format is asked whether it recognises a source: a plug-in that fails there must not fail the others."""
+    """Wrap `recognise` of a plug-in: an error in it is a warning, as every format is asked about every source."""
     if recognise is None:
         return None
 
@@ -94,7 +96,18 @@ def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Calla
 
 
 def find_format(name: str, doing: str = "") -> Format:
-    """The format of that name. doing: write or read, which it must be able to do. Raises AnnotatorError."""
+    """Return the format with this name.
+
+    Args:
+        name: Such as "coco".
+        doing: "read" or "write", which the format must be able to do; "" for either.
+
+    Returns:
+        The format.
+
+    Raises:
+        AnnotatorError: No format has this name, or it cannot do that; the message lists those that can.
+    """
     formats = {key: format_ for key, format_ in all_formats().items() if not doing or getattr(format_, doing)}
     if name not in formats:
         raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats)}")

@@ -1,7 +1,7 @@
-"""Where images come from when they are no folder: one file a kind, one line in the table SOURCES.
+"""The table of sources, SOURCES: one file and one line for each place that images come from when it is no folder.
 
-What is unpacked or downloaded lands in <project>/imported/<name>/ (landing.py), within the limits of bombs.py. Which
-addresses are allowed is in store/locations/. Begin with source.py.
+Files that are unpacked or downloaded land in <project>/imported/<name>/ (landing.py), within the limits of bombs.py.
+The rules for addresses are in store/locations/. Begin with source.py.
 """
 
 from dataclasses import replace
@@ -21,18 +21,27 @@ SOURCES: dict[str, Source] = {source.name: source for source in (URLS, ZIP, TAR,
 
 
 def source_of(named: str) -> Source | None:
-    """The kind of source that a person names, None for what lies ready: a folder, or a file of labels."""
+    """Return the Source that handles `named`; None for a local folder or label file."""
     return next((source for source in SOURCES.values() if source.recognise(named)), None)
 
 
 def fetch(named: str, project: Path, progress: Progress | None = None, may_be_own: bool = True) -> Fetched | None:
-    """Make files of what a person names; None for what lies ready. Repeating it fetches what is new or has changed.
+    """Make files of the source that a person names; repeating it fetches files that are new or have changed.
+
+    An archive that was downloaded is unpacked.
 
     Args:
-        may_be_own: Whether the person is this machine's: an address may be one of it or its network, and a list may
-            name hidden files.
+        named: A path or an address, as the person wrote it.
+        project: The project folder.
+        progress: Called during long steps; an exception that it raises ends the work. None: nobody is told.
+        may_be_own: The person is this machine's own user: an address may be one of the machine or its network, and a
+            list may name hidden files.
 
-    An archive that was downloaded is unpacked. Raises AnnotatorError with all that is wrong with the source.
+    Returns:
+        The files; None for a local folder or label file, which needs no fetching.
+
+    Raises:
+        AnnotatorError: The source cannot be fetched; the message lists all problems.
     """
     source = source_of(named)
     if source is None:
