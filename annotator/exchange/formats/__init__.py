@@ -110,5 +110,5 @@ def find_format(name: str, doing: str = "") -> Format:
     """
     formats = {key: format_ for key, format_ in all_formats().items() if not doing or getattr(format_, doing)}
     if name not in formats:
-        raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats)}")
+        raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats, len(formats))}")
     return formats[name]
