@@ -194,7 +194,7 @@ def focused(logits: Tensor, gamma: float, eps: float = 0.0, detached: bool = Fal
 
     Args:
         logits: Of any shape.
-        gamma: The larger, the less well predicted cells count; 0: all count alike.
+        gamma: The larger it is, the less a well predicted cell counts; 0: all cells count alike.
         eps: As in negative_log_above.
         detached: The weight (1 - p)^gamma is a constant of the gradient.
 

@@ -49,7 +49,7 @@ class Choices:
             name of an attribute.
         seed: The seed of the splits.
         images: What becomes of image files: none, link, copy or resize; "" as the format needs it.
-        pixels: The longest side of a resized image.
+        pixels: The longest side of a resized image at most; smaller images are not enlarged.
         raw: Text in a CSV is written unescaped, even where a spreadsheet takes it for a formula.
         columns: The columns of tables.
         pseudonyms: People are "annotator 1", "annotator 2", ... everywhere in the export.
