@@ -13,6 +13,14 @@ BIN = $(VENV)/bin
 # cores a third one gains nothing: 655 s instead of 622, with both cores busy all the time.
 PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 6 --dist loadfile --no-loadscope-reorder
 
+# The Python interface and the protocols that plug-ins and new files follow: their docstrings are checked as a whole.
+PUBLIC = annotator/__init__.py annotator/project.py annotator/torch_dataset.py annotator/records.py \
+  annotator/settings.py annotator/errors.py annotator/roles.py annotator/shares.py annotator/indexing.py \
+  $(addprefix annotator/exchange/exports/,choices.py thresholds.py) \
+  $(addprefix annotator/exchange/formats/,__init__.py format.py view.py contents.py) \
+  $(addprefix annotator/exchange/sources/,__init__.py source.py) \
+  $(foreach room,losses methods trainers query_strategies,models/$(room)/__init__.py models/$(room)/base.py)
+
 .PHONY: demo lint check test unit-tests user-tests test-slow test-readers screenshots figures docs clean help
 
 help:
@@ -24,6 +32,8 @@ demo: $(VENV)/installed
 lint: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --select D --ignore D105,D107 --config 'lint.pydocstyle.convention = "google"' $(PUBLIC)
+	$(BIN)/pydoclint $(PUBLIC)
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
 	$(BIN)/python tests/get_typescript.py

@@ -1,8 +1,8 @@
-"""An annotation tool for multi-label images: one click an image, a model that finds the missing labels.
+"""Annotate images with several labels each: one click an image, a model that finds the missing labels.
 
 What `__all__` lists is the public Python interface, described in docs/python.md and by the docstrings of Project; all
-else may change. Nothing is imported until it is asked for, so that the page stays free of torch and the worker free of
-Streamlit.
+other names may change. A name is imported when it is first used, so that the page stays free of torch and the worker
+free of Streamlit.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,10 +27,16 @@ _LIES_IN = {
 
 
 def open(path: "str | PathLike[str]") -> "Project":
-    """Open the project in a folder, to be closed by `close()` or at the end of a `with` block.
+    """Open the project in a folder; close it with `close()` or use it in a `with` block.
+
+    Args:
+        path: The project folder. A project of an older version is brought up to date.
+
+    Returns:
+        The open project.
 
     Raises:
-        AnnotatorError: There is no project there, or one that this version cannot read.
+        AnnotatorError: The folder holds no project, the project is from a newer version, or its file is not a database.
     """
     from annotator.project import Project
 

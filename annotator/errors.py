@@ -21,11 +21,11 @@ class ProjectMoved(AnnotatorError):
 
 
 class Forbidden(AnnotatorError):
-    """The person on whose behalf this was tried may not do it (roles.py)."""
+    """A person lacks the right to do what was tried on their behalf (roles.py)."""
 
 
 class NothingToLearn(AnnotatorError):
-    """No image with features has a label 'present'."""
+    """No image with features has a label 'present', so a training has nothing to learn."""
 
 
 class NoAnswer(AnnotatorError):
@@ -33,7 +33,7 @@ class NoAnswer(AnnotatorError):
 
 
 class NotAsked(NoAnswer):
-    """An address has not answered others, so that nobody asked it for this file."""
+    """A file was not requested because its address left earlier requests unanswered."""
 
 
 class AlreadyRunning(AnnotatorError):
@@ -41,7 +41,16 @@ class AlreadyRunning(AnnotatorError):
 
 
 def several(headline: str, problems: Sequence[str], shown: int = 50) -> AnnotatorError:
-    """One error for all problems of an input, so that a person can fix them at once."""
+    """Return one error for all problems of an input, so that a person can fix them at once.
+
+    Args:
+        headline: The first line of the message.
+        problems: One sentence a problem.
+        shown: The largest number of problems that are listed; the others are counted.
+
+    Returns:
+        The error, to be raised by the caller.
+    """
     rows = [f"  - {problem}" for problem in problems[:shown]]
     if len(problems) > shown:
         rows.append(f"  - and {len(problems) - shown:,} more")
@@ -49,7 +58,16 @@ def several(headline: str, problems: Sequence[str], shown: int = 50) -> Annotato
 
 
 def did_you_mean(word: str, known: Iterable[str], shown: int = 20) -> str:
-    """The sentence that follows "there is no ...": similar names first, then all known ones."""
+    """Return the sentence that follows "there is no ...": similar names first, then all known ones.
+
+    Args:
+        word: The unknown name.
+        known: The names that there are.
+        shown: The largest number of known names that are listed; the others are counted.
+
+    Returns:
+        Such as "Did you mean 'fox'? There is: fox, heron, deer."
+    """
     known = list(known)
     near = get_close_matches(word, known, n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(repr(name) for name in near)}? " if near else ""

@@ -1,6 +1,6 @@
 """The one re-indexing by image and class: from ids to rows and columns, with a mask of the ids that are known.
 
-It stands beside the records, below the store, because the store aligns labels with it as every room above does.
+This module lies beside the records, below the store, because the store aligns labels with it as every room above does.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,17 @@ ROWS_AT_ONCE = 1 << 14  # aligned in one go: no second copy of everything
 
 
 def positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Where some ids stand among others, and which of them do: (n,) int64, (n,) bool.
+    """Return the positions of some ids among others, and a mask of those that were found.
+
+    The position of an unknown id is 0 or another valid one, so that it can index any non-empty array.
 
     Args:
         wanted: (n,) int64, in any order.
         ids: (N,) int64, unique; ascending unless `order` is given.
-        order: (N,) int64 that sorts `ids`.
+        order: (N,) int64 that sorts `ids`; None: `ids` are ascending.
 
-    The position of an unknown id is 0 or another valid one, so that it can index any non-empty array.
+    Returns:
+        Positions (n,) int64, and (n,) bool: True where the id is among `ids`.
     """
     wanted = np.asarray(wanted, np.int64)
     if not len(ids):
@@ -36,7 +39,7 @@ def positions(wanted: Ids, ids: np.ndarray, order: np.ndarray | None = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class CellIndex:
-    """What the rows and columns of an (N, C) array are.
+    """The image and class ids of the rows and columns of an (N, C) array.
 
     Attributes:
         image_ids: (N,) int64, ascending.
@@ -47,23 +50,36 @@ class CellIndex:
     class_ids: np.ndarray
 
     def rows(self, image_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of some images, and which of them have one: (n,) int64, (n,) bool."""
+        """Return the rows of n images, (n,) int64, and a mask of those that have a row, (n,) bool."""
         return positions(image_ids, self.image_ids)
 
     def columns(self, class_ids: Ids) -> tuple[np.ndarray, np.ndarray]:
-        """The columns of some classes, and which of them have one: (n,) int64, (n,) bool."""
+        """Return the columns of n classes, (n,) int64, and a mask of those that have a column, (n,) bool."""
         return positions(class_ids, self.class_ids)
 
     def cells(self, image_ids: Ids, class_ids: Ids) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows and columns of some cells, each an image and a class, and which of them there are: (n,) each."""
+        """Return the rows and columns of n cells, and a mask of those that the array has.
+
+        Args:
+            image_ids: (n,) int64, the image of each cell.
+            class_ids: (n,) int64, the class of each cell.
+
+        Returns:
+            Rows (n,) int64, columns (n,) int64, and (n,) bool: True where both are known.
+        """
         (rows, known_rows), (columns, known_columns) = self.rows(image_ids), self.columns(class_ids)
         return rows, columns, known_rows & known_columns
 
     def aligned(self, values: Rows, image_ids: Ids, class_ids: Ids) -> np.ndarray:
-        """Values in the rows and columns of other images and classes: (n, c) of their type, nan where there are none.
+        """Return values in the rows and columns of other images and classes.
 
         Args:
             values: (N, C) float; may be mapped from the disk.
+            image_ids: (n,) int64, the images of the rows to return.
+            class_ids: (c,) int64, the classes of the columns to return.
+
+        Returns:
+            (n, c) of the type of `values`, nan for an image or class that has no row or column here.
         """
         (rows, known_rows), (columns, known_columns) = self.rows(image_ids), self.columns(class_ids)
         result = np.full((len(rows), len(columns)), np.nan, values.dtype)

@@ -1,9 +1,9 @@
-"""One open project: what owns its database, its settings and everything that is kept in memory of it.
+"""The open project: the owner of its database, its settings and everything that is kept in memory of it.
 
-`annotator.open` gives one to Python programs, the app serves one, and two in one process share nothing. It lies below
-the two processes, which open projects, and above all other rooms, so that it can offer what they do as methods. What a
-method needs is imported when it is called: pages open projects, and start quickly. docs/python.md shows all of it at
-work.
+`annotator.open` returns a Project to Python programs, and the app serves one; two projects in one process share
+nothing. This module lies below the two processes, which open projects, and above all other rooms, so that it can offer
+their functions as methods. What a method needs is imported when it is called, because pages open projects and must
+start quickly. docs/python.md has examples.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +35,13 @@ State = Literal["present", "absent", "unsure", "clear"]
 
 @dataclass(frozen=True)
 class Configuration:
-    """How the next run is trained. parameters: those that differ from the method's defaults."""
+    """The settings of the next training.
+
+    Attributes:
+        method: Name of the training method.
+        backbone: Name of the backbone.
+        parameters: The parameters of the method that differ from its defaults, by name.
+    """
 
     method: str
     backbone: str
@@ -49,64 +55,84 @@ class Project:
         db: The database, for the functions of annotator's rooms; not part of the public interface.
     """
 
+    db: Database
+
     def __init__(self, path: str | PathLike[str]):
-        """Open it, bringing an older one up to date. Raises AnnotatorError when there is none, when it is from a newer
-        version, or when its file is not a database."""
+        """Open the project in a folder, bringing one of an older version up to date.
+
+        Args:
+            path: The project folder.
+
+        Raises:
+            AnnotatorError: The folder holds no project, the project is from a newer version, or its file is not a
+                database.
+        """
         self.db = Database(Path(path))
 
     @property
     def path(self) -> Path:
-        """The project's folder."""
+        """Return the absolute path of the project folder."""
         return self.db.paths.project
 
     @property
     def configuration(self) -> Configuration:
-        """The method, backbone and parameters of the next run, as they are set now."""
+        """Return the method, backbone and parameters of the next training, as they are set now."""
         return Configuration(
             configuration.method(self.db), configuration.backbone(self.db), configuration.parameters(self.db)
         )
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, in the order of columns."""
+        """Return the names of the classes, in the order of the columns of tables and exports."""
         from annotator.store.classes.classes import all_classes
 
         return [class_.name for class_ in all_classes(self.db)]
 
     def labels(self, *, wide: bool = False, unknown: bool = False, choices: "Choices | None" = None) -> "pd.DataFrame":
-        """The labels as a table, of one moment.
+        """Return the labels as a table, all as of one moment.
 
         Args:
-            wide: One row an image (the index), one Int8 column a class: 1 present, 0 absent, <NA> unknown or unsure.
-                Otherwise one row a cell: image, class, state (present, absent, unsure; <NA> unknown), source,
-                annotator, decided_at (UTC), probability (of the current run), split, image_id, origin_source,
-                origin_annotator (of an imported answer).
-            unknown: Of the long table: also the cells that nobody has answered.
-            choices: Which cells count, as for an export.
+            wide: True: one row an image (the index holds their names) and one Int8 column a class: 1 present, 0 absent,
+                <NA> unknown or unsure. False: one row a cell, with the columns listed below.
+            unknown: Also return the cells without an answer: images x classes rows. Ignored where `wide` is True.
+            choices: The cells and images to return, as for an export; None: all.
+
+        Returns:
+            The long table has the columns image, class, state (present, absent, unsure; <NA> unknown), source,
+            annotator, decided_at (UTC), probability (of the current run, nan without one), split, image_id, and, for
+            imported answers, origin_source and origin_annotator.
 
         Raises:
-            AnnotatorError: For impossible choices.
+            AnnotatorError: The choices are not possible for this project.
         """
         from annotator.exchange import frames
 
         return frames.wide_labels(self.db, choices) if wide else frames.labels(self.db, choices, unknown=unknown)
 
     def images(self) -> "pd.DataFrame":
-        """The images as a table: id, name, path, sha256, width, height, complete, problem, split, and of each further
-        attribute a column attribute.NAME."""
+        """Return the images as a table with one row an image.
+
+        Returns:
+            Columns id, name, path (of the file, <NA> without one), sha256, width and height (pixels), complete (every
+            class is answered), problem (why the file cannot be read, "" when it can), split, and one column
+            attribute.NAME for each other attribute.
+        """
         from annotator.exchange import frames
 
         return frames.image_table(self.db)
 
     def suggestions(self, class_: str | None = None, n: int = 100) -> "pd.DataFrame":
-        """The labels that are probably missing, the likeliest first: image, class, probability, run, image_id.
+        """Return the unanswered labels that are probably present, the likeliest first.
 
         Args:
-            class_: Only of this class.
-            n: How many at most.
+            class_: Name of the only class to return; None: all classes.
+            n: The largest number of rows.
+
+        Returns:
+            Columns image, class, probability, run and image_id; no rows before the first run.
 
         Raises:
-            AnnotatorError: For an unknown class.
+            AnnotatorError: No class has this name.
         """
         from annotator.exchange import frames
 
@@ -120,27 +146,41 @@ class Project:
         *,
         annotator: str | None = None,
     ) -> int:
-        """Answer cells, in the name of a person; returns how many. All of them are one step for `undo`.
+        """Answer cells in the name of a person; all of them are stored, as one step for `undo`, or none.
+
+        The answers get the source `script`: a person stands for them, and a program chose the cells. Decisions of other
+        people wait while the answers are stored, so labels of a whole data set are better brought in with `import_`.
 
         Args:
-            image: Its name or id, or several; or a table with the columns image, class and state, given alone.
-            class_: Name or id; one for all images, or one for each.
-            state: Present, absent, unsure, or clear (no answer any more); one for all, or one for each.
-            annotator: Whose answers these are; None: your login name.
+            image: A name or id, or several; or a table with the columns image, class and state, given alone.
+            class_: A name or id for all images, or one for each; None with a table.
+            state: Present, absent, unsure or clear (no answer any more) for all images, or one for each; None with a
+                table.
+            annotator: The person whose answers these are; None: your login name.
 
-        The answers get the source `script`: a person stands for them, and a program chose the cells. Other people at
-        work wait while they are stored, so labels of a whole data set are better brought in with `import_`.
+        Returns:
+            The number of cells answered.
 
         Raises:
-            AnnotatorError: With all that is wrong with them; then none is stored.
+            AnnotatorError: Images, classes or states are unknown or do not fit together; the message lists all
+                problems.
         """
         from annotator.exchange import answers
 
         return answers.decide(self.db, image, class_, state, annotator or login())
 
     def undo(self, *, annotator: str | None = None) -> int:
-        """Take back a person's newest step (None: your own); returns how many decisions it had. Imports are taken back
-        with `annotator imports undo`. Raises AnnotatorError when there is nothing to undo."""
+        """Take back the newest step of a person; imports are taken back with `annotator imports undo`.
+
+        Args:
+            annotator: The person whose step is taken back; None: your login name.
+
+        Returns:
+            The number of decisions taken back.
+
+        Raises:
+            AnnotatorError: The person has no decision left to undo.
+        """
         from annotator.store.labels import decisions
 
         return len(decisions.undo(self.db, annotator or login()))
@@ -155,18 +195,23 @@ class Project:
         replace: bool = False,
         annotator: str | None = None,
     ) -> "Source":
-        """Store what another model says of images; the next training learns how much it is worth.
+        """Store the predictions of another model; the next training learns how much they are worth.
 
         Args:
             scores: A file that `annotator predictions` reads; or a table: image, class and score, one row a cell, or
-                images as index and one column a class (<NA>: nothing is said). Images by name or sha256.
-            name: What the source is called.
-            scale: Probability, in [0, 1]; or score, of which only the order within a class counts.
-            only_known: Classes that the project does not have are left out, instead of being a mistake.
-            replace: What the source said before is forgotten.
+                images as index and one column a class (<NA>: no score). Images are given by name or sha256.
+            name: The name of the source of these predictions.
+            scale: Probability: the scores lie in [0, 1]; score: any numbers, of which only the order within a class
+                counts.
+            only_known: Leave out classes that the project does not have, instead of refusing them.
+            replace: Forget the earlier predictions of this source.
+            annotator: The person who brings them in, for the history; None: your login name.
+
+        Returns:
+            The source as it is stored: its name, scale, and the numbers of images and cells it has a score for.
 
         Raises:
-            AnnotatorError: For all that is wrong with them; then nothing is stored.
+            AnnotatorError: The scores cannot be read or do not fit the project; then nothing is stored.
         """
         from annotator.exchange.predictions import outside_predictions as outside
         from annotator.exchange.predictions.score_frames import score_blocks
@@ -178,16 +223,19 @@ class Project:
         return outside.store_blocks(self.db, name, score_blocks(scores), choices, by, "The table")[0]
 
     def progress(self) -> "Progress":
-        """How far the project is: pairs answered, images complete, and the time left at everybody's pace."""
+        """Return how far the project is: pairs answered, images complete, and the seconds left at everybody's pace."""
         from annotator.snapshot.progress import progress_of
 
         return progress_of(self.db)
 
     def certificate(self, target: float = 0.98) -> "Certificate":
-        """How complete and how correct the labels are, with 95 % intervals.
+        """Return how complete and how correct the labels are, with 95 % intervals.
 
         Args:
-            target: The recall that its `lacks` refers to.
+            target: The recall, in [0, 1], that the sentences of `lacks` refer to.
+
+        Returns:
+            The certificate: `overall` and `classes` hold the figures, `lacks` says what would make them surer.
         """
         from annotator.quality.certificate import certificate
 
@@ -203,17 +251,22 @@ class Project:
         lossy: bool = False,
         tag: str = "",
     ) -> list[Path]:
-        """Write the data set with its data card; returns the files, or the folder.
+        """Write the data set and its data card; nothing is written where anything is wrong.
 
         Args:
-            format: docs/formats.md lists them.
-            choices: Which cells and images, splits, columns, ...
-            overwrite: Also replace files that no export has written.
-            lossy: Write also what the format has no room for.
-            tag: The name of this export, for `annotator diff`.
+            target: The file or folder to write, as the format asks for.
+            format: Name of a format of docs/formats.md.
+            choices: Cells and images to write, splits, columns, and so on; None: everything.
+            overwrite: Replace files that no export has written, too.
+            lossy: Write even where the format has no room for all facts.
+            tag: The name of this export, for `annotator diff`; "": none.
+
+        Returns:
+            The paths written: the files, or the folder.
 
         Raises:
-            AnnotatorError: For all that is wrong at once; then nothing is written.
+            AnnotatorError: The format, the target or the choices are not possible, or the format would lose facts; the
+                message lists all problems.
         """
         from annotator.exchange.exports import export
 
@@ -231,7 +284,24 @@ class Project:
         conflicts: Literal["keep", "replace"] = "keep",
         exhaustive: bool = False,
     ) -> "Preview":
-        """What `import_` would change, with the same arguments; nothing is. Raises AnnotatorError as it does."""
+        """Return what `import_` would change with the same arguments; nothing is changed.
+
+        Args:
+            source: A file, folder, archive or address.
+            format: Name of the format; None: it is recognised.
+            images: A folder with the images; None: those that the source names, or those of the project.
+            class_map: A CSV of two columns: name in the source, class of the project (empty: left out); None: equal
+                names.
+            conflicts: Keep: answers of the project stay where the source says something else; replace: the source's
+                count.
+            exhaustive: The source names every present class: its other classes are absent.
+
+        Returns:
+            The numbers of images, answers and conflicts, and the names that match no class.
+
+        Raises:
+            AnnotatorError: The source cannot be read; the message lists all problems.
+        """
         from annotator.exchange.imports import importing
 
         chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
@@ -249,18 +319,25 @@ class Project:
         exhaustive: bool = False,
         annotator: str | None = None,
     ) -> "Done":
-        """Bring in images and labels of a file, folder, archive or address, all or nothing.
+        """Import images and labels of a file, folder, archive or address, all or nothing.
 
         Args:
-            format: Its name; None: recognised.
-            images: A folder with the images; None: where the source says, or those that the project has.
-            class_map: A CSV of two columns: name in the source, class of the project (empty: left out).
-            conflicts: Keep: answers of the project stay where the source says something else; replace: they do not.
-            exhaustive: The source names all that is present: its other classes are absent.
-            annotator: Who imports, for the history; None: your login name. The answers are those of "import".
+            source: A file, folder, archive or address.
+            format: Name of the format; None: it is recognised.
+            images: A folder with the images; None: those that the source names, or those of the project.
+            class_map: A CSV of two columns: name in the source, class of the project (empty: left out); None: equal
+                names.
+            conflicts: Keep: answers of the project stay where the source says something else; replace: the source's
+                count.
+            exhaustive: The source names every present class: its other classes are absent.
+            annotator: The person who imports, for the history; None: your login name. The answers are those of
+                "import".
+
+        Returns:
+            The numbers of answers and images that were stored.
 
         Raises:
-            AnnotatorError: For all that is wrong with the source; then nothing is stored.
+            AnnotatorError: The source cannot be imported; the message lists all problems, and nothing is stored.
         """
         from annotator.exchange.imports import importing
 
@@ -277,17 +354,24 @@ class Project:
         choices: "Choices | None" = None,
         size: int | None = 224,
     ) -> "LabeledImages":
-        """The data set as it is now, as a torch Dataset of (image, labels, mask); it reads the images where they lie.
+        """Return the data set as it is now, as a torch Dataset of (image, labels, mask).
+
+        Images are read where they lie, when they are asked for.
 
         Args:
-            split: Only images of this split: of `choices.splits`, or else of the attribute `split`.
+            split: Only images of this split: of `choices.splits`, or else of the attribute `split`; None: all images.
             transform: Called with each picture (PIL, RGB, upright); None: a float32 tensor (3, size, size) in [0, 1].
-            unknown: Mask: where nothing is known, labels and mask are 0; absent, model: filled in as for exports.
-            choices: Which cells and images count, as for an export.
-            size: Pixels, without a transform; None: the PIL image itself.
+            unknown: Mask: labels and mask are 0 where nothing is known; absent, model: unknown cells are filled in as
+                for exports.
+            choices: The cells and images to use, as for an export; None: all.
+            size: Width and height in pixels without a transform; None: the PIL image itself.
+
+        Returns:
+            The data set; labels are (C,) float32: 1 present, -1 absent, 0 unknown, and the mask is 1 where the label is
+            known.
 
         Raises:
-            AnnotatorError: For impossible choices, and for a split that is not there.
+            AnnotatorError: The choices are not possible, `unknown` is another word, or no image is in the split.
         """
         from annotator.exchange.exports.choices import Choices
         from annotator.torch_dataset import labeled_images
@@ -300,7 +384,7 @@ class Project:
         return labeled_images(self.db, split, transform, choices, size)
 
     def close(self) -> None:
-        """Close the database and free the caches. Closing twice is allowed; any other use raises AnnotatorError."""
+        """Close the database and free the caches; closing again does nothing, any other use raises AnnotatorError."""
         self.db.close()
 
     def __enter__(self) -> Self:

@@ -18,9 +18,10 @@ OF_A_CELL = ("label", "clear")
 
 @dataclass(frozen=True)
 class Source:
-    """Where a decision came from, and the properties that follow.
+    """The source of a decision, and the properties that follow from it.
 
     Attributes:
+        name: The word that is stored with the decision.
         about: Who or what chose the cell, in words for people.
         chosen_by: Person: named unasked; model: its ranking; chance: a random sample; answers: earlier answers are
             asked again; file: imported.
@@ -29,9 +30,9 @@ class Source:
             are included: without them the cells on which model and people differ would be missing.
         timed: The kind of work that its time measures: grid, image (several classes at once), click; "" for none.
         claimable: An open page may send it.
-        blind: Whoever answers does not see what others have said.
+        blind: The person who answers does not see what others have said.
         is_vote: It never changes a label that another person gave.
-        right: What a member needs who gives it.
+        right: The right that a member needs to give it.
     """
 
     name: str
@@ -97,7 +98,14 @@ are no answers when they come back."""
 
 
 def sources(**wanted: object) -> tuple[str, ...]:
-    """The names of the sources with these properties: sources(scored=True)."""
+    """Return the names of the sources with some properties.
+
+    Args:
+        **wanted: Attributes of Source with the values they must have: sources(scored=True).
+
+    Returns:
+        The names, in the order of SOURCES.
+    """
     return tuple(
         name for name, source in SOURCES.items() if all(getattr(source, key) == value for key, value in wanted.items())
     )
@@ -105,7 +113,15 @@ def sources(**wanted: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Image:
-    """One image is one content (sha256), in however many files; `name` is its name for people and in exports."""
+    """One image: one content, in however many files.
+
+    Attributes:
+        id: Its id in the database.
+        name: Its name for people and in exports.
+        sha256: The hash of its content, in hexadecimal digits.
+        width: In pixels.
+        height: In pixels.
+    """
 
     id: int
     name: str
@@ -116,7 +132,12 @@ class Image:
 
 @dataclass(frozen=True)
 class BadFile:
-    """A file that was not registered, and why."""
+    """A file that was not registered.
+
+    Attributes:
+        path: Its path.
+        reason: Why it was not registered, for people.
+    """
 
     path: str
     reason: str
@@ -124,11 +145,15 @@ class BadFile:
 
 @dataclass(frozen=True)
 class Class:
-    """A class that can be answered.
+    """A class of the project: its column, its name, and how it is shown.
 
     Attributes:
+        id: Its id in the database.
+        name: Its name for people and in exports.
+        description: What belongs to it, in a sentence or more; "" for none.
         key: The letter or digit that labels with it, "" for none.
-        position: Where it stands in lists, under its heading ("": under none).
+        position: Where it stands in lists, under its heading.
+        heading: The heading of its group, "" for none.
         colour: "#rrggbb", "" for none.
         synonyms: Other names by which people find it.
         examples: Ids of the images that people chose to show what it means.
@@ -152,14 +177,17 @@ class Decision:
     Attributes:
         uuid: Made where the person acted; storing the same one again changes nothing.
         action: One of ACTIONS.
+        annotator: The person who decided.
+        source: The name of its Source.
         image_id: None only for an undo.
         class_id: None but for labels and cleared cells.
         state: 1 present, -1 absent, 0 unsure; None but for labels.
-        note: Text of a flag or a comment; "" removes the image's flag.
         undoes: Uuid of the decision taken back; None with action "undo": this annotator's newest.
-        batch: Decisions sharing one are undone as one.
-        run_id, score: The suggestion the person was shown.
-        milliseconds: From the image being on screen to the decision.
+        batch: Decisions with the same batch are undone as one; None: this one alone.
+        run_id: The run of the suggestion that the person was shown; None: none was shown.
+        score: The probability of that suggestion; None: none was shown.
+        milliseconds: From the image being on screen to the decision; None: not measured.
+        note: Text of a flag or a comment; "" removes the image's flag.
     """
 
     uuid: str
@@ -183,8 +211,11 @@ class Batch:
 
     Attributes:
         uuid: Made where the person acted; its decisions are stored as "<uuid>:0", "<uuid>:1", ...
+        annotator: The person who decided.
+        source: The name of the Source of all of them.
         cells: (image id, class id, state or None to clear the cell, the probability that was shown or None).
-        milliseconds: For all of them together.
+        run_id: The run of these probabilities; None: none was shown.
+        milliseconds: For all cells together; None: not measured.
     """
 
     uuid: str
@@ -199,6 +230,14 @@ class Label(NamedTuple):
     """The newest state of one image-class cell and the decision it came from.
 
     A NamedTuple, because thousands are made for a page and a dataclass takes five times as long.
+
+    Attributes:
+        image_id: The image of the cell.
+        class_id: The class of the cell.
+        state: 1 present, -1 absent, 0 unsure.
+        source: The name of the Source of the decision.
+        annotator: The person who decided.
+        decided_at: Unix seconds.
     """
 
     image_id: int
@@ -211,10 +250,12 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Saved:
-    """The result of storing decisions: every uuid is in exactly one of the first two; refused: uuid -> reason.
+    """The result of storing decisions: every uuid is either saved or refused.
 
     Attributes:
-        opinions: Those saved now that are one more opinion on what people still differ on.
+        saved: Uuids of the decisions that are in the project now.
+        refused: Uuid -> reason, for people.
+        opinions: Those saved now that are one more opinion on a cell on which people still differ.
     """
 
     saved: list[str]
@@ -223,8 +264,14 @@ class Saved:
 
 
 class Voice(NamedTuple):
-    """What one person said of a cell. at: unix seconds; milliseconds: from seeing to answering, None where that was not
-    measured for this cell alone."""
+    """The answer of one person to a cell.
+
+    Attributes:
+        person: The person who answered.
+        state: 1 present, -1 absent, 0 unsure.
+        at: Unix seconds.
+        milliseconds: From seeing to answering; None where that was not measured for this cell alone.
+    """
 
     person: str
     state: int
@@ -234,12 +281,16 @@ class Voice(NamedTuple):
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A label the current run thinks is missing, or, where `known` says what a person decided, thinks is wrong.
+    """A label that the current run thinks is missing, or, where `known` is a person's answer, thinks is wrong.
 
     Attributes:
-        probability, run_id: None only of an annotator disagreement on a cell that the model has no probability for.
+        image_id: The image of the cell.
+        class_id: The class of the cell.
+        probability: None only for an annotator disagreement on a cell that the model has no probability for.
+        run_id: The run of the probability; None where there is none.
+        known: The state that a person gave; None: nobody has answered.
         said: The answers of an annotator disagreement, the newest last.
-        models: What models from elsewhere say of it: (name, score).
+        models: (name, score) of each model from elsewhere that has a score for the cell.
     """
 
     image_id: int
@@ -253,14 +304,16 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which suggestions Review shows.
+    """The suggestions that Review shows.
 
     Attributes:
-        class_id: Only of this class.
-        low, high: Probabilities, both included; low None: from the run's own threshold on, or, of answered cells, all.
+        class_id: Only of this class; None: of all.
+        low: The lowest probability; None: the run's own threshold, or, of answered cells, none.
+        high: The highest probability.
         kind: "missing": cells nobody has answered; "likely_mistakes": decisions that the model doubts;
             "annotator_disagreements": decisions of different people that contradict each other.
-        by: Only on images this person decided on; of answered cells, only those with a decision of this person.
+        by: Only on images this person decided on; of answered cells, only those with a decision of this person; "":
+            all.
     """
 
     class_id: int | None = None
@@ -272,17 +325,18 @@ class Filter:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a page asks for.
+    """A page's request for images.
 
     Attributes:
         mode: Annotate or review.
         holder: The open page, for leases.
-        instead: The holder that this page was before a reload: what that one held is this one's now.
-        have: Images it has in hand: their leases are renewed, all others of this page are let go of.
-        passed: Images it has done with: they are not given again.
+        annotator: The person at the page.
+        have: Images it has in hand: their leases are renewed, all others of this page are released.
         want: How many more it can take.
-        only: Review: which suggestions.
-        order: Annotate: in which order; "" for the project's own.
+        only: Review: the suggestions to show.
+        passed: Images it has done with: they are not given again.
+        instead: The holder that this page was before a reload, whose leases this one takes over; "": none.
+        order: Annotate: the query order; "" for the project's own.
         after: Of an order by name or time: the last image that this person has left; 0: begin anew, None: as before.
         may_review: False: without images that this person is still to answer blind, and without likely mistakes on
             which people differ, which others settle.
@@ -303,15 +357,20 @@ class Wanted:
 
 @dataclass(frozen=True)
 class WantedGrids:
-    """What the grid asks for.
+    """A page's request for grids.
 
-    class_id         of which class; None: the best of all, or on with the class of what is in hand
-    but              with class_id None: any class but this one
-    size             tiles of a grid
-    have, passed     cells (image id, class id), as in Wanted
-    want             how many more grids it can take
-    selection        only images of this selection; "" of all
-    hide_predictions include answered cells; hide predictions and previous answers: for audits and relabels
+    Attributes:
+        holder: The open page, for leases.
+        annotator: The person at the page.
+        class_id: The class of the grids; None: the class of the grids in hand, or else the best of all.
+        size: Tiles of a grid.
+        have: Cells (image id, class id) it has in hand, as in Wanted.
+        want: How many more grids it can take.
+        passed: Cells (image id, class id) it has done with, as in Wanted.
+        instead: As in Wanted.
+        selection: Only images of this selection; "" for all images.
+        but: With class_id None: any class but this one; None: any class.
+        hide_predictions: Include answered cells; hide predictions and previous answers: for audits and relabels.
     """
 
     holder: str
@@ -329,12 +388,16 @@ class WantedGrids:
 
 @dataclass(frozen=True)
 class WantedActions:
-    """What Autopilot asks for.
+    """Autopilot's request for actions.
 
     Attributes:
-        have, passed: Cells (image id, class id), as in WantedGrids; class 0 for a whole image.
+        holder: The open page, for leases.
+        annotator: The person at the page.
+        have: Cells (image id, class id) it has in hand, as in WantedGrids; class 0 for a whole image.
         want: How many more actions it can take.
-        tiles: How many tiles a grid may have: as many as this person's grid shows at once; None: any number.
+        passed: Cells it has done with, as `have`.
+        instead: As in Wanted.
+        tiles: The largest number of tiles of a grid: as many as this person's grid shows at once; None: any number.
     """
 
     holder: str
@@ -351,7 +414,18 @@ class Run:
     """One finished training, and the version of its probabilities.
 
     Attributes:
+        id: Its id in the database.
+        method: Name of the training method.
+        parameters: The parameters of the method, by name.
+        backbone: Name of the backbone.
+        class_ids: Ids of the classes it was trained on, in the order of the columns of its arrays.
+        images: The number of images it has probabilities for.
         last_decision_id: The newest decision that the current version includes.
+        epochs: The number of epochs.
+        seconds: How long the training took.
+        loss: The mean loss of each epoch.
+        threshold: The probability from which on a missing label is suggested.
+        finished_at: Unix seconds.
         trained_decision_id: The newest decision that the training included.
         version: 0 after training, increased by every update.
         calibration: Parameters that map the model's logits to these probabilities; None: uncalibrated.
@@ -372,28 +446,3 @@ class Run:
     trained_decision_id: int = 0
     version: int = 0
     calibration: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Job:
-    """A request to the worker: kind is 'train' or 'heatmap'."""
-
-    id: int
-    kind: str
-    run_id: int | None = None
-    image_id: int | None = None
-    class_id: int | None = None
-
-
-@dataclass(frozen=True)
-class WorkerState:
-    """The worker's last report. alive: its heartbeat is recent and its process has not ended."""
-
-    state: str
-    alive: bool
-    pid: int | None = None
-    heartbeat_at: float | None = None
-    done: int = 0
-    of: int = 0
-    last_error: str = ""
-    last_error_at: float | None = None

@@ -1,4 +1,4 @@
-"""What each role may do. Every role may do all that the one before it may."""
+"""The rights of each role. Every role may do all that the one before it may."""
 
 from enum import IntEnum, StrEnum
 
@@ -6,7 +6,7 @@ from annotator.errors import AnnotatorError, did_you_mean
 
 
 class Right(IntEnum):
-    """What an action needs. The order is the meaning: a higher right includes the lower ones."""
+    """The right that an action needs. The order is the meaning: a higher right includes the lower ones."""
 
     NOTHING = 0
     LOOK = 1  # see images, labels, progress
@@ -26,7 +26,7 @@ class Role(StrEnum):
 
     @property
     def right(self) -> Right:
-        """The highest right of this role."""
+        """Return the highest right of this role."""
         return Right(list(Role).index(self))
 
 
@@ -45,7 +45,17 @@ KEPT_FROM_SIGHT = ("gallery", "map", "progress", "certificate", "history")
 
 
 def role_named(name: str) -> Role:
-    """The role of this name. Raises AnnotatorError."""
+    """Return the role with this name.
+
+    Args:
+        name: Such as "reviewer".
+
+    Returns:
+        The role.
+
+    Raises:
+        AnnotatorError: No role has this name; the message lists them.
+    """
     if name not in list(Role):
         raise AnnotatorError(f"There is no role {name!r}. {did_you_mean(name, list(Role))}")
     return Role(name)

@@ -42,125 +42,164 @@ UNFINISHED = "project.db.unfinished"  # the name of a new project's database unt
 
 @dataclass(frozen=True)
 class Paths:
-    """Paths in one project folder."""
+    """The paths of files and folders in one project folder.
+
+    Attributes:
+        project: The project folder.
+        file: The name of the database file.
+    """
 
     project: Path
     file: str = DATABASE
 
     @property
     def database(self) -> Path:
+        """Return the path of the SQLite file."""
         return self.project / self.file
 
     @property
     def secret(self) -> Path:
+        """Return the path of the key that `annotator serve` signs with."""
         return self.project / "secret"
 
     @property
     def opener(self) -> Path:
-        """A page that redirects the browser opened by `annotator serve` to the address with the key."""
+        """Return the path of a page that takes the browser opened by `annotator serve` to the address with the key."""
         return self.project / "open.html"
 
     @property
     def thumbs(self) -> Path:
+        """Return the folder of reduced or converted copies of images, for the browser."""
         return self.project / "thumbs"
 
     @property
     def fetched(self) -> Path:
-        """Images that lie at addresses, and copies of them, while somebody looks at them."""
+        """Return the folder of images that lie at addresses, and of copies of them, while somebody looks at them."""
         return self.project / "fetched"
 
     @property
     def runs(self) -> Path:
+        """Return the folder of the arrays of runs."""
         return self.project / "runs"
 
     @property
     def first_orders(self) -> Path:
-        """Query orders from before the first run."""
+        """Return the folder of query orders from before the first run."""
         return self.project / "first_orders"
 
     @property
     def heatmaps(self) -> Path:
+        """Return the folder of heat maps."""
         return self.project / "heatmaps"
 
     @property
     def selections(self) -> Path:
+        """Return the folder of selections of images."""
         return self.project / "selections"
 
     @property
     def tags(self) -> Path:
-        """The cells of exports that got a name."""
+        """Return the folder of the cells of exports that got a name."""
         return self.project / "tags"
 
     @property
     def exports(self) -> Path:
-        """What the Export page writes on the server, and the command line where somebody names it."""
+        """Return the folder of exports that the Export page writes on the server, or that the command line names."""
         return self.project / EXPORTS
 
     @property
     def downloads(self) -> Path:
-        """What pages write for a download, a folder of a random name each; deleted after a while."""
+        """Return the folder of files that pages write for a download, each in a folder of a random name.
+
+        They are deleted after a while.
+        """
         return self.project / "downloads"
 
     @property
     def audits(self) -> Path:
+        """Return the folder of the populations that audits were drawn from."""
         return self.project / "audits"
 
     def predictions(self, source_id: int, version: int | None = None) -> Path:
-        """The folder of a version of predictions from elsewhere; without one, that of all versions of their source."""
+        """Return the folder of predictions of a model from elsewhere.
+
+        Args:
+            source_id: The id of the source of the predictions.
+            version: The version to return the folder of; None: the folder of all versions of the source.
+
+        Returns:
+            The folder.
+        """
         folder = self.project / "predictions" / str(source_id)
         return folder if version is None else folder / str(version)
 
     def patch_scores(self, wording: str) -> Path:
-        """What patches of images say of the names of classes, in one wording."""
+        """Return the folder of scores of image patches for the names of classes, in one wording of the names."""
         return self.project / "predictions" / "names" / wording
 
     @property
     def worker_lock(self) -> Path:
+        """Return the path of the lock that a worker holds."""
         return self.project / "worker.lock"
 
     @property
     def server_lock(self) -> Path:
+        """Return the path of the lock that a server holds."""
         return self.project / "server.lock"
 
     @property
     def worker_log(self) -> Path:
+        """Return the path of the log of the worker that the app starts."""
         return self.project / "worker.log"
 
     def features(self, backbone: str) -> Path:
-        """The feature cache of one backbone; for "", the folder of all of them."""
+        """Return the folder of the feature cache of one backbone; for "", the folder of all of them."""
         return self.project / "features" / _file_name(backbone)
 
     def adapted(self, name: str) -> Path:
-        """The folder of an adapted network; for "", the folder of all of them."""
+        """Return the folder of an adapted network; for "", the folder of all of them."""
         return self.project / "adapted" / _file_name(name)
 
     @property
     def adapting(self) -> Path:
-        """What an adapting that is not over needs to go on: plan, inputs, checkpoint."""
+        """Return the folder of what an unfinished adaptation needs to go on: plan, inputs, checkpoint."""
         return self.project / "adapting"
 
     def map(self, backbone: str) -> Path:
-        """The map of the images by the features of one backbone; for "", the folder of all of them."""
+        """Return the folder of the map of the images by the features of one backbone; for "", that of all maps."""
         return self.project / "map" / _file_name(backbone)
 
     def copy(self, image_id: int, kind: str) -> Path:
-        """The reduced or converted copy of an image for the browser; a thousand images share a folder."""
+        """Return the path of the reduced or converted copy of an image for the browser.
+
+        A thousand images share a folder.
+        """
         return self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}-{DECODER}.jpg"
 
     def old_copies(self, image_id: int, kind: str) -> list[Path]:
-        """Possible paths of copies by older decoders, which kept display copies in one folder."""
+        """Return possible paths of copies by older decoders, which kept display copies in one folder."""
         copy = self.thumbs / str(image_id // 1000) / f"{image_id}-{kind}.jpg"
         return [copy, self.thumbs / f"{image_id}.jpg"] if kind == "display" else [copy]
 
     def run(self, run_id: int, version: int = 0) -> Path:
-        """The folder of a run's arrays; of a later version: probabilities and rankings, but not the image ids."""
+        """Return the folder of the arrays of a run.
+
+        Args:
+            run_id: The id of the run.
+            version: 0: the folder of the run itself; later: that of an update, which has probabilities and rankings,
+                but no image ids.
+
+        Returns:
+            The folder.
+        """
         return self.runs / str(run_id) / f"v{version}" if version else self.runs / str(run_id)
 
     def heatmap(self, run_id: int, image_id: int, class_id: int) -> Path:
+        """Return the path of the heat map of one image and class, by one run."""
         return self.heatmaps / str(run_id) / f"{image_id}-{class_id}.png"
 
     def heatmap_findings(self, run_id: int, class_id: int) -> Path:
-        """What else the heat maps of this class may show."""
+        """Return the path of the findings on what else the heat maps of a class may show."""
         return self.heatmaps / str(run_id) / f"{class_id}.json"
 
 
@@ -176,7 +215,7 @@ def _file_name(backbone: str) -> str:
 
 
 def login() -> str:
-    """The login name, or "somebody" where the machine has none: who decides where nobody says."""
+    """Return the login name, or "somebody" where the machine has none: the annotator where no other name is given."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

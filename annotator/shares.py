@@ -4,10 +4,15 @@ import math
 
 
 def percent(part: float, of: float = 1, digits: int = 0) -> str:
-    """A share of work as words: "99 %" for 199 of 200, "<1 %" for 1 of 1,000; "0 %" of nothing.
+    """Return a share of work as words: "99 %" for 199 of 200, "<1 %" for 1 of 1,000, "0 %" of nothing.
 
     Args:
-        digits: After the point; never rounded up.
+        part: The amount that is done.
+        of: The whole amount, in the same unit.
+        digits: The digits after the point; the share is never rounded up.
+
+    Returns:
+        "100 %" only when all is done, "0 %" only when nothing is.
     """
     if part <= 0 or of <= 0:
         return "0 %"
@@ -21,12 +26,21 @@ def percent(part: float, of: float = 1, digits: int = 0) -> str:
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: "1 image", "1,234 images"; plural: where it is not the noun with an s."""
+    """Return a number with its noun: "1 image", "1,234 images".
+
+    Args:
+        count: The number.
+        noun: Its noun in the singular.
+        plural: The plural; "": the noun with an s.
+
+    Returns:
+        The number with commas between thousands, and the noun.
+    """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def seconds_in_words(seconds: float) -> str:
-    """A time in words: "40 seconds", "7 minutes", "3 hours", "12 days"."""
+    """Return a time in words: "40 seconds", "7 minutes", "3 hours", "12 days"."""
     for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return counted(round(seconds / length), unit)

@@ -22,19 +22,23 @@ from annotator.store.pictures.decoding import BadImage, open_rgb
 
 
 class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
-    """Gives (image, labels, mask) of each image; may be used by the workers of a DataLoader.
+    """A torch Dataset of (image, labels, mask); the workers of a DataLoader may use it.
 
-    image      what `transform` makes of the picture (PIL, RGB, upright); without one, float32 (3, size, size) in
-               [0, 1], squashed to a square; with size None the picture itself
-    labels     (C,) float32: 1 present, -1 absent, 0 unknown (or unsure)
-    mask       (C,) float32: 1 where the label is known, else 0
+    The image is what `transform` makes of the picture (PIL, RGB, upright); without a transform it is float32 (3, size,
+    size) in [0, 1], squashed to a square, and with size None the picture itself. Labels are (C,) float32: 1 present, -1
+    absent, 0 unknown or unsure. The mask is (C,) float32: 1 where the label is known, else 0.
 
     Attributes:
         classes: Names of the C classes.
-        names: Names of the images, in their order.
-        targets: (N, C) int8, the labels of all.
-        missing: Names of images of the split that are left out, because they have no file that can be read.
+        names: Names of the N images, in their order.
+        targets: (N, C) int8, the labels of all images: 1 present, -1 absent, 0 unknown or unsure.
+        missing: Names of images of the split that are left out because they have no file that can be read.
     """
+
+    classes: list[str]
+    names: list[str]
+    targets: np.ndarray
+    missing: list[str]
 
     def __init__(
         self,
@@ -46,6 +50,18 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         transform: Callable[[Any], Any] | None,
         size: int | None,
     ):
+        """Keep what is needed to read the images; nothing is read yet.
+
+        Args:
+            classes: Names of the C classes.
+            names: Names of the N images.
+            targets: (N, C) int8: 1 present, -1 absent, 0 unknown.
+            files: The file of each of the N images.
+            missing: Names of images that are left out.
+            transform: Called with each picture (PIL, RGB, upright); None: a tensor, or the picture where `size` is
+                None.
+            size: Width and height in pixels without a transform; None: the picture as it is.
+        """
         self.classes, self.names, self.targets, self.missing = classes, names, targets, missing
         self._files, self._transform, self._size = files, transform, size
 
@@ -53,7 +69,18 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         return len(self.names)
 
     def __getitem__(self, index: int) -> tuple[Any, torch.Tensor, torch.Tensor]:
-        """Raises AnnotatorError when the file cannot be read, or holds another picture by now."""
+        """Return (image, labels, mask) of one image.
+
+        Args:
+            index: Its place in `names`; a negative one counts from the end.
+
+        Returns:
+            The image as the class describes it, and its labels and mask, (C,) float32 each.
+
+        Raises:
+            AnnotatorError: The file cannot be read, or holds another picture by now.
+            IndexError: The index is beyond the last image.
+        """
         row = range(len(self.names))[index]
         labels = torch.from_numpy(self.targets[row].astype(np.float32))
         return self._image(row), labels, labels.abs()
@@ -79,10 +106,20 @@ def labeled_images(
     choices: Choices,
     size: int | None,
 ) -> LabeledImages:
-    """The data set with these choices, as it is now; without splits in the choices, those that the images have.
+    """Return the data set with these choices, as it is now.
+
+    Args:
+        db: The database of the project.
+        split: Only images of this split: of `choices.splits`, or else of the attribute `split`; None: all images.
+        transform: As in LabeledImages.
+        choices: The cells and images to use.
+        size: As in LabeledImages.
+
+    Returns:
+        The images that can be read; `missing` names the others.
 
     Raises:
-        AnnotatorError: For impossible choices, and for a split that is not there.
+        AnnotatorError: The choices are not possible, or no image is in the split.
     """
     if split is not None and not choices.splits:
         choices = replace(choices, splits="existing")

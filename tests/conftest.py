@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import needed  # noqa: F401 - first: it ends pytest where packages are missing
 import numpy as np
 import pytest
 from contexts import Contexts

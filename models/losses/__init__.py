@@ -1,4 +1,4 @@
-"""The losses by name. The table is the registry: a new loss is one file and one entry here."""
+"""The table of losses, LOSSES. It is the registry: a new loss is one file and one entry here."""
 
 import inspect
 from typing import Any
@@ -51,15 +51,18 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def make_loss(name: str, reduction: str | None = None, **constants: Any) -> Loss:
-    """Return the loss of that name, built with the given constants.
+    """Return a loss by its name, with its own constants.
 
     Args:
-        name: A key of LOSSES.
+        name: A name of LOSSES.
         reduction: One of REDUCTIONS (losses/base.py); None leaves the loss its own.
-        constants: Keyword arguments of the loss.
+        **constants: The constants that differ from the defaults, by name.
+
+    Returns:
+        The loss.
 
     Raises:
-        ValueError: The name, a constant or the reduction is unknown; the message lists the known ones.
+        ValueError: No loss, constant or reduction has this name; the message lists them. Or a value is not possible.
     """
     if name not in LOSSES:
         raise no_such("loss", name, LOSSES)

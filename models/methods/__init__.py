@@ -1,7 +1,7 @@
-"""The methods by name. The table is the registry: a new method is one file and one entry here.
+"""The table of methods, METHODS. It is the registry: a new method is one file and one entry here.
 
-`python -m models.methods` then writes the descriptions in the classes into table.json, for pages and commands that do
-not load torch (models/catalogue.py).
+`python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
+do not load torch (models/catalogue.py).
 """
 
 import inspect
@@ -76,10 +76,17 @@ DEFAULT_METHOD = "auto"
 
 
 def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
-    """Return the method of that name, with some of its parameters changed.
+    """Return a method by its name, with some of its parameters changed.
+
+    Args:
+        name: A name of METHODS.
+        **parameters: The parameters that differ from the defaults, by name.
+
+    Returns:
+        The method, not begun.
 
     Raises:
-        ValueError: The method or a parameter is unknown; the message lists the known ones.
+        ValueError: No method or parameter has this name; the message lists them. Or a value is not possible.
     """
     if name not in METHODS:
         raise no_such("method", name, METHODS)
@@ -91,7 +98,17 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
 
 
 def defaults_of(name: str) -> dict[str, Any]:
-    """Return the parameters of a method and their defaults. Raise ValueError for an unknown name."""
+    """Return the parameters of a method and their defaults.
+
+    Args:
+        name: A name of METHODS.
+
+    Returns:
+        Name -> default.
+
+    Raises:
+        ValueError: No method has this name; the message lists them.
+    """
     if name not in METHODS:
         raise no_such("method", name, METHODS)
     return {argument.name: argument.default for argument in inspect.signature(METHODS[name]).parameters.values()}

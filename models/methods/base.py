@@ -1,4 +1,4 @@
-"""The base class of methods. A method is a training procedure: everything in a paper *around* its loss.
+"""The base class of methods. A method is a training procedure: the part of a paper *around* its loss.
 
 A loss is a function of one batch and has no state. A method holds the rest of a paper: constants that change from epoch
 to epoch, pseudo-labels, estimates per image, parameters learned beside the network.
@@ -32,76 +32,85 @@ from models.methods.end_to_end import EndToEnd
 
 
 class Method(ABC):
-    """A training procedure. A subclass gives the class attributes and `criterion`, and overrides the hooks it needs.
+    """A training procedure. A subclass gives class attributes and `criterion`, and overrides the hooks of its paper.
 
     Every argument of `__init__` must have a default and be kept as an attribute of the same name (`parameters` reads
     them).
+
+    Attributes:
+        name: Its name in commands, in the database and on pages.
+        title: Its name for people.
+        paper: The paper it is from.
+        year: The year of the paper.
+        url: The address of the paper.
+        assumes: One line: what it assumes of an unanswered cell.
+        threshold: The probability from which on a cell is worth showing to a person.
+        epochs: The number of epochs in which a linear head on cached features is trained.
+        lr: The learning rate of such a head.
+        reads: The input of the network, and so the trainer (models/trainers): "features", one pooled vector an image;
+            "regions", those and the codes of nine regions an image; or "maps", the last feature map before pooling (or
+            the images themselves), on which the method builds a network of its own.
+        views: The number of augmented views of every image in a batch.
+        full_labels: True: it is trained on the whole truth, where somebody has it (the ceiling of the others).
+        tunable: Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
+        needs: What it needs beside images and labels of some of them; each is a word of models/catalogue.NEEDS.
+        reproduced: Whether this code gave the figures of the paper again: "no", "in part" or "yes", a colon, and why or
+            how.
+        open_points: What the paper, or as much of it as was at hand, leaves open, and what is done here: a sentence
+            each.
+        as_it_is: True: comparisons neither search its constants nor choose its best epoch. It must do without
+            validation images.
+        published: How the paper trained the whole network on each of its data sets: "voc", "coco", "nus", "cub".
+        evidence: (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py):
+            how much speaks for each cell beside the labels; nan where nothing is known. None: nothing is known of any
+            cell.
+        wants_features: True: `features` is set before `begin`.
+        features: (N, D) float16 or float32, the pooled features of the images by the frozen network; None where they
+            are not wanted, and where the network that makes them is trained.
+        targets: (N, C) float32: the labels, and the method's own guesses in unseen cells.
+        mask: (N, C) bool, True where a cell may be used; None: everywhere.
+        total_epochs: The number of epochs of the training under way.
     """
 
-    name: ClassVar[str]  # in commands, in the database, on pages
-    title: ClassVar[str]  # for people
+    name: ClassVar[str]
+    title: ClassVar[str]
     paper: ClassVar[str]
     year: ClassVar[int]
     url: ClassVar[str]
-    assumes: ClassVar[str]  # one line: what the method assumes of an unanswered cell
+    assumes: ClassVar[str]
 
-    # The lowest probability at which a cell is worth showing to a person. Probabilities of different methods are not
-    # comparable: each loss presses unseen cells towards its own level. At each value, on two photograph collections
-    # with one click on 5, 20 and 100 % of the images, roughly three of five shown cells were true (0.34 to 0.88) and
-    # two of three hidden positives were shown (0.45 to 0.77).
+    # Probabilities of different methods are not comparable: each loss presses unseen cells towards its own level. Each
+    # value is where, on two photograph collections with one click on 5, 20 and 100 % of the images, roughly three of
+    # five shown cells were true (0.34 to 0.88) and two of three hidden positives were shown (0.45 to 0.77).
     threshold: ClassVar[float]
 
-    # Epochs and learning rate of a linear head on cached features; models/linear/training.py says how they were chosen.
-    # Twenty epochs at 3e-3 rank about as well and take longer; much more than either memorises single clicks.
+    # models/linear/training.py says how these were chosen. Twenty epochs at 3e-3 rank about as well and take longer;
+    # much more than either memorises single clicks.
     epochs: ClassVar[int] = 12
     lr: ClassVar[float] = 5e-3
 
-    # The input of the network, which determines the trainer (models/trainers): "features", one pooled vector an image;
-    # "regions", features and the codes of nine regions an image; or "maps", the last feature map before pooling (or the
-    # images themselves), on which the method builds a network of its own.
     reads: ClassVar[str] = "features"
-    views: ClassVar[int] = 1  # how many augmented views of every image a batch holds
-
-    # True: the method is trained on the whole truth where it is known (the upper limit of the other methods).
+    views: ClassVar[int] = 1
     full_labels: ClassVar[bool] = False
-
-    # Constants worth a search on validation data, each with the values to try (`annotator bench methods`).
     tunable: ClassVar[dict[str, tuple]] = {}
-
-    # Inputs that the method needs beside images and labels of some of them; each is a key of models/catalogue.NEEDS.
     needs: ClassVar[tuple[str, ...]] = ()
-
-    # Whether this code reproduced the figures of the paper: one of models/catalogue.VERDICTS, a colon, and why or how.
     reproduced: ClassVar[str] = (
         "no: the figures of the paper are of whole networks trained on its data sets, which was not done here "
         "(docs/benchmarks.md, End to end)"
     )
-
-    # Points that the paper, or the part of it at hand, leaves open, and the choice made here: a sentence each.
     open_points: ClassVar[tuple[str, ...]] = ()
-
-    # True: comparisons neither search constants nor choose the best epoch; the method works without validation images.
     as_it_is: ClassVar[bool] = False
-
-    # The paper's settings for training the whole network on each data set: "voc", "coco", "nus", "cub".
     published: ClassVar[dict[str, EndToEnd]] = {}
-
-    # (N, C) float32 in [0, 1], set before `begin` where `needs` asks for it (models/trainers/evidence.py): evidence
-    # for each cell beside the labels; nan where there is none. None: no evidence for any cell.
     evidence: Tensor | None = None
-
-    # True: `features` is set before `begin`.
     wants_features: ClassVar[bool] = False
-    # (N, D) float16 or float32, pooled, of the frozen network; None if not wanted, or if that network is trained.
     features: Tensor | None = None
-
-    targets: Tensor  # (N, C) float32: the labels, and the method's own guesses in unseen cells
-    mask: Tensor | None  # (N, C) bool, True where a cell may be used
+    targets: Tensor
+    mask: Tensor | None
     total_epochs: int
 
     @abstractmethod
     def criterion(self) -> Loss:
-        """Return the loss, with its constants at the start; `begin` stores it as `self.loss_function`."""
+        """Return the loss with its constants at the start; `begin` calls this once, and keeps it as `loss_function`."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -114,8 +123,8 @@ class Method(ABC):
         Args:
             labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
             mask: (N, C) bool, True where a cell may be used; None: all.
-            epochs: Number of epochs of this training; schedules are fractions of it.
-            generator: Source of random initial values (on the CPU), so that a seed decides them.
+            epochs: How many epochs there will be; schedules are fractions of it.
+            generator: For random starts (on the CPU), so that a seed decides them.
         """
         self.targets = labels.to(torch.float32, copy=True)  # methods write into it
         self.mask = mask
@@ -123,7 +132,15 @@ class Method(ABC):
         self.loss_function = self.criterion()
 
     def network(self, channels: int, classes: int, generator: torch.Generator) -> nn.Module:
-        """Return the network to train on maps (B, channels, h, w), with random weights from `generator`.
+        """Return the network that is trained on maps (B, channels, h, w).
+
+        Args:
+            channels: K, the channels of a map.
+            classes: C, the number of classes.
+            generator: Draws the random weights.
+
+        Returns:
+            A module with random weights: maps (B, K, h, w) -> the logits that `loss` takes.
 
         Raises:
             NotImplementedError: The method does not read maps.
@@ -131,7 +148,7 @@ class Method(ABC):
         raise NotImplementedError(f"{self.name} reads {self.reads} and has no network of its own.")
 
     def learned(self) -> list[dict[str, Any]]:
-        """Return the parameters that the optimiser trains besides the network.
+        """Return what the optimiser trains besides the network.
 
         Returns:
             Groups {"params": [leaf tensors], "lr_scale": how many times the learning rate of the network}.
@@ -143,13 +160,19 @@ class Method(ABC):
         return False
 
     def freezes_backbone(self, epoch: int) -> bool:
-        """Return whether only the head is trained in this epoch; on cached features it is always trained alone."""
+        """Return whether only the head is trained in this epoch; a head on cached features is always trained alone."""
         return False
 
     def gives_up(self, scores: list[float]) -> bool:
-        """Return whether the paper would end a training here, by the validation mAP in [0, 1] of each epoch so far.
+        """Return whether the paper would end a training here; False unless a method overrides this.
 
-        Only comparisons with fully labelled validation images call this; a project has no such images.
+        Only comparisons with fully labelled validation images call this; a project has none.
+
+        Args:
+            scores: The validation mAP of each epoch so far, in [0, 1].
+
+        Returns:
+            True where the training would end.
         """
         return False
 
@@ -157,23 +180,43 @@ class Method(ABC):
         """Prepare an epoch, before its first batch; epochs count from 1, as in the papers."""
 
     def loss(self, logits: Tensor, rows: Tensor) -> Tensor:
-        """Return the loss of a batch: logits (B, C) of the images `rows` (B,) int64 -> scalar."""
+        """Return the loss of a batch, a scalar.
+
+        Args:
+            logits: (B, C) float.
+            rows: (B,) int64, the rows of `targets` that the images of the batch have.
+
+        Returns:
+            A scalar, with a gradient to the logits.
+        """
         return self.loss_function(logits, self.targets[rows], None if self.mask is None else self.mask[rows])
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> None:  # noqa: B027 - as above
-        """Finish an epoch, after its last batch; predict() -> (N, C) float32 probabilities, rows as in begin."""
+        """Finish an epoch, after its last batch.
+
+        Args:
+            epoch: Its number, from 1.
+            predict: Returns (N, C) float32 probabilities of all images, rows as in `begin`.
+        """
 
 
 def worth_trying(**values: tuple) -> dict[str, tuple]:
-    """Return the keyword arguments as a dict, for `Method.tunable`: constants and the values a search should try."""
+    """Return a value for `Method.tunable`: constants by name, each with the values that a search should try."""
     return values
 
 
 def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
-    """Return `Method.evidence` for these labels as float32 on their device.
+    """Return `Method.evidence` for these labels, on their device.
+
+    Args:
+        evidence: (N, C) floats in [0, 1], nan where nothing is known.
+        labels: (N, C).
+
+    Returns:
+        (N, C) float32.
 
     Raises:
-        ValueError: The shapes differ, or the evidence does not consist of floats.
+        ValueError: The shapes differ, or the evidence is no floats.
     """
     given = torch.as_tensor(evidence)
     if given.shape != labels.shape or not given.is_floating_point():
@@ -185,12 +228,27 @@ def checked_evidence(evidence: Tensor | np.ndarray, labels: Tensor) -> Tensor:
 
 
 def positive(**values: float) -> None:
-    """Raise ValueError naming every value that is not a finite number above 0."""
+    """Refuse values that are not finite numbers above 0.
+
+    Args:
+        **values: The constants of a method, by name.
+
+    Raises:
+        ValueError: A value is not a finite number above 0; the message names each.
+    """
     wrong = [f"{name} = {value}" for name, value in values.items() if not 0 < value < math.inf]
     if wrong:
         raise ValueError(f"Must be a number above 0: {', '.join(wrong)}.")
 
 
 def fallen_behind(scores: list[float], points: float) -> bool:
-    """Return whether the last validation mAP is more than `points` hundredths below the best; scores are in [0, 1]."""
+    """Return whether the last score is far below the best.
+
+    Args:
+        scores: The validation mAP of each epoch so far, in [0, 1].
+        points: How far, in points of a hundred.
+
+    Returns:
+        True where it is more than `points` below; False without scores.
+    """
     return bool(scores) and 100 * (max(scores) - scores[-1]) > points

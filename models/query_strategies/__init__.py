@@ -1,4 +1,4 @@
-"""The query strategies by name: in which order images are shown for annotation.
+"""The table of query strategies, STRATEGIES: the orders in which images are shown for annotation.
 
 The table is the registry: a new strategy is one file and one entry here. The worker computes every order after each run
 (annotator/queues/query_order.py), and the pages offer all of them. Begin with base.py.
@@ -34,11 +34,11 @@ STRATEGIES: dict[str, Strategy] = {
 
 @dataclass(frozen=True)
 class Ordered:
-    """An order of candidates.
+    """The result of `order`.
 
     Attributes:
         rows: (n,) int64, the candidates in order.
-        instead: What input was missing and what was done instead; "" if nothing was missing.
+        instead: What was missing and what was done instead, "" when nothing was.
     """
 
     rows: np.ndarray
@@ -53,13 +53,23 @@ def order(
     candidates: np.ndarray,
     rng: np.random.Generator,
 ) -> Ordered:
-    """Return the candidates in the order of a strategy; the arrays are those of base.py.
+    """Return the candidates in the order of a strategy.
 
-    If the model or the features that a strategy needs are missing, the order is random and `instead` says so.
+    Without the model or the features that a strategy needs the order is random, and `instead` says so.
+
+    Args:
+        name: A name of STRATEGIES.
+        features: (N, D) float16 or float32; None without features.
+        probabilities: (N, C) float in [0, 1], nan where a class has no model; None before the first model.
+        labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
+        candidates: (n,) rows to order, each once.
+        rng: Breaks ties and draws random numbers.
+
+    Returns:
+        The rows in order, and what was done instead where an input was missing.
 
     Raises:
-        ValueError: The strategy is unknown, the shapes of the arrays differ, or a candidate is out of range or
-            repeated.
+        ValueError: No strategy has this name, or the arrays do not belong together.
     """
     if name not in STRATEGIES:
         raise ValueError(f"No strategy is called {name!r}. There is: {', '.join(STRATEGIES)}.")

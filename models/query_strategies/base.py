@@ -1,4 +1,4 @@
-"""The common parts of query strategies: the signature of the function, the entry in the table, and shared steps.
+"""The parts that every query strategy has: the signature of its function, its entry in the table, and shared steps.
 
 A strategy is a function of numpy arrays:
 
@@ -36,9 +36,13 @@ class Strategy:
     """One way to order images.
 
     Attributes:
-        about: One sentence for the person who chooses a strategy.
-        paper: The source; "None: ..." for a baseline; for a strategy of this project, the paper it is built on.
-        needs: The input without which the order is random: "model", "features", or "" for none.
+        name: Its name in the table STRATEGIES, in commands and in the database.
+        title: Its name for people.
+        about: One sentence for the person who chooses it.
+        paper: Its source; "None: ..." for a baseline; for one of our own, what it is built on.
+        url: The address of the paper, "" for none.
+        needs: "model", "features" or "": without it the order is random.
+        rank: The function, as the module describes it.
     """
 
     name: str
@@ -51,24 +55,43 @@ class Strategy:
 
 
 def blocks(rows: np.ndarray, size: int = BLOCK) -> list[slice]:
-    """Return slices of at most `size` rows that together cover `rows`."""
+    """Return slices of at most `size` rows that cover all of `rows`."""
     return slices(len(rows), size)
 
 
 def slices(count: int, size: int = BLOCK) -> list[slice]:
-    """Return slices of at most `size` rows that together cover `count` rows."""
+    """Return slices of at most `size` rows that cover `count` rows."""
     return [slice(start, start + size) for start in range(0, count, size)]
 
 
 def open_probabilities(probabilities: Rows, labels: Rows, rows: np.ndarray) -> np.ndarray:
-    """Return (n, C) float32 probabilities of these rows, nan in answered cells and where a class has no model."""
+    """Return the probabilities of the open cells of some rows.
+
+    Args:
+        probabilities: (N, C) float.
+        labels: (N, C) int8.
+        rows: (n,) the rows.
+
+    Returns:
+        (n, C) float32, nan in answered cells and where there is no model.
+    """
     chances = probabilities[rows].astype(np.float32)
     chances[labels[rows] != UNSEEN] = np.nan
     return chances
 
 
 def answered_rows(labels: Rows, candidates: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows of images that have an answer and are not candidates; at most `most`, drawn at random."""
+    """Return the rows of images that have an answer and are no candidates.
+
+    Args:
+        labels: (N, C) int8.
+        candidates: (n,) rows to leave out.
+        most: The largest number of rows to return.
+        rng: Draws the rows where there are more.
+
+    Returns:
+        (m,) int64, m at most `most`.
+    """
     has_answer = [(labels[places] != UNSEEN).any(1) for places in slices(len(labels))]
     answered = np.flatnonzero(np.concatenate([np.zeros(0, bool), *has_answer]))
     answered = answered[~np.isin(answered, candidates)]
@@ -76,5 +99,14 @@ def answered_rows(labels: Rows, candidates: np.ndarray, most: int, rng: np.rando
 
 
 def by_falling(values: np.ndarray, candidates: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the candidates by descending value (n,), equal ones in random order."""
+    """Return the candidates by falling value, those of equal value in random order.
+
+    Args:
+        values: (n,) float, the value of each candidate.
+        candidates: (n,) int64.
+        rng: Orders those of equal value.
+
+    Returns:
+        (n,) int64.
+    """
     return candidates[np.lexsort((rng.random(len(candidates)), -values))]

@@ -8,6 +8,7 @@ models imports this package. Begin with base.py.
 from pkgutil import resolve_name
 from typing import Any
 
+from models.losses.base import no_such
 from models.methods.base import Method
 from models.trainers.base import Images, Trainer, TrainingLabels
 
@@ -20,10 +21,35 @@ TRAINERS = {
 
 
 def trainer_class(reads: str) -> type[Trainer]:
-    """Return the trainer class of methods that read "features", "regions" or "maps"."""
+    """Return the class that trains methods with this input.
+
+    Args:
+        reads: "features", "regions" or "maps", as in `Method.reads`.
+
+    Returns:
+        The class; its module is imported now.
+
+    Raises:
+        ValueError: No trainer has this input; the message lists those that there are.
+    """
+    if reads not in TRAINERS:
+        raise no_such("trainer for methods that read", reads, TRAINERS)
     return resolve_name(TRAINERS[reads])
 
 
 def make_trainer(method: Method, images: Images, labels: TrainingLabels, **options: Any) -> Trainer:
-    """Return the trainer of a method on a frozen backbone, chosen by `method.reads`; options as in `Trainer`."""
+    """Return the trainer of a method on a frozen backbone, by the input of the method.
+
+    Args:
+        method: The method to train by.
+        images: The inputs of all images.
+        labels: The labels of some of them.
+        **options: The other arguments of `Trainer`.
+
+    Returns:
+        The trainer, prepared.
+
+    Raises:
+        ValueError: The inputs do not fit together, or no trainer has the input of the method.
+    """
     return trainer_class(method.reads)(method, images, labels, **options)

@@ -27,65 +27,88 @@ Progress = Callable[[str, int, int], None]  # what is being done, how much of it
 
 
 def no_progress(state: str, done: int, of: int) -> None:
-    """Ignore all progress: the default for callers that do not report it."""
+    """Ignore the progress, for callers that do not report it."""
 
 
 class Maps(Protocol):
-    """The feature maps of a collection of images by one frozen backbone; they are computed on request.
-
-    Attributes:
-        channels: K of a map (K, h, w).
-        weak: Number of weak views among an image's views (models/finetune/views.py).
-        device: Device on which a network on maps is trained.
-    """
+    """The feature maps of a collection of images by one frozen backbone; they are made when they are asked for."""
 
     @property
-    def channels(self) -> int: ...
+    def channels(self) -> int:
+        """Return K, the channels of a map (K, h, w)."""
+        ...
 
     @property
-    def weak(self) -> int: ...
+    def weak(self) -> int:
+        """Return how many of the views of an image are weak ones (models/finetune/views.py)."""
+        ...
 
     @property
-    def device(self) -> str | torch.device: ...
+    def device(self) -> str | torch.device:
+        """Return the device on which a network on maps is trained."""
+        ...
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
-        """Return which images can be read, (n,) bool, and the maps (V, K, h, w) of all views of those."""
+        """Return the maps of all views of some images, for a training.
+
+        Args:
+            rows: (n,) int64, rows of the collection.
+            progress: Called with (state, done, of).
+
+        Returns:
+            (n,) bool, True where an image can be read; and of each of those the maps (V, K, h, w) of its V views.
+        """
         ...
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
-        """Yield, a few images at a time, places in `rows` of readable images and maps (1 or V, K, h, w) of each."""
+        """Return an iterator over the maps of some images, a few images at a time, for predictions.
+
+        Args:
+            rows: (n,) int64, rows of the collection.
+            progress: Called with (state, done, of).
+
+        Returns:
+            Places in `rows` of images that can be read, and the maps (1 or V, K, h, w) of each.
+        """
         ...
 
 
 class Images(Protocol):
-    """The inputs that a collection of N images offers; everything but features is computed on request.
-
-    Attributes:
-        features: (N, D) float16, pooled; on the disk or in memory, so read slices and rows of it.
-        memory: Objects that trainers keep from one training to the next, each under the trainer's own key.
-    """
+    """The inputs that a collection of N images offers; everything but features is computed on request."""
 
     @property
-    def features(self) -> Rows: ...
+    def features(self) -> Rows:
+        """Return (N, D) float16, pooled; on the disk or in memory, so take slices and rows of it."""
+        ...
 
     @property
-    def memory(self) -> dict[str, Any]: ...
+    def memory(self) -> dict[str, Any]:
+        """Return the dict in which trainers keep values from one training to the next, by names of their own."""
+        ...
 
     def region_codes(self, progress: Progress) -> Regions:
-        """Return the codes of the regions of all N images, which are read by rows."""
+        """Return the codes of the regions of all N images, read by rows."""
         ...
 
     def maps(self) -> Maps:
-        """Return the feature maps. Raise ValueError when the backbone has none."""
+        """Return the feature maps.
+
+        Returns:
+            The maps of all N images.
+
+        Raises:
+            ValueError: The backbone has no feature maps.
+        """
         ...
 
     def name_scores(self) -> np.ndarray:
-        """Return the probability of each class by its name, from a text-image network: (N, C) float in [0, 1].
+        """Return how probable a text-image network finds each class by its name.
 
-        nan where there is no score.
+        Returns:
+            (N, C) float in [0, 1], nan where it has no score.
 
         Raises:
-            ValueError: No such network has scored the images.
+            ValueError: No such network has been asked.
         """
         ...
 
@@ -96,9 +119,9 @@ class TrainingLabels:
 
     Attributes:
         rows: (n,) int64, ascending: images with a label.
-        labels: (n, C) int8 of `rows`, 1 present, -1 absent, 0 unanswered.
+        labels: (n, C) int8 of those, 1 present, -1 absent, 0 unanswered.
         mask: (n, C) bool, True where a cell may be used; None: everywhere.
-        unbiased: (n, C) bool, True for answers to questions that were not selected by a likely answer; None: none.
+        unbiased: (n, C) bool, answers to questions that were not chosen by their answer; None: there are none.
         pool: (m,) int64, ascending: images that may be learned from, labeled or not; None: all N.
     """
 
@@ -111,7 +134,13 @@ class TrainingLabels:
 
 @dataclass(frozen=True)
 class Settings:
-    """The length and speed of a training. None: epochs and lr as in the method, batch by the number of images."""
+    """The length and the pace of a training.
+
+    Attributes:
+        epochs: The number of epochs; None: the method's own.
+        lr: The learning rate; None: the method's own.
+        batch: Images a step; None: chosen by the number of images.
+    """
 
     epochs: int | None = None
     lr: float | None = None
@@ -120,13 +149,14 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result of a training, from which a run is published.
+    """The result of a training, from which a run is made.
 
     Attributes:
-        head: Linear, on pooled features; gives (nearly) the probabilities. Heat maps are drawn from it.
+        head: Linear, on pooled features, with (nearly) the probabilities: heat maps are drawn from it.
         probabilities: (N, C) float32, nan for a class without a model.
-        calibrated: Whether the probabilities were already fitted to unbiased answers.
-        outside_weights: (C, K), how far each of K models from elsewhere is trusted; None where no weights were learned.
+        calibrated: The probabilities were fitted to unbiased answers already.
+        outside_weights: (C, K) how far each of K models from elsewhere is believed; None where nothing was learned of
+            them.
     """
 
     head: Head
@@ -137,11 +167,12 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """The state from which a long training continues after its process was killed.
+    """The state from which a long training continues after it was killed.
 
     Attributes:
-        checkpoint: The file that holds the state of the training.
-        best: Returns the weights of the best epoch so far, from which a new stage continues (models/finetune).
+        checkpoint: The file its state is kept in; None: none is kept.
+        best: Returns the weights of the best epoch so far, which a new stage goes on with (models/finetune); None: the
+            stage goes on with the last epoch.
     """
 
     checkpoint: Path | None = None
@@ -152,15 +183,16 @@ class Trainer(ABC):
     """One training of one method.
 
     Attributes:
-        history: The finished epochs.
+        compared_batch: Images a step in comparisons, where every share of labels gets the same; None: as in a project.
+        long: Epochs take so long that comparisons keep each of them, and end where the method's paper would.
+        uses_outside: It learns how far to believe models from elsewhere. Published methods are trained as published.
+        history: The epochs that are over.
     """
 
-    # Images a step in comparisons, which use the same batch for every share of labels; None: as in a project.
     compared_batch: ClassVar[int | None] = None
-    # Whether epochs are so long that comparisons store each of them, and end a training where the paper would.
     long: ClassVar[bool] = False
-    # Whether the trainer learns how far to trust models from elsewhere. Published methods are trained as published.
     uses_outside: ClassVar[bool] = False
+    history: list[Epoch]
 
     def __init__(
         self,
@@ -175,12 +207,15 @@ class Trainer(ABC):
         outside: Sequence[OutsideScores] = (),
         scoring: Scoring = score_here,
     ):
-        """Check the inputs and prepare; nothing is learned before `epochs` is iterated.
+        """Check the inputs and prepare; nothing is learned before `epochs` is stepped through.
 
         Args:
-            settings: Epochs, learning rate and batch, where they differ from the method's own.
-            seed: Decides the initial weights and the order of the images.
-            progress: Called during long steps with (state, done, of); an exception from it ends the training.
+            method: The method to train by.
+            images: The inputs of all N images.
+            labels: The labels of some of them.
+            settings: Number of epochs, learning rate and batch.
+            seed: Decides the start and the order.
+            progress: Called during long steps with (state, done, of); an exception that it raises ends the training.
             resume: Used where `long` is True.
             outside: Scores of models from elsewhere, of all N images; used where `uses_outside` is True.
             scoring: Scores all images for the outcome, where their features are enough for that.
@@ -191,33 +226,66 @@ class Trainer(ABC):
         self.method, self.images, self.labels = method, images, labels
         self.settings, self.seed, self.progress, self.resume = settings, seed, progress, resume
         self.outside, self.scoring = outside, scoring
-        self.history: list[Epoch] = []
+        self.history = []
         self.prepare()
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make what the training needs. Raise ValueError for inputs that do not fit together."""
+        """Make what the training needs.
+
+        Raises:
+            ValueError: The inputs do not fit together.
+        """
 
     @abstractmethod
     def epochs(self) -> Iterator[Epoch]:
-        """Train and yield one epoch at a time; each is in `history` when it is yielded."""
+        """Train, one epoch a step; each epoch is in `history` when it is yielded."""
 
     @abstractmethod
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
-        """Return (n, C) float32 probabilities of the images `rows`, by the current state of one of `candidates`."""
+        """Return the probabilities of some images, by one of `candidates` as it is now.
+
+        Args:
+            rows: (n,) int64, rows of the collection.
+            which: A name that `candidates` returned.
+
+        Returns:
+            (n, C) float32.
+        """
 
     @abstractmethod
     def outcome(self) -> Outcome:
-        """Return the result to be published as a run, once the epochs are over."""
+        """Return what a run publishes, when the epochs are over."""
 
     def candidates(self) -> tuple[str, ...]:
-        """Return the names of models that can be scored after each epoch; () if only the last state counts."""
+        """Return the names of the networks that can be scored after each epoch and kept as the best.
+
+        Returns:
+            () where only the end of a training counts.
+        """
         return ()
 
     def weights(self, which: str) -> dict[str, Tensor]:
-        """Return a copy of the weights of one of the candidates, on the CPU."""
+        """Return a copy of the weights of one of the candidates, on the CPU.
+
+        Args:
+            which: A name that `candidates` returned.
+
+        Returns:
+            Name -> weights, for `load`.
+
+        Raises:
+            ValueError: The trainer keeps no epoch but the last.
+        """
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")
 
     def load(self, weights: dict[str, Tensor]) -> None:
-        """Restore weights that `weights` returned."""
+        """Go back to earlier weights.
+
+        Args:
+            weights: What `weights` returned.
+
+        Raises:
+            ValueError: The trainer keeps no epoch but the last.
+        """
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")

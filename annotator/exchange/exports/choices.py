@@ -1,6 +1,6 @@
-"""What a person chooses for an export: the same names on the command line, on the page and in Python.
+"""The choices of a person for an export: the same names on the command line, on the page and in Python.
 
-All that is wrong with the choices is reported together, before anything is read or written.
+All problems of the choices are reported together, before anything is read or written.
 """
 
 import csv
@@ -26,32 +26,35 @@ SMALLEST, LARGEST = 16, 16384  # pixels of the longer side of a resized image
 
 @dataclass(frozen=True)
 class Choices:
-    """Which cells of which images an export holds, and in what shape.
+    """The cells and images that an export holds, and the form in which it holds them.
 
     Attributes:
         unknown: Keep: unknown cells stay unknown; absent: they become absent (marked "assumed"); model: the current run
             fills in those it is sure enough of (marked "model").
         limits: For model: thresholds, or the expected error they are derived from.
-        only_complete: Only images without an unknown cell before that.
-        only_labeled: Only images with a present class before that.
-        classes: Only these, in this order; () for all.
-        states, annotators, sources: Only such answers, the others become unknown; () for all.
-        differing: What becomes of cells on which people differ and which nobody has settled: one of
+        only_complete: Only images without an unknown cell, before `unknown` fills any in.
+        only_labeled: Only images with a present class, before `unknown` fills any in.
+        classes: Only these classes, in this order; () for all.
+        states: Only answers with these states, the others become unknown; () for all.
+        annotators: Only answers of these people, the others become unknown; () for all.
+        sources: Only answers of these sources, the others become unknown; () for all.
+        differing: The value of cells on which people differ and which nobody has settled: one of
             quality.differing.WAYS.
-        auto_accepted: Whether auto-accepted cells count; not where annotators or sources are chosen, as nobody gave
-            them.
-        accepted_precision, accepted_confidence: Only those whose guarantee is at least that.
+        auto_accepted: Auto-accepted cells count; never where annotators or sources are chosen, as nobody gave them.
+        accepted_precision: Only auto-accepted cells whose guaranteed precision is at least this share.
+        accepted_confidence: Only auto-accepted cells whose guarantee has at least this confidence, a share.
         splits: "train=0.8,val=0.1,test=0.1"; "existing" or "existing:NAME" for the attribute `split` or NAME; "" for
             none.
-        split_by: What stays together in one split: "", "folder", "similar" (near_duplicates.py), or the name of an
-            attribute.
-        seed: Of the splits.
+        split_by: What keeps images together in one split: "" nothing, "folder", "similar" (near_duplicates.py), or the
+            name of an attribute.
+        seed: The seed of the splits.
         images: What becomes of image files: none, link, copy or resize; "" as the format needs it.
-        pixels: Of resize: the longer side at most.
+        pixels: The longest side of a resized image at most; smaller images are not enlarged.
         raw: Text in a CSV is written unescaped, even where a spreadsheet takes it for a formula.
-        columns: Of tables.
+        columns: The columns of tables.
         pseudonyms: People are "annotator 1", "annotator 2", ... everywhere in the export.
-        license, cite: For the data card.
+        license: The licence that the data card names; "" for none.
+        cite: The citation that the data card gives; "" for none.
     """
 
     unknown: str = "keep"
@@ -79,11 +82,11 @@ class Choices:
 
     @property
     def takes_accepted(self) -> bool:
-        """Whether auto-accepted cells count."""
+        """Return whether auto-accepted cells count."""
         return self.auto_accepted and not (self.annotators or self.sources)
 
     def problems(self) -> list[str]:
-        """What is wrong with them whatever the project and the format are, in sentences."""
+        """Return what is wrong with the choices whatever the project and the format are, in sentences."""
         sentences = self.limits.problems()
         if self.unknown not in UNKNOWN_CHOICES:
             sentences.append(f"--unknown cannot be {self.unknown!r}. {did_you_mean(self.unknown, UNKNOWN_CHOICES)}")
@@ -110,13 +113,22 @@ class Choices:
         return sentences
 
     def problems_of_format(self, format_: Format) -> list[str]:
-        """What is wrong with them for this format."""
+        """Return what is wrong with the choices for this format, in sentences."""
         if not format_.ending or self.images in ("", "none"):
             return []
         return [f"The format {format_.name} is one file and has no room for images: leave out --images {self.images}."]
 
     def problems_of_project(self, classes: Iterable[str], annotators: Iterable[str], names: Sequence[str]) -> list[str]:
-        """What is wrong with them for a project of these classes, annotators and names of attributes."""
+        """Return what is wrong with the choices for one project, in sentences.
+
+        Args:
+            classes: Names of the project's classes.
+            annotators: Names of the people who have decided.
+            names: Names of the attributes that images have.
+
+        Returns:
+            A sentence for each problem; [] when there is none.
+        """
         sentences = _unknown_words("--class", self.classes, classes) + _unknown_words(
             "--annotator", self.annotators, annotators
         )
@@ -130,13 +142,20 @@ class Choices:
         return sentences
 
     def as_json(self) -> dict[str, Any]:
-        """What differs from the defaults, for the data card."""
+        """Return the choices that differ from the defaults, for the data card."""
         chosen, usual = asdict(self), asdict(Choices())
         return {name: value for name, value in chosen.items() if value not in (usual[name], "none")}
 
     @classmethod
     def from_json(cls, chosen: dict[str, Any]) -> "Choices":
-        """The inverse of `as_json`."""
+        """Return the choices that `as_json` described.
+
+        Args:
+            chosen: The dict that `as_json` returned, or what JSON made of it (lists instead of tuples).
+
+        Returns:
+            Equal choices.
+        """
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()
         }
@@ -150,18 +169,28 @@ class Choices:
 
 
 def is_existing(splits: str) -> bool:
-    """Whether the splits are those that the images have already."""
+    """Return whether `splits` names splits that the images already have."""
     return splits.partition(":")[0] == EXISTING
 
 
 def existing_attribute(splits: str) -> str:
-    """The attribute that holds the split of each image; "" for splits that are made."""
+    """Return the attribute that holds the split of each image; "" for splits that the export makes."""
     word, _, name = splits.partition(":")
     return (name or "split") if word == EXISTING else ""
 
 
 def shares(splits: str) -> dict[str, float]:
-    """The share of each split that is made, summing to 1; {} for none and for existing ones. Raises AnnotatorError."""
+    """Return the share of each split that the export makes.
+
+    Args:
+        splits: `Choices.splits`.
+
+    Returns:
+        Name -> share, summing to 1; {} for no splits and for existing ones.
+
+    Raises:
+        AnnotatorError: The text cannot be read, or its shares do not sum to 1.
+    """
     if not splits or is_existing(splits):
         return {}
     result: dict[str, float] = {}
@@ -183,8 +212,17 @@ def shares(splits: str) -> dict[str, float]:
 
 
 def columns_of(text: str) -> tuple[tuple[str, str], ...]:
-    """The columns of "image=file,fox": (column, its name in the file). It is one line of CSV, so that a name with a
-    comma can be quoted; \\= and \\\\ in a column stand for = and \\. Raises AnnotatorError."""
+    r"""Return the columns that a text such as "image=file,fox" names.
+
+    Args:
+        text: One line of CSV, so that a name with a comma can be quoted; \= and \\ in a column stand for = and \.
+
+    Returns:
+        (column, its name in the file) for each; () for "".
+
+    Raises:
+        AnnotatorError: A part of the text has no column, or nothing after its equals sign.
+    """
     if not text:
         return ()
     pairs: list[tuple[str, str]] = []

@@ -1,12 +1,12 @@
-"""Which unknown cells `export --unknown model` fills in, and how many of them are expected to be wrong.
+"""The thresholds of `export --unknown model`, and how many of the cells that it fills in are expected to be wrong.
 
-Each class has two thresholds of its own: cells at or above the first become present, cells at or below the second
-absent, cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with
-few cells needs no pooling with others; a pooled figure would let the many cells of easy classes hide a bad class.
-Within a class, no cell is filled in whose own error probability exceeds WORST times the requested error: a class with
-1 % positives could otherwise become absent everywhere.
+Each class has two thresholds of its own: cells at or above the one become present, cells at or below the other absent,
+cells between them stay unknown. The expected number of wrong cells is a sum of probabilities, so a class with few cells
+needs no pooling with others; a pooled figure would let the many cells of easy classes hide a bad one. Within a class,
+no cell is filled in whose own error probability exceeds WORST times the requested error: a class with 1 % positives
+could otherwise become absent everywhere.
 
-The result is only as good as the probabilities. While there are too few answers to calibrate them
+This is only as good as the probabilities. While there are too few answers to calibrate them
 (worker/training/calibrate.py, and models/ensemble for `auto`), WORST is 1: every single cell, not only the mean, must
 be within the requested error.
 """
@@ -26,14 +26,21 @@ EVEN = 0.5  # no cell is filled in with the less likely state
 
 @dataclass(frozen=True)
 class Limits:
-    """The requested thresholds. present_from, absent_to: a threshold for all classes; None: from the expected error."""
+    """The error that is allowed, or the thresholds that are given, where a model fills in unknown cells.
+
+    Attributes:
+        expected_error: The share of filled-in cells of each class that may be wrong, above 0 and below 0.5.
+        present_from: Cells of all classes become present from this probability on; None: derived from the expected
+            error.
+        absent_to: Cells of all classes become absent up to this probability; None: derived from the expected error.
+    """
 
     expected_error: float = EXPECTED_ERROR
     present_from: float | None = None
     absent_to: float | None = None
 
     def problems(self) -> list[str]:
-        """Return sentences about impossible or overlapping thresholds; [] if they can be used."""
+        """Return what is wrong with the limits, in sentences."""
         given = {"present from": self.present_from, "absent up to": self.absent_to}
         sentences = [
             f"The threshold {value} ({name}) is not a probability: it must lie between 0 and 1."
@@ -53,9 +60,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class ClassFill:
-    """The fill of one class: its thresholds, and the numbers of cells filled in, expected wrong, and left unknown.
+    """The number of cells of one class that are filled in, and how many are expected to be wrong.
 
-    A threshold of None: no cell is filled in with that state.
+    Attributes:
+        name: Name of the class.
+        present_from: The probability from which on cells become present; None: no cell does.
+        absent_to: The probability up to which cells become absent; None: no cell does.
+        present: Number of cells that become present.
+        wrong_present: Expected number of these that are wrong.
+        absent: Number of cells that become absent.
+        wrong_absent: Expected number of these that are wrong.
+        unknown: Number of cells that stay unknown.
     """
 
     name: str
@@ -70,7 +85,13 @@ class ClassFill:
 
 @dataclass(frozen=True)
 class Fill:
-    """The fill of all classes. calibrated: the probabilities were calibrated with answers of people."""
+    """The cells of all classes that are filled in.
+
+    Attributes:
+        limits: The limits that were requested.
+        calibrated: The probabilities were calibrated with answers of people.
+        classes: One entry a class.
+    """
 
     limits: Limits
     calibrated: bool
@@ -81,7 +102,7 @@ class Fill:
         return sum(getattr(class_, name) for class_ in self.classes)
 
     def sentences(self) -> list[str]:
-        """Return sentences about the cells filled in, the expected errors, and the probabilities that these rest on."""
+        """Return, in sentences, what is filled in, how much of it is expected to be wrong, and on what basis."""
         present, absent, unknown = (self.sum(name) for name in ("present", "absent", "unknown"))
         sentences = [
             f"The model fills in {present:,} present and {absent:,} absent; {unknown:,} pairs stay unanswered. "
@@ -98,7 +119,7 @@ class Fill:
         return [*sentences, self.rule()]
 
     def rule(self) -> str:
-        """Return a sentence about the thresholds."""
+        """Return the thresholds, in words."""
         asked = _share(self.limits.expected_error)
         given = [("present from", self.limits.present_from), ("absent up to", self.limits.absent_to)]
         parts = [
@@ -113,12 +134,14 @@ class Fill:
 
 
 def worst_of(limits: Limits, calibrated: bool) -> float:
-    """Return the largest error probability that a single cell may have to be filled in."""
+    """Return the largest error probability that a single filled-in cell may have."""
     return min(EVEN, limits.expected_error * (WORST if calibrated else 1.0))
 
 
 class OpenCells:
-    """A histogram per class of the probabilities of the cells that may be filled in; its size is fixed.
+    """The distribution of the probabilities of open cells, in each class.
+
+    Cells are counted block by block; the size in memory does not grow with their number.
 
     Attributes:
         counts: (C, STEPS + 1) int64, cells of each rounded probability.
@@ -126,13 +149,27 @@ class OpenCells:
         without: (C,) int64, cells without a probability.
     """
 
+    counts: np.ndarray
+    sums: np.ndarray
+    without: np.ndarray
+
     def __init__(self, classes: int):
+        """Start with no cells.
+
+        Args:
+            classes: C, the number of classes.
+        """
         self.counts = np.zeros((classes, STEPS + 1), np.int64)
         self.sums = np.zeros((classes, STEPS + 1))
         self.without = np.zeros(classes, np.int64)
 
     def add(self, probabilities: np.ndarray, open_: np.ndarray) -> None:
-        """Count the cells where open_ (n, C) is True; probabilities: (n, C) float, nan where a class has no model."""
+        """Count the open cells of a block of n images.
+
+        Args:
+            probabilities: (n, C) float in [0, 1], nan where a class has no model.
+            open_: (n, C) bool, True for the cells to count.
+        """
         self.without += (open_ & np.isnan(probabilities)).sum(0)
         rows, columns = np.nonzero(open_ & ~np.isnan(probabilities))
         raw = probabilities[rows, columns].astype(np.float64)
@@ -142,9 +179,18 @@ class OpenCells:
 
 
 def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the thresholds of each class, (C,) each: present from, and absent up to; nan where nothing is filled in.
+    """Return the two thresholds of each class.
 
     A cell that satisfies both, which only given thresholds allow, becomes present.
+
+    Args:
+        cells: The cells that may be filled in.
+        limits: What was requested.
+        calibrated: The probabilities were calibrated with answers of people.
+
+    Returns:
+        The probability from which on cells become present, and the one up to which they become absent: (C,) float64
+        each, nan where no cell does.
     """
     classes = len(cells.counts)
     given = limits.present_from, limits.absent_to
@@ -162,7 +208,17 @@ def thresholds(cells: OpenCells, limits: Limits, calibrated: bool) -> tuple[np.n
 
 
 def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_to: np.ndarray) -> list[ClassFill]:
-    """Return for each class the number of open cells that these thresholds (C,) fill in, and the expected errors."""
+    """Return how many open cells the thresholds fill in, and how many of these are expected to be wrong.
+
+    Args:
+        names: Names of the C classes.
+        cells: The cells that may be filled in.
+        present_from: (C,) float64, nan: no cell becomes present.
+        absent_to: (C,) float64, nan: no cell becomes absent.
+
+    Returns:
+        One entry a class, in the order of `names`.
+    """
     result = []
     chances = np.arange(STEPS + 1) / STEPS
     for column, name in enumerate(names):
@@ -185,7 +241,7 @@ def expect(names: list[str], cells: OpenCells, present_from: np.ndarray, absent_
 
 
 def rounded(chances: np.ndarray) -> np.ndarray:
-    """Return the probabilities rounded as an export writes them, so that the file agrees with the thresholds."""
+    """Return probabilities rounded as an export writes them, so that the file agrees with the thresholds."""
     return np.round(chances.astype(np.float64), DIGITS)
 
 

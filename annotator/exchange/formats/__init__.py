@@ -1,7 +1,7 @@
-"""One file for each format that is read or written, and one line for each in the table FORMATS.
+"""The table of formats, FORMATS: one file and one line for each format that is read or written.
 
-format.py defines a format, contents.py the result of reading, view.py the input of writing; shared/ holds code that
-several formats use. Code that belongs to no format is in exchange/files/. Begin with format.py.
+format.py holds the protocol of a format, contents.py the result of reading, view.py the input of writing; shared/ holds
+what several formats do alike. Code that belongs to no format is in exchange/files/. Begin with format.py.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,7 @@ GROUP = "annotator.formats"
 
 
 def all_formats() -> dict[str, Format]:
-    """Return name -> format, the formats of installed packages after the built-in ones.
+    """Return all formats by name, those of installed packages after ours.
 
     A plug-in that cannot be used is left out with a warning that names it (models/plugins.py).
     """
@@ -81,14 +81,14 @@ def _plugged_in() -> dict[str, Format]:
 
 
 def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Callable[[Path], str | None] | None:
-    """Return `recognise` wrapped so that an error of a plug-in is a warning and the other formats are still tried."""
+    """Wrap `recognise` of a plug-in: an error in it is a warning, as every format is asked about every source."""
     if recognise is None:
         return None
 
     def guarded(path: Path) -> str | None:
         try:
             return recognise(path)
-        except Exception as error:  # a plug-in may raise anything
+        except Exception as error:  # whatever the plug-in's own code raises
             left_out(f"{GROUP}: {name!r} cannot say whether {path} is its own, and is not used for it: {error}")
             return None
 
@@ -96,8 +96,19 @@ def _guarded(name: str, recognise: Callable[[Path], str | None] | None) -> Calla
 
 
 def find_format(name: str, doing: str = "") -> Format:
-    """Return the format of that name. doing: "write" or "read", which it must be able to do. Raises AnnotatorError."""
+    """Return the format with this name.
+
+    Args:
+        name: Such as "coco".
+        doing: "read" or "write", which the format must be able to do; "" for either.
+
+    Returns:
+        The format.
+
+    Raises:
+        AnnotatorError: No format has this name, or it cannot do that; the message lists those that can.
+    """
     formats = {key: format_ for key, format_ in all_formats().items() if not doing or getattr(format_, doing)}
     if name not in formats:
-        raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats)}")
+        raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats, len(formats))}")
     return formats[name]

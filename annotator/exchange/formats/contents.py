@@ -1,8 +1,8 @@
-"""What a source holds, before anything of it is stored: images, labels, scores and facts, item by item.
+"""The contents of a source, before anything of it is stored: images, labels, scores and facts, item by item.
 
 A reader yields items as it goes through its file, so that memory does not grow with the file; nothing is looked up or
-stored while it reads (store/imports/staging.py does both). What is wrong is noted with its place and reading goes on,
-so that a person sees all problems of a file together.
+stored while it reads (store/imports/staging.py does both). Problems are noted with their place and reading goes on, so
+that a person sees all problems of a file together.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +12,14 @@ from typing import NamedTuple
 
 
 class Given(NamedTuple):
-    """An answer that the source holds. state: PRESENT, ABSENT or UNSURE.
+    """An answer that the source holds.
 
     Attributes:
-        annotator, decided_at, source: Who gave it, when (unix seconds) and how, where the source says so.
+        class_name: The class, as the source names it.
+        state: PRESENT, ABSENT or UNSURE.
+        annotator: The person who gave it, "" where the source does not say.
+        decided_at: Unix seconds; None where the source does not say.
+        source: How it was given, "" where the source does not say.
     """
 
     class_name: str
@@ -26,7 +30,14 @@ class Given(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """A flag or comment of the source. kind: flag or comment; at: unix seconds."""
+    """A flag or comment of the source.
+
+    Attributes:
+        kind: "flag" or "comment".
+        text: The text.
+        annotator: The person who wrote it, "" where the source does not say.
+        at: Unix seconds; None where the source does not say.
+    """
 
     kind: str
     text: str
@@ -36,19 +47,21 @@ class Remark(NamedTuple):
 
 @dataclass(slots=True)
 class Item:
-    """What a source says of one image; several items may speak of the same one.
+    """The facts that a source gives of one image; several items may concern the same image.
 
     Attributes:
         image: Its name, path or address as the source writes it.
         place: Where this stands in the source: a line, or a path into a JSON document.
-        exhaustive: Classes that it does not name are absent: the source says that it names all.
+        labels: The answers that the source holds of it.
+        exhaustive: The source names every present class: classes that it does not name are absent.
+        scores: Class name -> probability or score of a model.
+        file: The path of the image's file, relative to Contents.folder; "" when the source brings no file.
+        sha256: Of the image's file, "" where the source does not say.
+        attributes: Facts that are no labels, by name: split, location, licence, ...
+        remarks: Its flags and comments.
         answered: False where nobody has answered for this image, whose name or scores are all the source has: when a
             person says that the source is exhaustive, that does not concern it.
-        scores: Class name -> probability or score of a model.
-        file: Where the image's file lies, relative to Contents.folder; "" when the source brings no file.
-        sha256: Of the image's file, "" where the source does not say.
-        attributes: Facts that are no labels: split, location, licence, ...
-        written: Of a file beside an export: what the export calls the image's file, whose stem no other one has.
+        written: Of a file beside an export: the name of the image's file in the export, whose stem no other image has.
     """
 
     image: str
@@ -66,13 +79,13 @@ class Item:
 
 @dataclass
 class Contents:
-    """What a reader gives.
+    """The result of a reader.
 
     Attributes:
         classes: (name, description) of the classes that the source lists, in its order; [] when only labels name them.
-        items: Read on demand, once.
-        folder: What the files of items are relative to; None when the source brings no images.
-        place: What a place is: "line", "annotation", ...
+        items: The items; read on demand, once.
+        folder: The folder that the files of items are relative to; None when the source brings no images.
+        place: The noun for a place in messages: "line", "annotation", ...
         said: Sentences about how the source was understood, for the person ("1 is present, 0 is absent").
     """
 

@@ -1,4 +1,7 @@
-"""A format: how to recognise, read and write it. One file a format, one line in the table (formats/__init__.py)."""
+"""The protocol of a format: how to recognise, read and write it.
+
+Each format is one file and one line in the table (formats/__init__.py).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,13 +14,13 @@ from annotator.exchange.formats.view import Output, View
 
 @dataclass(frozen=True)
 class Lost:
-    """What a format has no room for, so that it can be said before writing.
+    """The facts that a format has no room for, so that a person hears of it before writing.
 
     Attributes:
-        unknown: It cannot tell unknown from absent.
-        unsure: It cannot hold unsure.
-        absent: It cannot hold absent at all: only present labels are written.
-        provenance: It has no fields for who gave a label; a file beside it has them.
+        unknown: The format cannot tell unknown from absent.
+        unsure: The format cannot hold unsure.
+        absent: The format cannot hold absent at all: only present labels are written.
+        provenance: The format has no fields for who gave a label; a file beside it has them.
     """
 
     unknown: bool = False
@@ -28,21 +31,21 @@ class Lost:
 
 @dataclass(frozen=True)
 class Format:
-    """One format.
+    """One format that can be read, written or both.
 
     Attributes:
-        name: Of the command line, the page and entry points: "coco".
-        about: One line for people: what it is, who reads it.
-        ending: Of the file that a person names (".json"); "" for a format that is a folder.
-        recognise: Why a file or folder is of this format ("a COCO file: it has images, annotations and categories"), or
-            None. It reads a few kilobytes at most and never raises for what it does not understand.
-        read: Reads a file or folder. Notes what is wrong in Problems and goes on; raises AnnotatorError where it cannot
-            go on (broken JSON, half a zip), naming file, line and field.
-        write: Writes the view; must not keep more than one block in memory.
-        lost: What writing loses.
-        images: What becomes of image files unless a person chooses: "none", or "link" where the format is nothing
+        name: Its name on the command line, on the page and in entry points: "coco".
+        about: One line for people: what it is, and which programs read it.
+        ending: The ending of the file that a person names (".json"); "" for a format that is a folder.
+        recognise: Returns why a file or folder is of this format ("a COCO file: it has images, annotations and
+            categories"), or None. It reads a few kilobytes at most and never raises for what it does not understand.
+        read: Reads a file or folder; None for a format that is only written. It notes problems in Problems and goes on;
+            it raises AnnotatorError where it cannot go on (broken JSON, half a zip), naming file, line and field.
+        write: Writes the view; None for a format that is only read. It must not keep more than one block in memory.
+        lost: The facts that writing loses.
+        images: What becomes of image files unless a person chooses: "none", or "link" where the format is useless
             without them.
-        extra: The pip extra whose packages it needs, "" for none.
+        extra: The pip extra whose packages the format needs, "" for none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What an export holds, before any format: the data set of one moment, in blocks of images.
+"""The contents of an export, before any format: the data set of one moment, in blocks of images.
 
 A block has one array per fact, (images, classes), so that memory does not grow with the data set and a format that
 writes numbers needs no loop over cells.
@@ -24,7 +24,14 @@ DIGITS = 4  # of probabilities in files, and in comparisons with thresholds
 
 @dataclass(frozen=True)
 class Note:
-    """What a person wrote about an image. kind: flag or comment; at: unix seconds."""
+    """A flag or comment that a person wrote about an image.
+
+    Attributes:
+        kind: "flag" or "comment".
+        text: The text.
+        annotator: The person who wrote it.
+        at: Unix seconds.
+    """
 
     kind: str
     text: str
@@ -34,7 +41,16 @@ class Note:
 
 @dataclass(frozen=True)
 class Accepted:
-    """The acceptance behind an auto-accepted cell: see annotator.store.auto_accepted.Acceptance."""
+    """The acceptance behind an auto-accepted cell (annotator.store.labels.auto_accepted.Acceptance).
+
+    Attributes:
+        state: 1 present, -1 absent.
+        probability: The probability with which the cell was accepted.
+        run: The id of the run of that probability.
+        threshold: The probability from which on (for absent: up to which) cells were accepted.
+        precision: The guaranteed share of right cells.
+        confidence: The confidence of this guarantee, a share.
+    """
 
     state: int
     probability: float
@@ -45,7 +61,13 @@ class Accepted:
 
 
 class Origin(NamedTuple):
-    """Who gave an imported answer, when (unix seconds, None: not said) and how, where it comes from."""
+    """The origin of an imported answer, as the file gave it.
+
+    Attributes:
+        source: How it was given there, "" where the file does not say.
+        annotator: The person who gave it, "" where the file does not say.
+        decided_at: Unix seconds; None where the file does not say.
+    """
 
     source: str
     annotator: str
@@ -57,6 +79,7 @@ class Block:
     """Some images with all their cells; n images, C classes, in the order of View.classes.
 
     Attributes:
+        images: The n images.
         values: (n, C) int8: 1, 0, or UNKNOWN where the export has no value (also for unsure).
         states: (n, C) int8: index into STATE_WORDS; 0 where nobody has answered and nothing fills in.
         sources: (n, C) uint8: index into View.sources; 0 is "".
@@ -65,10 +88,11 @@ class Block:
         seconds: (n, C) float64: that the answer took, its share where one key answered several; nan: not known.
         probabilities: (n, C) float64: of the current run, of an auto-accepted cell the one it was accepted with,
             rounded to 4 digits; nan where there is none.
-        accepted, origins: (row, column) -> the acceptance, the origin of an imported answer.
+        accepted: (row, column) -> the acceptance of an auto-accepted cell.
+        origins: (row, column) -> the origin of an imported answer.
         notes: Of each image its flag and comments, the oldest first.
         missing: Of each image why its file cannot be shown any more, "" when it can.
-        attributes: Of each image its facts: split, location, ...
+        attributes: Of each image its attributes by name: split, location, ...
         splits: Of each image its split in this export, "" without splits.
         files: Of each image a file name that every system allows, without folders, its stem unique in the export
             whatever the case; "" for a format that is one file. Output.image writes the image itself.
@@ -91,7 +115,14 @@ class Block:
     files: list[str]
 
     def first(self, images: int) -> "Block":
-        """The first images of it, or all."""
+        """Return a block of the first images.
+
+        Args:
+            images: How many images to keep; more than there are keeps all.
+
+        Returns:
+            The block, whose arrays are views of this one's.
+        """
         parts: dict[str, Any] = {}
         for name, value in vars(self).items():
             if isinstance(value, Mapping):
@@ -102,7 +133,7 @@ class Block:
         return replace(self, **parts)
 
     def present(self) -> Iterator[np.ndarray]:
-        """Of each image the columns of its present classes, ascending: without a loop over all cells."""
+        """Return an iterator over the images: the columns of the present classes of each, ascending."""
         rows, columns = np.nonzero(self.values == 1)
         return iter(np.split(columns, np.searchsorted(rows, np.arange(1, len(self.images)))))
 
@@ -115,8 +146,8 @@ class Columns:
         long: One row a cell instead of one row an image.
         chosen: (column, its name in the file) in their order: image, sha256, width, height, split, missing, an
             attribute or a class; of long: image, class, state, value, source, annotator, decided_at, seconds,
-            probability, split; () for all that the format writes by itself.
-        seconds: Also how long each answer took.
+            probability, split; () for all columns that the format writes unless a person chooses.
+        seconds: Also write how long each answer took.
     """
 
     long: bool = False
@@ -126,20 +157,21 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The data set as an export with these choices holds it, as of one moment; open while its transaction is.
+    """The data set as an export with some choices holds it, as of one moment; readable while its transaction is open.
 
     Attributes:
-        images: How many.
+        classes: The classes, in the order of the columns of blocks.
+        images: The number of images.
         sources: records.SOURCES and records.FILLED, index 0 is "".
-        annotators: Everybody who decided, index 0 is ""; pseudonyms where that was asked for.
+        annotators: Everybody who decided, index 0 is ""; pseudonyms where a person chose them.
         splits: Names of the splits, () without.
         attributes: Names of the attributes that any image has.
-        blocks: Reads the images block by block; every call begins anew and gives the same.
+        blocks: Reads the images block by block; every call starts again and yields the same.
         card: The data card (data_card.py).
         raw: Text in a CSV is written unescaped, even where a spreadsheet takes it for a formula.
-        columns: Of tables.
+        columns: The columns of tables.
         written: What becomes of image files: none, link, copy or resize.
-        has: Which facts any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", and
+        has: The facts that any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", and
             "unknown" where a cell has no value.
     """
 
@@ -158,29 +190,37 @@ class View:
 
 
 class Output(Protocol):
-    """Where a format writes: all of it appears at once when the export ends well, or nothing.
+    """The files that a format writes: all of them appear at once when the export ends well, or none does.
 
     Names are relative to the export's folder, with "/" between. Of a format that is one file, the name is what replaces
     the ending of the name a person gave: "" for the file itself, ".provenance.csv" for one beside it.
     """
 
     def text(self, name: str = "") -> AbstractContextManager[TextIO]:
-        """A text file to write: UTF-8, no newline translation."""
+        """Open a text file for writing: UTF-8, no newline translation."""
         ...
 
     def binary(self, name: str = "") -> AbstractContextManager[BinaryIO]:
-        """A file of bytes to write."""
+        """Open a file for writing bytes."""
         ...
 
     def path(self, name: str = "") -> Path:
-        """The path of such a file, for libraries that open files themselves; its folder exists."""
+        """Return the path of a file to write, for libraries that open files themselves; its folder exists."""
         ...
 
     def image(self, image: Image, name: str) -> bool:
-        """Link, copy or resize an image's file to this name, whose ending is that of Block.files; whether it is there
-        now: False when images are not written, or when this one's file cannot be read, which the export says."""
+        """Link, copy or resize the file of an image, as the export was asked to.
+
+        Args:
+            image: The image.
+            name: The name to write it to; its ending is that of Block.files.
+
+        Returns:
+            True where the file exists now; False where images are not written, or this image's file cannot be read,
+            which the export says itself.
+        """
         ...
 
     def image_bytes(self, image: Image) -> bytes | None:
-        """The same file as bytes, resized where that was chosen; None where `image` says False."""
+        """Return the file of an image as bytes, resized where that was chosen; None where `image` returns False."""
         ...

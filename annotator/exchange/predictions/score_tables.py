@@ -109,7 +109,8 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
         if name == "tsv":
             return "csv", "as you say"
         if name not in OWN and name not in formats:
-            raise AnnotatorError(f"No format with scores is called {name!r}. {did_you_mean(name, [*OWN, *formats])}")
+            known = did_you_mean(name, [*OWN, *formats], shown=len(OWN) + len(formats))
+            raise AnnotatorError(f"No format with scores is called {name!r}. {known}")
         return name, "as you say"
     start = b""
     if path.is_file():

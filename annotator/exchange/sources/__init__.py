@@ -1,7 +1,7 @@
-"""Sources of images that are not a folder: one file a kind, one line in the table SOURCES.
+"""The table of sources, SOURCES: one file and one line for each place that images come from when it is no folder.
 
-Unpacked or downloaded files are written to <project>/imported/<name>/ (landing.py), within the limits of bombs.py. The
-addresses that are allowed are decided in store/locations/. Begin with source.py.
+Files that are unpacked or downloaded land in <project>/imported/<name>/ (landing.py), within the limits of bombs.py.
+The rules for addresses are in store/locations/. Begin with source.py.
 """
 
 from dataclasses import replace
@@ -21,20 +21,27 @@ SOURCES: dict[str, Source] = {source.name: source for source in (URLS, ZIP, TAR,
 
 
 def source_of(named: str) -> Source | None:
-    """Return the Source that handles `named`; None for a local folder or a file of labels."""
+    """Return the Source that handles `named`; None for a local folder or label file."""
     return next((source for source in SOURCES.values() if source.recognise(named)), None)
 
 
 def fetch(named: str, project: Path, progress: Progress | None = None, may_be_own: bool = True) -> Fetched | None:
-    """Unpack or download a source; return None for a local folder or a file of labels.
+    """Make files of the source that a person names; repeating it fetches files that are new or have changed.
 
-    A repeated call fetches only files that are new or have changed. An archive that was downloaded is unpacked.
+    An archive that was downloaded is unpacked.
 
     Args:
-        may_be_own: Whether the person uses this machine itself: an address may then be one of this machine or its
-            network, and a list may name hidden files.
+        named: A path or an address, as the person wrote it.
+        project: The project folder.
+        progress: Called during long steps; an exception that it raises ends the work. None: nobody is told.
+        may_be_own: The person is this machine's own user: an address may be one of the machine or its network, and a
+            list may name hidden files.
 
-    Raises AnnotatorError with all problems of the source.
+    Returns:
+        The files; None for a local folder or label file, which needs no fetching.
+
+    Raises:
+        AnnotatorError: The source cannot be fetched; the message lists all problems.
     """
     source = source_of(named)
     if source is None:
@@ -48,7 +55,7 @@ def fetch(named: str, project: Path, progress: Progress | None = None, may_be_ow
     only = [entry for entry in folder.iterdir() if not entry.name.startswith(".")]
     inside = only[0] if len(only) == 1 and only[0].is_file() else folder
     further = source_of(str(inside))
-    if further is None or further is PATHS:  # a list from elsewhere names paths of another machine
+    if further is None or further is PATHS:  # paths of another machine
         return found
     unpacked = further.fetch(str(inside), project, progress)
     return replace(unpacked, said=[*found.said, *unpacked.said], places=[*found.places, *unpacked.places])

@@ -1,4 +1,7 @@
-"""A source: what a person names, and how its images become files. One file a kind, one line in the table."""
+"""The protocol of a source: the kind of thing that a person names, and how its images become files.
+
+Each kind is one file and one line in the table (sources/__init__.py).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,16 +15,16 @@ Paths = Sequence[tuple[Path, list[str] | None]]
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a source has become.
+    """The files that a source has become.
 
     Attributes:
-        folders: With the images, each with the paths in it that are meant; None: all that it holds.
-        labels: Where labels may be read from, the likeliest first: files or folders, each tried with all formats.
+        folders: Folders with the images, each with the paths in it that are meant; None: all paths in it.
+        labels: Files or folders that labels may be read from, the likeliest first; each is tried with all formats.
         said: Sentences about what was fetched, for the person.
         path_of: (place of an item in the source) -> its file in the first folder, "" where it has none; None where
             items name files themselves.
         places: Folders of the project that it was brought into; `landing.settle` each before its images are registered.
-        changed: Images that wait there to take the place of others.
+        changed: The number of images that wait there to take the place of others.
     """
 
     folders: Paths
@@ -37,9 +40,12 @@ class Source:
     """One kind of source.
 
     Attributes:
-        name, about: For people.
-        recognise: Whether what a person names is of this kind; it reads a few kilobytes at most, and never raises.
-        fetch: (what was named, project folder, progress) -> what it has become. Raises AnnotatorError.
+        name: Its name, for people.
+        about: One line for people.
+        recognise: Returns whether the text that a person gave names a source of this kind; it reads a few kilobytes at
+            most, and never raises.
+        fetch: (text that a person gave, project folder, progress or None) -> the files it has become. Raises
+            AnnotatorError.
         extra: The pip extra whose packages it needs, "" for none.
     """
 

@@ -2,12 +2,37 @@
 
 import os
 import time
+from dataclasses import dataclass
 
-from annotator.records import WorkerState
 from annotator.settings import WORKER_SILENT_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.disk.open_files import open_file
 from annotator.store.disk.processes import exists, is_recent
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """The last report of the worker.
+
+    Attributes:
+        state: What it is doing, in words; "stopped" or "not started" without a worker.
+        alive: Its heartbeat is recent and its process has not ended.
+        pid: The id of its process; None before the first one.
+        heartbeat_at: Unix seconds of its last heartbeat; None before the first one.
+        done: Steps of its present work that are done.
+        of: Steps of its present work; 0 where they are not known.
+        last_error: The text of its last error, "" for none.
+        last_error_at: Unix seconds of that error; None for none.
+    """
+
+    state: str
+    alive: bool
+    pid: int | None = None
+    heartbeat_at: float | None = None
+    done: int = 0
+    of: int = 0
+    last_error: str = ""
+    last_error_at: float | None = None
 
 
 def beat(db: Database, state: str, done: int = 0, of: int = 0) -> None:

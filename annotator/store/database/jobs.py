@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from annotator.records import Job
 from annotator.roles import Right
 from annotator.settings import RUNS_KEPT
 from annotator.store.database.database import Database
@@ -11,6 +11,25 @@ from annotator.store.database.database import Database
 ATTEMPTS = 3
 # Later than all others, also after a clock that was ahead was set right: the newest is the one somebody waits for.
 _NEWEST = "max(?, (SELECT coalesce(max(asked_at), 0) + 0.001 FROM job))"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request to the worker.
+
+    Attributes:
+        id: Its id in the database.
+        kind: "train" or "heatmap".
+        run_id: The run whose heat map is asked for; None for a training, as the other two.
+        image_id: The image of the heat map.
+        class_id: The class of the heat map.
+    """
+
+    id: int
+    kind: str
+    run_id: int | None = None
+    image_id: int | None = None
+    class_id: int | None = None
 
 
 def ask_training(db: Database) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
-from annotator.records import Job, Run
+from annotator.records import Run
 from annotator.store.database import heartbeat, jobs
+from annotator.store.database.jobs import Job
 from annotator.store.networks import configuration
 from annotator.worker.features.context import Context, Stopped
 from annotator.worker.training.schedule import Basis, Schedule
