@@ -52,6 +52,7 @@ def test_answers_are_those_of_an_audit_and_nothing_of_the_model_is_on_the_page(b
         if number < 3:
             after(page, "Enter", grid["id"])
         else:
+            looked(page)
             page.keyboard.press("Enter")
     expect(page.locator(NOTHING)).to_contain_text("Every audit question has been answered")
     wait_until_saved(page, 4)

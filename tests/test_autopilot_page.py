@@ -328,6 +328,7 @@ def test_without_a_model_images_are_answered_whole_until_there_are_none(browser,
             page.keyboard.press("1")
             page.keyboard.press("-")
             page.keyboard.press("2")
+            looked(page)
             page.keyboard.press("Enter")
             if left:
                 until(lambda was=name: on(page)[1] != was)

@@ -8,6 +8,7 @@ from person import (
     Scribe,
     decided,
     labels_of,
+    looked,
     on_screen,
     open_page,
     served_photos,
@@ -153,6 +154,7 @@ def test_an_empty_finder_labels_nothing_and_enter_means_what_the_page_shows(brow
     page.keyboard.press("ArrowUp")
     expect(chosen).to_have_attribute("data-class", "1")  # answered already: the last row
     page.keyboard.press("Escape")
+    looked(page)
     page.keyboard.press("Enter")
     wait_for_another(page, image_id)
     wait_until_saved(page, 2)

@@ -254,6 +254,7 @@ def test_an_image_of_a_grid_is_fixed_and_the_grid_is_there_again_as_it_was_marke
         page.get_by_role("button", name="Back to Grid").click()
         expect(tiles).to_have_count(23)
         assert marks() == {image: state for image, state in before.items() if image != fixed}
+        looked(page)
         page.keyboard.press("Enter")
         wait_until_saved(page)
         until(lambda: len(decided(served, "Ann")) == 2 + 23)
