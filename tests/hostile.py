@@ -85,13 +85,14 @@ def hostile_project(folder: Path) -> Database:
         say(BEN, image_id, None, None, "comment", note=MARKUP[1] + MARKUP[2])
     chances = chance.uniform(0.55, 0.99, (12, 9))
     draw_heatmaps(db, publish_run(db, chances), chances > 0)
-    audit.draw(db, 81)
-    # Answered of some classes only: the certificate has something to draw, and the others wait for an answer.
+    audit.draw(db, 81, people=2)
+    # Answered of some classes only: the certificate has something to draw, agreement two people who did not see each
+    # other's answers, and the others wait for an answer.
     for one in [one for one in audit.open_cells(db) if one.class_id > 4]:
-        given = Decision(
-            str(uuid.uuid4()), "label", ANN, "audit", one.image_id, one.class_id, 1 - 2 * (one.image_id % 2)
-        )
-        assert not decisions.decide(db, [given]).refused
+        for name in (ANN, BEN):
+            state = 1 - 2 * (one.image_id % 2)
+            given = Decision(str(uuid.uuid4()), "label", name, "audit", one.image_id, one.class_id, state)
+            assert not decisions.decide(db, [given]).refused
     ids = np.array(sorted(image.id for image in images.all_images(db)))
     save_map(db.paths.map(DEFAULT_BACKBONE), ids, chance.random((12, 2)))
     heartbeat.note_error(db, MARKUP[0] + MARKUP[1])

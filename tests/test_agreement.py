@@ -83,6 +83,8 @@ def test_an_answer_that_was_taken_back_never_was_and_a_cleared_cell_begins_anew(
     decisions.decide(db, [Decision(str(uuid.uuid4()), "clear", "Ann", "click", 1, 1)])
     assert agreement(db).overall.cells == 0
     say(db, "A-", "b-")
+    assert agreement(db).overall.cells == 0, "after a blind answer that he took back Bob is blind there no more"
+    say(db, "c-")
     assert (agreement(db).overall.cells, agreement(db).overall.differ) == (1, 0)
 
 

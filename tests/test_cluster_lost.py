@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +43,16 @@ def cluster(monkeypatch):
 
 
 @pytest.fixture
+def slower(site, tmp_path):
+    """The network of test_cluster.py with more to compute: a cluster is killed in the middle of the work."""
+    folder = shutil.copytree(site, tmp_path / "site")
+    text = (folder / "slow_network.py").read_text()
+    more = "nn.Conv2d(20, 160, 7), nn.Conv2d(160, 20, 7), nn.AdaptiveAvgPool2d"
+    (folder / "slow_network.py").write_text(text.replace("nn.AdaptiveAvgPool2d", more))
+    return folder
+
+
+@pytest.fixture
 def db(tmp_path, photos):
     set_up(tmp_path / "project", images_folder=photos)
     opened = Database(tmp_path / "project")
@@ -54,11 +65,11 @@ CASES = [(AGENT, "ray"), *(pytest.param(*case, marks=pytest.mark.slow) for case 
 
 
 @pytest.mark.parametrize(("killed", "on"), CASES)
-def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(killed, on, cluster, db, site, processes):
+def test_a_command_whose_cluster_dies_says_so_and_goes_on_with_what_is_left(killed, on, cluster, db, slower, processes):
     def run(*words: str) -> subprocess.Popen:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "annotator", "embed", str(db.paths.project), "--json", *words],
-            env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}"},
+            env=os.environ | {"PYTHONPATH": f"{slower}{os.pathsep}{ROOT}"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

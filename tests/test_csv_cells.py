@@ -52,7 +52,7 @@ def db(tmp_path_factory) -> Database:
         plan.apply()
     db = Database(folder / "project")
     said = [
-        Decision(str(uuid.uuid4()), "label", who, "click", image, class_, state)
+        Decision(str(uuid.uuid4()), "label", who, "audit", image, class_, state)
         for who in (ANN, BEN)
         for image in range(1, 7)
         for class_ in range(1, 11)

@@ -12,7 +12,7 @@ from annotator.store.database.database import Database
 @pytest.mark.process
 def test_several_processes_can_open_a_new_project_at_once(tmp_path):
     script = (
-        "import sys; from pathlib import Path; from annotator.store.database import Database;"
+        "import sys; from pathlib import Path; from annotator.store.database.database import Database;"
         "db = Database(Path(sys.argv[1]), create=True); assert db.value('SELECT count(*) FROM worker') == 1"
     )
     for attempt in range(3):

@@ -153,7 +153,7 @@ def test_a_version_is_the_same_with_kept_codes_and_without(trained):  # noqa: F8
     assert np.array_equal(read_predictions(trained).probabilities, kept)
 
 
-FEWER = "from annotator.worker import image_codes; image_codes.SAMPLE = 20"
+FEWER = "from annotator.worker.features import image_codes; image_codes.SAMPLE = 20"
 
 
 @pytest.mark.process

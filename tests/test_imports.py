@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.process
 
 PAGES = ("annotate", "review", "gallery", "progress", "export", "settings")
-WORKER = ("process", "train", "explain", "embed")
+WORKER = ("process", "training.train", "duties.explain", "features.embed")
 # One process a list; each step imports further modules, after which none of these names may be loaded.
 PROCESSES = {
     "the page's process": [

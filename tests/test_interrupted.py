@@ -159,7 +159,7 @@ def test_a_note_of_a_process_at_work_or_of_somebody_else_moves_nothing(tmp_path)
 
 def dead() -> str:
     """The name of a process that has ended."""
-    code = "from annotator.store.processes import this_process; print(this_process())"
+    code = "from annotator.store.disk.processes import this_process; print(this_process())"
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 

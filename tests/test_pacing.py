@@ -81,7 +81,8 @@ def test_a_message_that_no_page_sends_closes_its_socket(served):
         page.send(bytes(LARGEST + 1))
         while True:
             page.recv()
-    assert closed.value.rcvd and closed.value.rcvd.code == 1009
+    # Where the server closes while much of it is on its way, the reason may be lost.
+    assert closed.value.rcvd is None or closed.value.rcvd.code == 1009
 
 
 def ran(coroutine: Coroutine) -> Any:

@@ -204,8 +204,6 @@ def test_a_file_and_a_folder_of_one_name_get_two(order, make, annotator, tmp_pat
         str(file.relative_to(tmp_path / "p/imported/a"))
         for file in (tmp_path / "p/imported/a").rglob("*.jpg")
         if file.is_file()
-        for file in (tmp_path / "p/imported/a").rglob("*.jpg")
-        if file.is_file()
     )
     assert len(cells(tmp_path / "p")) == 3 and len(found) == 3 and {"a.jpg~2/b.jpg", "a~2.jpg"} & set(found)
 
