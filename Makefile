@@ -2,7 +2,7 @@
 # make check  lint, import contracts, types, unit tests                  make test       that, trainings, processes, browser
 # make lint   the first three of these                                  make test-slow  simulations, sweeps, benchmarks
 # make test-readers   exports read by Label Studio, CVAT, FiftyOne, Datumaro: 1.4 GB of tools into .venv-readers
-# make docs   the documents as a site, in build/site              make figures     README's figures, measured anew: 20 minutes
+# make docs   the documents as a site, in build/site              make figures     README's figures, measured anew
 # Everything is installed into .venv; nothing outside this folder is touched (but a missing Chromium, for the tests).
 
 PYTHON ?= python3

@@ -1,6 +1,6 @@
 """Measures the figures of README.md in one go, of one commit, and writes them there.
 
-    python docs/figures.py             # runs the commands (about 20 minutes on two cores), then writes
+    python docs/figures.py             # runs the commands (some minutes on two cores), then writes
     python docs/figures.py --write     # writes README.md anew from docs/figures.json
 
 Each row is one command, which runs what it is compared with in the same run. docs/figures.json keeps the rows with the
@@ -74,22 +74,10 @@ def methods(result: dict) -> tuple[str, str, str]:
     )
 
 
-def faults(result: dict) -> tuple[str, str, str]:
-    """Return what was lost while processes were killed and people worked."""
-    figures = result["figures"]
-    broken = sum(figures[f"broken_{how}"] for how in ("lost", "doubled", "moved"))
-    return (
-        f"decisions lost, doubled or moved in {figures['kills']:,} kills of server, worker and commands",
-        f"{broken} of {figures['decisions_acknowledged']:,}",
-        "-",
-    )
-
-
 ROWS = (
     Row("annotator bench effort --policies form,grid-only,autopilot --no-noisy --seeds 3 --json", effort),
     Row("annotator bench interface --rows key --json", interface),
     Row("annotator bench methods --json", methods),
-    Row("annotator bench faults --kills 100 --json", faults),
 )
 
 

@@ -3,11 +3,12 @@
 import json
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import parse_qsl
 
 import pytest
 from person import open_page, served_photos
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 from served import until
 from streamlit.testing.v1 import AppTest
 
@@ -187,7 +188,10 @@ def test_what_is_typed_stays_while_one_is_on_another_page_and_one_class_has_its_
         expect(box).to_have_value("fox", timeout=30_000)
 
         def write(text: str) -> None:
-            """Into the name of the first class."""
+            """Into the name of the first class; again where the table was drawn anew meanwhile."""
+            until(lambda: written(text))
+
+        def written(text: str) -> bool:
             cells = browser_page.get_by_test_id("stDataFrame").first
             cells.scroll_into_view_if_needed()
             area = cells.bounding_box()
@@ -196,6 +200,9 @@ def test_what_is_typed_stays_while_one_is_on_another_page_and_one_class_has_its_
             browser_page.keyboard.press("Control+a")
             browser_page.keyboard.type(text)
             browser_page.keyboard.press("Enter")
+            with suppress(Error):
+                unsaved.wait_for(timeout=5000)
+            return unsaved.is_visible()
 
         def away_and_back() -> None:
             for title in ("Images", "Classes"):

@@ -180,7 +180,7 @@ def attacked(context: BrowserContext, origin: str, target: str, token: str) -> l
     popup.close()
     for path in ("/sign-out", "/auth/logout", "/?key=x", f"/api/work?token={token}", f"/api/decisions?token={token}"):
         page.goto(origin)
-        page.evaluate("(address) => { window.location.href = address; }", target + path)
+        page.evaluate("(address) => { window.setTimeout(() => { window.location.href = address; }); }", target + path)
         page.wait_for_url(f"{target}/**", wait_until="commit")
     page.close()
     return found + answered

@@ -103,7 +103,7 @@ def test_the_figures_of_the_readme_are_those_that_were_measured_last():
 @pytest.mark.process
 def test_the_benchmarks_of_the_readme_exist_with_their_options(annotator):
     rows = re.findall(r"`annotator (bench [^`]+)`", README)
-    assert len(rows) >= 4
+    assert len(rows) == len(figures.ROWS)
     for row in rows:
         words = shlex.split(row)
         text = annotator(*words[:2], "--help").stdout

@@ -6,6 +6,7 @@ import pytest
 from person import (
     decided,
     labels_of,
+    looked,
     open_page,
     served_photos,
     wait_for_image,
@@ -74,6 +75,7 @@ def test_neighbours_are_shown_beside_the_queue_and_their_labels_are_copied_as_on
     expect(words).to_have_text("This is the first image of its folder.")
     press(page, " ", order[1])
     press(page, "1", order[2])
+    looked(page)
     press(page, "1", order[3])
     expect(page.locator(".chip")).to_have_text(["deer×"])
     press(page, " ", order[4])
