@@ -37,7 +37,7 @@ lint: $(VENV)/installed-for-tests
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
 	$(BIN)/python tests/get_typescript.py
-	$(BIN)/python -m pytest tests/test_scripts.py
+	$(BIN)/python -m pytest -p no:cacheprovider tests/test_scripts.py
 
 # The types and the tests wait for nothing of each other, and neither keeps two cores busy to its end.
 check: $(VENV)/installed-for-tests

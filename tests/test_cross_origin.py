@@ -1,6 +1,7 @@
 """What a page of another origin can do in a real Chromium that has access to ours, with another port or another name:
 it shows nothing of ours in a frame or as a picture, reads nothing, and changes nothing."""
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -178,11 +179,17 @@ def attacked(context: BrowserContext, origin: str, target: str, token: str) -> l
     popup = opened.value
     found += [] if closed and popup.evaluate("window.opener === null") else ["an opener stayed"]
     popup.close()
-    for path in ("/sign-out", "/auth/logout", "/?key=x", f"/api/work?token={token}", f"/api/decisions?token={token}"):
-        page.goto(origin)
-        page.evaluate("(address) => { window.setTimeout(() => { window.location.href = address; }); }", target + path)
-        page.wait_for_url(f"{target}/**", wait_until="commit")
     page.close()
+    for path in ("/sign-out", "/auth/logout", "/?key=x", f"/api/work?token={token}", f"/api/decisions?token={token}"):
+        page = context.new_page()
+        page.on("requestfinished", note)
+        page.goto(origin)
+        with contextlib.suppress(Error):  # the navigation may come before evaluate's answer
+            page.evaluate(
+                "(address) => { window.setTimeout(() => { window.location.href = address; }); }", target + path
+            )
+        page.wait_for_url(f"{target}/**", wait_until="commit")
+        page.close()
     return found + answered
 
 

@@ -68,7 +68,8 @@ def review(ground: Ground) -> tuple[dict, dict]:
         with serve_page(single) as page:
             addresses = {**floors, "review": f"{page.address}/review"}
             with presses.opened(ground.browser, addresses, "picture", single.paths.project) as pages:
-                accepted = presses.compared("accept", presses.in_turns(pages, presses.key("y"), ground.keys))
+                times = presses.in_turns(pages, presses.key("y"), ground.keys, pause=presses.PAUSE_OF_REPEATS)
+                accepted = presses.compared("accept", times)
         with serve_page(several) as page:
             ours = {"review": f"{page.address}/review"}
             with presses.opened(ground.browser, {"floor": floor, **ours}, "heat", several.paths.project) as pages:

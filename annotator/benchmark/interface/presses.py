@@ -1,5 +1,6 @@
 """Pages side by side, presses on them in turns, and the times of these presses."""
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,6 +27,7 @@ FIRST = {"grid": ".tile img", "gallery": ".thumb img"}
 ROUNDS = 6
 WARM_UP = 3  # presses at the start of a row that are not counted
 PAUSE = (0.06, 0.14)  # seconds between a painted image and the next press: no beat that could fall in step with frames
+PAUSE_OF_REPEATS = (0.36, 0.44)  # of the same key again: sooner, the pages take it for one that was pressed twice
 FRAME = 1000 / 60  # milliseconds
 
 
@@ -84,6 +86,7 @@ def in_turns(
     """
     times: dict[str, list[float]] = {name: [] for name in pages}
     chance = random.Random(seed)
+    numbers = {name: itertools.count() for name in pages}  # of all turns: the same key twice at once is no second press
     shares = [count // ROUNDS + (number < count % ROUNDS) for number in range(ROUNDS)]
     for turn, share in enumerate(shares):
         # The order alternates.
@@ -91,11 +94,10 @@ def in_turns(
             before_turn()
             page = pages[name]
             page.bring_to_front()
-            extra = WARM_UP if turn == 0 else 0
-            for number in range(share + extra):
-                milliseconds = timed(page, press, number, chance.uniform(*pause))
-                if number >= extra:
-                    times[name].append(milliseconds)
+            for _ in range(WARM_UP if turn == 0 else 0):
+                timed(page, press, next(numbers[name]), chance.uniform(*pause))
+            for _ in range(share):
+                times[name].append(timed(page, press, next(numbers[name]), chance.uniform(*pause)))
     return times
 
 
