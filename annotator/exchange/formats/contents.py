@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from annotator.exchange.reading.reading import Decided
+
 
 class Given(NamedTuple):
     """An answer that the source holds.
@@ -87,6 +89,7 @@ class Contents:
         folder: The folder that the files of items are relative to; None when the source brings no images.
         place: The noun for a place in messages: "line", "annotation", ...
         said: Sentences about how the source was understood, for the person ("1 is present, 0 is absent").
+        decided: Decisions about the meaning of the source that a person may overrule, or has to settle.
     """
 
     classes: Sequence[tuple[str, str]]
@@ -94,3 +97,4 @@ class Contents:
     folder: Path | None = None
     place: str = "line"
     said: Sequence[str] = ()
+    decided: Sequence[Decided] = ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.view import Output, View
+from annotator.exchange.reading.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Format:
         images: What becomes of image files unless a person chooses: "none", or "link" where the format is useless
             without them.
         extra: The pip extra whose packages the format needs, "" for none.
+        read_as: As `read`, for formats whose meaning is not fixed: reads as a person's Reading says, and lists its own
+            decisions in Contents.decided. Used in place of `read` where it is given.
     """
 
     name: str
@@ -57,3 +60,4 @@ class Format:
     lost: Lost = Lost()
     images: str = "none"
     extra: str = ""
+    read_as: Callable[[Path, Problems, Reading], Contents] | None = None

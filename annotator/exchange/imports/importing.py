@@ -15,17 +15,19 @@ files that were not read yet.
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
+from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.card_beside import card_path, class_facts
 from annotator.exchange.formats.shared.provenance import read_sidecars, sidecars
 from annotator.exchange.imports.class_map import read_class_map
 from annotator.exchange.imports.folders import Folder, listed, refuse_without_images, registered
 from annotator.exchange.imports.origin import Origin, origin_of
+from annotator.exchange.reading.reading import Decided, Reading
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
@@ -57,6 +59,7 @@ class Choices:
         conflicts: "keep": where the source differs, answers of the project stay; "replace": the source replaces them.
         exhaustive: The source names all classes that are present: its other classes are absent.
         may_be_own: An address may be one of this machine or its network.
+        reading: What the person has said about the meaning of the source.
     """
 
     format: str | None = None
@@ -65,6 +68,7 @@ class Choices:
     conflicts: str = "keep"
     exhaustive: bool = False
     may_be_own: bool = True
+    reading: Reading = field(default_factory=Reading)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ class Plan:
     Attributes:
         format, why: The format of the source, and how it was recognised.
         said: Sentences about how the source was understood.
+        decided: Decisions about the meaning of the source; those that are not sure have to be settled first.
         preview: The changes that the import would make.
         is_stored: Whether the import is in the project; also True if it was interrupted after being stored.
     """
@@ -91,6 +96,7 @@ class Plan:
         self.db, self._staging, self._origin, self._choices, self._by = db, staging, origin, choices, by
         self.format, self.why = origin.format, origin.why
         self.said: Sequence[str] = ()
+        self.decided: Sequence[Decided] = ()
         self._rules = rules or Rules(_class_map(choices))
         self._staging.names_all = choices.exhaustive
         self._folders: list[Folder] = []
@@ -126,8 +132,8 @@ class Plan:
             coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
-        assert self.format.read is not None  # checked by choose_format
-        contents = self.format.read(self._origin.path, problems)
+        contents = read_contents(self.format, self._origin.path, problems, self._choices.reading)
+        self.decided = contents.decided
         self._staging.place_word, self._staging.note = contents.place, problems.add
         if folders := self._folders_of(contents):
             found = listed(self.db, folders, self.db.paths.project, True, progress)
@@ -276,6 +282,14 @@ class Plan:
         return result, unfinished_imports.new_images(self.db)
 
 
+def read_contents(format_: Format, path: Path, problems: Problems, reading: Reading) -> Contents:
+    """Return the contents of a source, read as the person says where its format can be."""
+    if format_.read_as:
+        return format_.read_as(path, problems, reading)
+    assert format_.read is not None  # checked by choose_format
+    return format_.read(path, problems)
+
+
 def _class_map(choices: Choices) -> Mapping[str, str]:
     return read_class_map(choices.class_map) if isinstance(choices.class_map, Path) else choices.class_map or {}
 
@@ -343,12 +357,15 @@ def refuse_other_things(project: Path) -> None:
 
 def _folder_of_new(project: Path, origin: Origin, choices: Choices) -> Path:
     """Return the folder with the images of a new project. Raises AnnotatorError if the source has no images."""
-    assert origin.format.read is not None
     if origin.fetched:
         with_images = [one.path for one in listed(None, origin.fetched.folders, project, True) if one.new]
         folder = choices.images or next(iter(with_images), None)
     else:
-        folder = choices.images or origin.format.read(origin.path, Problems()).folder or origin.folder
+        folder = (
+            choices.images
+            or read_contents(origin.format, origin.path, Problems(), choices.reading).folder
+            or origin.folder
+        )
     if folder is None:
         raise AnnotatorError(
             f"There is no project in {project}, and {origin.name} brings no images to make one of. "

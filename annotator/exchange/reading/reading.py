@@ -1,0 +1,67 @@
+"""The decisions about the meaning of a source: those that a person has made, and those that a reader has made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+NONE = "none"
+"""Stands for "there is none" in an option: no label file, no separator, no class column."""
+FOLDERS = "folders"
+"""The value of Reading.labels for classes that are the names of folders."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a person has said about the meaning of a source; None: the reader decides, and says what it decided.
+
+    Attributes:
+        labels: The file of a folder that holds the labels, FOLDERS, or NONE: only images are imported.
+        image_column: The column or field that names the image.
+        folder_column: The column or field with the folder of the image, put before its name.
+        label_columns: Columns whose cells name the present classes.
+        class_columns: Columns that are classes, with an answer in each cell; (): all other columns are facts.
+        separator: The text between several labels of one cell; NONE: a cell is one label.
+        present, absent, unsure, unknown: Words of cells with this meaning, in addition to those known by everybody.
+        empty_label: Words that name no class: nothing of what is looked for is on the image.
+        score_column: The column or field with the score of a model.
+        event_column: The column or field that names the event; each row then speaks of all images of the event.
+        match: How names of images are found: "name", "tail", "stem" or "case" (store/imports/staged_names.py); all that
+            come before it count too.
+        numbers: "ids" or "counts": what whole numbers in the cells of a label column or class column are.
+    """
+
+    labels: str | None = None
+    image_column: str | None = None
+    folder_column: str | None = None
+    label_columns: tuple[str, ...] | None = None
+    class_columns: tuple[str, ...] | None = None
+    separator: str | None = None
+    present: tuple[str, ...] | None = None
+    absent: tuple[str, ...] | None = None
+    unsure: tuple[str, ...] | None = None
+    unknown: tuple[str, ...] | None = None
+    empty_label: tuple[str, ...] | None = None
+    score_column: str | None = None
+    event_column: str | None = None
+    match: str | None = None
+    numbers: str | None = None
+
+
+class Decided(NamedTuple):
+    """A decision of a reader about a source.
+
+    Attributes:
+        field: The field of Reading that overrules it, such as "separator".
+        value: The value of this field that gives the same reading, as a person would write it.
+        why: A sentence that says what was decided and by what evidence: "`labels` holds several labels separated by
+            commas: 41 of 43 parts are class names".
+        is_sure: False for a question: another value fits as well, or the evidence is thin. Nothing is stored until a
+            person has settled it.
+        others: Other values that a person could choose.
+    """
+
+    field: str
+    value: str
+    why: str
+    is_sure: bool = True
+    others: Sequence[str] = ()
