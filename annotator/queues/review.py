@@ -22,7 +22,7 @@ from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, cells
 from annotator.store.people import assignment, blindness, leases
-from annotator.store.runs.prediction_sources import in_words
+from annotator.store.runs.prediction_evidence import boxes, in_words
 
 KINDS = ("missing", "likely_mistakes", "annotator_disagreements")
 SCAN = 64  # images read in one query
@@ -148,8 +148,13 @@ class Missing:
         only = self.only
         chips = suggestions.suggestions_of(self.predictions, answered, image_ids, self.low, only.high, only.class_id)
         shown = [chip for of_image in chips.values() for chip in of_image]
-        models = iter(in_words(self.db, [chip.image_id for chip in shown], [chip.class_id for chip in shown]))
-        return {id_: [replace(chip, models=next(models)) for chip in of_image] for id_, of_image in chips.items()}
+        asked = [chip.image_id for chip in shown], [chip.class_id for chip in shown]
+        said = zip(in_words(self.db, *asked), boxes(self.db, *asked), strict=True)
+        for id_, of_image in chips.items():
+            chips[id_] = [
+                replace(chip, models=models, boxes=seen) for chip, (models, seen) in zip(of_image, said, strict=False)
+            ]
+        return chips
 
 
 def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

@@ -109,4 +109,5 @@ COCO_RESULTS = Format(
     ending=".json",
     recognise=recognise,
     read=read,
+    predicted_by="a detector",
 )

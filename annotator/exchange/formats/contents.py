@@ -5,7 +5,7 @@ stored while it reads (store/imports/staging.py does both). Problems are noted w
 that a person sees all problems of a file together.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +29,21 @@ class Given(NamedTuple):
     annotator: str = ""
     decided_at: float | None = None
     source: str = ""
+
+
+class Box(NamedTuple):
+    """A rectangle in which a model saw a class: evidence for a score, and never a label.
+
+    Attributes:
+        left, top, width, height: Fractions of the image; parts outside of it are cut off.
+    """
+
+    class_name: str
+    left: float
+    top: float
+    width: float
+    height: float
+    score: float
 
 
 class Remark(NamedTuple):
@@ -57,6 +72,7 @@ class Item:
         labels: The answers that the source holds of it.
         exhaustive: The source names every present class: classes that it does not name are absent.
         scores: Class name -> probability or score of a model.
+        boxes: Where the model saw them.
         file: The path of the image's file, relative to Contents.folder; "" when the source brings no file.
         sha256: Of the image's file, "" where the source does not say.
         attributes: Facts that are no labels, by name: split, location, licence, ...
@@ -71,6 +87,7 @@ class Item:
     labels: Sequence[Given] = ()
     exhaustive: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
+    boxes: Sequence[Box] = ()
     file: str = ""
     sha256: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -90,6 +107,8 @@ class Contents:
         place: The noun for a place in messages: "line", "annotation", ...
         said: Sentences about how the source was understood, for the person ("1 is present, 0 is absent").
         decided: Decisions about the meaning of the source that a person may overrule, or has to settle.
+        dispensable: Names of classes that are left out where the project lacks them: those for "nothing is here", and
+            those that no image shows. Complete when the items have been read.
     """
 
     classes: Sequence[tuple[str, str]]
@@ -98,3 +117,4 @@ class Contents:
     place: str = "line"
     said: Sequence[str] = ()
     decided: Sequence[Decided] = ()
+    dispensable: Collection[str] = ()

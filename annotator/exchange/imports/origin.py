@@ -92,13 +92,23 @@ def _recognised(paths: Sequence[Path], name: str | None) -> tuple[Path, Format, 
     files = _files(folder)
     beside = {path for file in files for path in sidecars(file)}
     inside = [(file, found) for file in files if file not in beside and (found := formats_of(file))]
+    scored = [(file, found[0][0].predicted_by) for file, found in inside if _is_predicted(found)]
+    inside = [(file, found) for file, found in inside if not _is_predicted(found)]
+    aside = [
+        f"{file} holds predictions of {by}, and is not read: annotator predictions PROJECT {file} --name NAME"
+        for file, by in scored
+    ]
     if len(inside) == 1:
         file, found = inside[0]
-        return file, *_only(file, found), (f"Labels are read from {file.relative_to(folder)}.",)
+        return file, *_only(file, found), (f"Labels are read from {file.relative_to(folder)}.", *aside)
     if not inside and not _holds_images(folder):
         return folder, *choose_format(folder, None), ()
     said = [f"Labels may be in {file}, and are not read: import it next." for file, _ in inside[:5]]
-    return folder, IMAGES, "a folder of images", said
+    return folder, IMAGES, "a folder of images", [*said, *aside]
+
+
+def _is_predicted(found: Sequence[tuple[Format, str]]) -> bool:
+    return any(format_.predicted_by for format_, _ in found)
 
 
 def choose_format(source: Path, name: str | None) -> tuple[Format, str]:

@@ -7,7 +7,7 @@ Studio, ...) are read by their own readers in formats/.
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,8 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.tables import parquet_batches, parquet_schema, refuse_many_columns
 from annotator.exchange.files.text_cells import unescaped
 from annotator.exchange.formats import all_formats
-from annotator.exchange.formats.contents import Contents
+from annotator.exchange.formats.contents import Contents, Item
+from annotator.store.runs.prediction_boxes import CellBoxes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,23 +48,33 @@ class ScoreBlock:
         images: Names, or the sha256 of the files; once for each row of scores.
         places: The place of each image in the file: a row, or a path in a JSON document.
         scores: (n, C) float, nan where the source gives no score.
+        boxes: Where the model saw what it scored, if the source says so.
     """
 
     images: Sequence[str]
     places: Sequence[int | str]
     classes: Sequence[str]
     scores: np.ndarray
+    boxes: CellBoxes | None = None
 
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A recognised file of scores. place: the kind of ScoreBlock.places, such as "row"; blocks: can be read once."""
+    """A recognised file of scores.
+
+    Attributes:
+        place: The kind of ScoreBlock.places, such as "row".
+        said: Sentences about how it was understood; complete when the blocks have been read.
+        blocks: The scores; can be read once.
+        dispensable: As in Contents.
+    """
 
     format: str
     why: str
     place: str
     said: Sequence[str]
     blocks: Iterator[ScoreBlock]
+    dispensable: Collection[str] = ()
 
 
 def read_scores(
@@ -99,7 +110,7 @@ def read_scores(
     read = all_formats()[name].read
     assert read is not None  # checked by _recognised
     contents = read(path, problems)
-    return ScoreFile(name, why, contents.place, contents.said, _of_items(contents))
+    return ScoreFile(name, why, contents.place, contents.said, _of_items(contents), contents.dispensable)
 
 
 def _recognised(path: Path, name: str | None) -> tuple[str, str]:
@@ -147,7 +158,19 @@ def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
             for name, score in item.scores.items():
                 scores[row, columns[name]] = score if score == score else np.inf  # nan, too, is then refused
         names = [item.sha256 or item.image for item in batch]
-        yield ScoreBlock(names, [item.place for item in batch], list(columns), scores)
+        yield ScoreBlock(names, [item.place for item in batch], list(columns), scores, _boxes(batch, columns))
+
+
+def _boxes(batch: Sequence[Item], columns: Mapping[str, int]) -> CellBoxes | None:
+    boxes = [(row, box) for row, item in enumerate(batch) for box in item.boxes if box.class_name in columns]
+    if not boxes:
+        return None
+    return CellBoxes(
+        np.array([row for row, _ in boxes]),
+        np.array([columns[box.class_name] for _, box in boxes]),
+        np.array([box[1:5] for _, box in boxes], np.float64),
+        np.array([box.score for _, box in boxes], np.float64),
+    )
 
 
 def _of_array(path: Path, images_file: Path | None, classes_file: Path | None) -> Iterator[ScoreBlock]:
