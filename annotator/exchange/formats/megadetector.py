@@ -22,7 +22,7 @@ from annotator.exchange.files.json_stream import objects, pieces, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Box, Contents, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT, FOR_NOTHING, box_inside, surest
+from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT, FOR_NOTHING, box_inside, surest, wrong_confidences
 from annotator.shares import counted
 
 Id = str | int
@@ -142,6 +142,8 @@ class _Reader:
                         f"{place}: a detection of {entry.file!r} is neither an object with category and conf nor a "
                         f"list of {OLD_LENGTH} numbers"
                     )
+                elif wrong := wrong_confidences(_confidences(detections)):
+                    problems.add(f"{place}: {wrong} ({entry.file!r})")
                 elif entry.failure is not None or entry.detections is None:
                     self._failures += 1
                 elif entry.frame_rate is not None or entry.frames_processed is not None:
@@ -182,7 +184,7 @@ class _Reader:
             for name, score in given:
                 if name is None:
                     continue
-                scores[name] = _larger(score, scores.get(name))
+                scores[name] = max(score, scores.get(name, 0.0))
                 self._seen.add(name)
                 if box := box_inside(name, detection.bbox or (), score):
                     boxes.append(box)
@@ -208,12 +210,15 @@ class _Reader:
             self._said.append(f"The {what} has no name in the file: left out {counted(times, 'time')}.")
 
 
+def _confidences(detections: Sequence[Detection | None]) -> Iterator[float]:
+    for detection in detections:
+        if detection:
+            yield detection.conf
+            yield from (score for _, score in detection.classifications or ())
+
+
 def _is_something(name: str) -> bool:
     return name.casefold() not in FOR_NOTHING
-
-
-def _larger(score: float, other: float | None) -> float:
-    return score if other is None or score > other or score != score else other
 
 
 def _old(numbers: Sequence[float]) -> Detection | None:

@@ -21,7 +21,7 @@ from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Box, Contents, Item
 from annotator.exchange.formats.format import Format
-from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT, FOR_NOTHING, box_inside, surest
+from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT, FOR_NOTHING, box_inside, surest, wrong_confidences
 from annotator.shares import counted
 
 CATEGORIES = {"1": "animal", "2": "human", "3": "vehicle"}
@@ -165,6 +165,10 @@ def _items(path: Path, names: _Names, said: list[str], problems: Problems) -> It
             scored = list(zip(given.classes, given.scores, strict=True)) if given else []
             if entry.prediction and entry.prediction_score is not None:
                 scored.append((entry.prediction, entry.prediction_score))
+            confidences = [score for _, score in scored] + [detection.conf for detection in entry.detections or ()]
+            if wrong := wrong_confidences(confidences):
+                problems.add(f"{place}: {wrong} ({entry.filepath!r})")
+                continue
             if not scored and entry.detections is None:
                 without += 1
                 continue
@@ -179,14 +183,14 @@ def _items(path: Path, names: _Names, said: list[str], problems: Problems) -> It
                 name = names.of(taxonomy)
                 unnamed += not name
                 if name:
-                    _raise(scores, name, score)
+                    scores[name] = max(score, scores.get(name, 0.0))
                     if crop and (box := box_inside(name, crop, score)):
                         boxes.append(box)
             for detection in entry.detections or ():
                 name = label_of(detection)
                 unnamed += not name
                 if name:
-                    _raise(scores, name, detection.conf)
+                    scores[name] = max(detection.conf, scores.get(name, 0.0))
                     box = box_inside(name, detection.bbox or (), detection.conf)
                     boxes += [box] if box else []
                     boxless += box is None
@@ -208,10 +212,6 @@ def _crop(entry: Entry) -> list[float] | None:
     if not entry.detections or (entry.model_version or "").endswith(WHOLE_IMAGE):
         return None
     return max(entry.detections, key=lambda detection: detection.conf).bbox
-
-
-def _raise(scores: dict[str, float], name: str, score: float) -> None:
-    scores[name] = max(score, scores.get(name, score))
 
 
 SPECIESNET = Format(

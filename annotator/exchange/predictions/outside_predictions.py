@@ -145,12 +145,11 @@ def _checked(
         for name in unknown:
             problems.add(found.unclear.get(name) or f"no class is called {name!r}. {did_you_mean(name, known)}")
         problems.add(_way_out(unknown))
-    if not found.images:
+    if not found.images and found.unknown_images.count:
         examples = "; ".join(found.unknown_images.examples)
-        problems.add(
-            f"none of its {found.unknown_images.count:,} images is in the project"
-            + (f" ({examples})" if examples else "")
-        )
+        problems.add(f"none of its {found.unknown_images.count:,} images is in the project ({examples})")
+    elif not found.images and not problems.count:
+        problems.add("it says nothing of any image")
     if problems.count:
         raise problems.error(f"{what} cannot be used, and nothing was stored:")
     return found

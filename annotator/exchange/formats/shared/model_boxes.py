@@ -32,6 +32,12 @@ def box_inside(class_name: str, place: Sequence[float], score: float) -> Box | N
     return Box(class_name, left, top, right - left, bottom - top, score)
 
 
+def wrong_confidences(scores: Iterable[float]) -> str:
+    """Return what is wrong with the confidences of a file, "" if nothing is: detectors give numbers in [0, 1]."""
+    wrong = [score for score in scores if not 0 <= score <= 1]
+    return f"the confidence {', '.join(f'{score:g}' for score in wrong[:5])} is not in [0, 1]" if wrong else ""
+
+
 def surest(boxes: Iterable[Box]) -> list[Box]:
     """Return, of each class of one image, the boxes with the highest scores, as many as are kept."""
     by_class = sorted(boxes, key=attrgetter("class_name"))

@@ -25,7 +25,7 @@ export const KEYS = [
     title: "Look",
     rows: [
       [["1", "9"], "select a suggestion (also ↑ and ↓, or the pointer)"],
-      ["H", "heat map on or off"],
+      ["H", "heat map on or off; where a detector drew boxes: boxes, heat map, neither"],
       ["M", "where people disagree: show what the model thinks, which is hidden until then"],
       [["-", "+"], "heat map weaker, stronger (also [ and ])"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
