@@ -13,8 +13,10 @@ from annotator.exchange.formats import all_formats
 from annotator.exchange.imports import importing
 from annotator.exchange.predictions import outside_predictions
 from annotator.exchange.predictions.outside_predictions import Choices
+from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
 from annotator.store.runs import prediction_boxes, prediction_evidence, prediction_sources
+from annotator.store.upkeep import array_health
 
 ANIMAL = {"category": "1", "conf": 0.9, "bbox": [0.1, 0.2, 0.3, 0.4]}
 MD = {"1": "animal", "2": "person", "3": "vehicle"}
@@ -316,3 +318,47 @@ def test_predictions_beside_images_are_named_and_not_taken_for_labels(photos, tm
     with importing.prepare(tmp_path / "new", photos, importing.Choices(), "Ann") as plan:
         assert plan.format.name == "images" and not plan.preview.scores
         assert any("md.json holds predictions of a detector" in sentence for sentence in plan.said)
+
+
+def coco_results(folder: Path, results: list[object]) -> Path:
+    """Write results beside an annotation file with one image of 200 x 100 pixels and one of unknown size."""
+    images = [{"id": 7, "file_name": "00.jpg", "width": 200, "height": 100}, {"id": 8, "file_name": "01.jpg"}]
+    categories = [{"id": 3, "name": "fox"}, {"id": 4, "name": "heron"}]
+    write(folder / "annotations.json", {"images": images, "annotations": [], "categories": categories})
+    return write(folder / "results.json", results)
+
+
+def test_boxes_of_coco_results_are_kept_where_the_size_of_the_image_is_known(db, tmp_path, monkeypatch):
+    box = {"image_id": 7, "category_id": 3, "score": 0.8, "bbox": [20, 10, 60, 40]}
+    many = [box | {"score": 0.5 - at / 100} for at in range(30)]
+    others = [
+        box | {"category_id": 4, "score": 0.6, "bbox": [-10, 50, 110, 100]},
+        box | {"image_id": 8, "score": 0.7},
+        {"image_id": 7, "category_id": 4, "score": 0.1},
+        box | {"bbox": [300, 0, 10, 10], "score": 0.9},
+    ]
+    monkeypatch.setattr("annotator.exchange.formats.coco_results.AT_ONCE", 8)
+    name, items, said, problems = read(coco_results(tmp_path, [*many, *others, box]))
+    assert name == "coco-results" and not problems and "become no labels" in said
+    assert items["00.jpg"].scores == pytest.approx({"fox": 0.9, "heron": 0.6})
+    kept = boxes_of(items["00.jpg"])
+    assert kept[0] == ("fox", 0.1, 0.1, 0.3, 0.4, 0.8) and kept[-1] == ("heron", 0.0, 0.5, 0.5, 0.5, 0.6)
+    assert len(kept) == prediction_boxes.MOST + 1 and not items["01.jpg"].boxes
+    store(db, tmp_path / "results.json")
+    assert drawn(db, "00.jpg", "heron") == (("MD", 0.6, 0.0, 0.5, 0.5, 0.5),)
+
+
+def test_a_class_that_became_another_brings_its_boxes(db, tmp_path):
+    store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
+    named = classes.by_name(db)
+    class_changes.merge(db, "Ann", [named["fox"].id], named["heron"].id, same=True)
+    assert drawn(db, "00.jpg", "heron") == (("MD", 0.9, 0.25, 0.25, 0.5, 0.5),)
+
+
+def test_the_doctor_finds_damaged_boxes_and_scores_count_without_them(db, tmp_path):
+    source = store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
+    assert not list(array_health.damages(db))
+    (db.paths.predictions(source.id, source.version) / prediction_boxes.FILE).write_bytes(b"\x93NUMPY")
+    [damage] = array_health.damages(db)
+    assert "boxes of the predictions 'MD' cannot be drawn" in damage.what
+    assert len(prediction_sources.opened(db)) == 1
