@@ -2,19 +2,24 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from annotator.benchmark.harness.projects import publish_run
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import all_formats
 from annotator.exchange.imports import importing
 from annotator.exchange.predictions import outside_predictions
 from annotator.exchange.predictions.outside_predictions import Choices
+from annotator.queues import grid, review
+from annotator.records import Decision, Filter, Wanted, WantedGrids
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
+from annotator.store.labels import decisions
 from annotator.store.runs import prediction_boxes, prediction_evidence, prediction_sources
 from annotator.store.upkeep import array_health
 
@@ -29,7 +34,7 @@ def write(path: Path, document: object) -> Path:
     return path
 
 
-def megadetector(path: Path, images: list[object], **more: object) -> Path:
+def megadetector(path: Path, images: Sequence[object], **more: object) -> Path:
     """Write results as the newest MegaDetector does: images come first."""
     document = {"images": images, "detection_categories": MD, "info": {"format_version": "1.6"}}
     return write(path, document | more)
@@ -362,3 +367,25 @@ def test_the_doctor_finds_damaged_boxes_and_scores_count_without_them(db, tmp_pa
     [damage] = array_health.damages(db)
     assert "boxes of the predictions 'MD' cannot be drawn" in damage.what
     assert len(prediction_sources.opened(db)) == 1
+
+
+def test_review_and_grid_are_given_boxes_and_blind_ones_are_not(db, tmp_path):
+    store(db, detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5]))
+    image_id = db.value("SELECT id FROM image WHERE name = '00.jpg'")
+    fox = classes.by_name(db)["fox"].id
+    count = db.value("SELECT count(*) FROM image")
+    publish_run(db, np.full((count, 3), 0.9))
+    box = ("MD", 0.9, 0.25, 0.25, 0.5, 0.5)
+    chips = dict(review.next_to_review(db, Wanted("review", "a", "Ann", (), count), 0.3))
+    assert {chip.class_id: chip.boxes for chip in chips[image_id]}[fox] == (box,)
+    assert sum(bool(chip.boxes) for of_image in chips.values() for chip in of_image) == 1
+    (shown,) = grid.next_grids(db, WantedGrids("a", "Ann", fox, count, (), 1)).items
+    assert {tile.image.id: tile.boxes for tile in shown.tiles}[image_id] == (box,)
+    asked = WantedGrids("a", "Ann", fox, count, (), 1, hide_predictions=True)
+    hidden = grid.take_tiles(db, asked, fox, [(image_id, None)])
+    assert [tile.boxes for tile in hidden] == [()]
+    no = Decision("says-no", "label", "Dora", "click", image_id=image_id, class_id=fox, state=-1)
+    assert not decisions.decide(db, [no]).refused
+    publish_run(db, np.full((count, 3), 0.9))
+    mistakes = Wanted("review", "a", "Ann", (), count, only=Filter(kind="likely_mistakes"))
+    assert [chip.boxes for _, of_image in review.next_to_review(db, mistakes, 0.3) for chip in of_image] == [(box,)]

@@ -58,7 +58,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
         taken = leases.take(db, wanted.holder, wanted.annotator, free, wanted.want - len(chosen))
         # Read after leasing: from now on nobody else can answer them.
         unreadable = cells.unreadable(db, taken)
-        chips = source.chips([image_id for image_id in taken if image_id not in unreadable])
+        chips = _with_boxes(db, source.chips([image_id for image_id in taken if image_id not in unreadable]))
         if away:
             chips = {id_: [chip for chip in of if chip.class_id not in away] for id_, of in chips.items()}
         chosen += [(image_id, chips[image_id]) for image_id in taken if chips.get(image_id)]
@@ -148,13 +148,14 @@ class Missing:
         only = self.only
         chips = suggestions.suggestions_of(self.predictions, answered, image_ids, self.low, only.high, only.class_id)
         shown = [chip for of_image in chips.values() for chip in of_image]
-        asked = [chip.image_id for chip in shown], [chip.class_id for chip in shown]
-        said = zip(in_words(self.db, *asked), boxes(self.db, *asked), strict=True)
-        for id_, of_image in chips.items():
-            chips[id_] = [
-                replace(chip, models=models, boxes=seen) for chip, (models, seen) in zip(of_image, said, strict=False)
-            ]
-        return chips
+        models = iter(in_words(self.db, [chip.image_id for chip in shown], [chip.class_id for chip in shown]))
+        return {id_: [replace(chip, models=next(models)) for chip in of_image] for id_, of_image in chips.items()}
+
+
+def _with_boxes(db: Database, chips: dict[int, list[Suggestion]]) -> dict[int, list[Suggestion]]:
+    shown = [chip for of_image in chips.values() for chip in of_image]
+    seen = iter(boxes(db, [chip.image_id for chip in shown], [chip.class_id for chip in shown]))
+    return {id_: [replace(chip, boxes=next(seen)) for chip in of_image] for id_, of_image in chips.items()}
 
 
 def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
