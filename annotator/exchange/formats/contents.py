@@ -62,6 +62,32 @@ class Remark(NamedTuple):
     at: float | None = None
 
 
+class ScoresOverLow(Mapping[str, float]):
+    """The scores of an image by a model that looked for all of its classes: low where it does not name one.
+
+    A file of thousands of species holds a few scores an image: what is low is shared by its items, and not copied.
+
+    Attributes:
+        given: Class name -> the score that the source names.
+        low: Class name -> the score of classes that it does not name; the same object for many items.
+    """
+
+    __slots__ = ("given", "low")
+
+    def __init__(self, given: dict[str, float], low: Mapping[str, float]):
+        self.given, self.low = given, low
+
+    def __getitem__(self, name: str) -> float:
+        return self.given[name] if name in self.given else self.low[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.given
+        yield from (name for name in self.low if name not in self.given)
+
+    def __len__(self) -> int:
+        return len(self.given.keys() | self.low.keys())
+
+
 @dataclass(slots=True)
 class Item:
     """The facts that a source gives of one image; several items may concern the same image.

@@ -20,7 +20,7 @@ import msgspec
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.json_stream import objects, pieces, starts_with
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Box, Contents, Item
+from annotator.exchange.formats.contents import Box, Contents, Item, ScoresOverLow
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT, FOR_NOTHING, box_inside, surest, wrong_confidences
 from annotator.shares import counted
@@ -122,6 +122,7 @@ class _Reader:
         # What means "nothing" has no low score where nothing was found.
         self._low_detected = dict.fromkeys((name for name in detected.values() if _is_something(name)), 0.0)
         self._low_species = dict.fromkeys((name for name in species.values() if _is_something(name)), 0.0)
+        self._low = self._low_species | self._low_detected
         self._failures = self._videos = self._frames = self._boxless = 0
         self._unlisted: Counter[str] = Counter()
 
@@ -168,9 +169,8 @@ class _Reader:
             yield item
 
     def _item(self, file: str, place: str, detections: Sequence[Detection]) -> Item:
-        scores: dict[str, float] = dict(self._low_detected)
-        if not detections or any(detection.classifications for detection in detections):
-            scores |= {name: scores.get(name, 0.0) for name in self._low_species}
+        scores: dict[str, float] = {}
+        knows_species = not detections or any(detection.classifications for detection in detections)
         boxes: list[Box] = []
         for detection in detections:
             given = [(self._detected.get(str(detection.category)), detection.conf)]
@@ -190,7 +190,8 @@ class _Reader:
                     boxes.append(box)
                     inside = True
             self._boxless += not inside
-        return Item(file, place, scores=scores, boxes=surest(boxes), answered=False)
+        all_scores = ScoresOverLow(scores, self._low if knows_species else self._low_detected)
+        return Item(file, place, scores=all_scores, boxes=surest(boxes), answered=False)
 
     def _tell(self) -> None:
         self._dispensable += [name for name in [*self._low_detected, *self._low_species] if name not in self._seen]

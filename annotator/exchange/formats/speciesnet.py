@@ -19,7 +19,7 @@ import msgspec
 
 from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Box, Contents, Item
+from annotator.exchange.formats.contents import Box, Contents, Item, ScoresOverLow
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT, FOR_NOTHING, box_inside, surest, wrong_confidences
 from annotator.shares import counted
@@ -149,6 +149,8 @@ def label_of(detection: Detection) -> str:
 def _items(path: Path, names: _Names, said: list[str], problems: Problems) -> Iterator[Item]:
     low_classified = {name: 0.0 for name in names.classified if name.casefold() not in FOR_NOTHING}
     low_detected = {name: 0.0 for name in names.detected if name.casefold() not in FOR_NOTHING}
+    lows = {(True, True): low_classified | low_detected, (True, False): low_classified}
+    lows |= {(False, True): low_detected, (False, False): {}}
     without = unnamed = boxless = 0
     is_any = False
     for piece in pieces(path, "predictions".__eq__):
@@ -172,12 +174,10 @@ def _items(path: Path, names: _Names, said: list[str], problems: Problems) -> It
             if not scored and entry.detections is None:
                 without += 1
                 continue
-            scores = (low_classified if given and given.classes else {}) | (
-                low_detected if entry.detections is not None else {}
-            )
-            if entry.detections == [] and not scored:  # the detector found nothing for the classifier to name
-                scores = low_classified | low_detected
-            scores, boxes = dict(scores), list[Box]()
+            # Where the detector found nothing, there was nothing for the classifier to name.
+            classified = bool(given and given.classes) or (entry.detections == [] and not scored)
+            low = lows[classified, entry.detections is not None]
+            scores, boxes = dict[str, float](), list[Box]()
             crop = _crop(entry)
             for taxonomy, score in scored:
                 name = names.of(taxonomy)
@@ -194,7 +194,8 @@ def _items(path: Path, names: _Names, said: list[str], problems: Problems) -> It
                     box = box_inside(name, detection.bbox or (), detection.conf)
                     boxes += [box] if box else []
                     boxless += box is None
-            yield Item(entry.filepath, place, scores=scores, boxes=surest(set(boxes)), answered=False)
+            all_scores = ScoresOverLow(scores, low)
+            yield Item(entry.filepath, place, scores=all_scores, boxes=surest(set(boxes)), answered=False)
     if not is_any:
         problems.add(f"{path} has no predictions: it is no complete file of SpeciesNet")
     if without:

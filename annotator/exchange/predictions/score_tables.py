@@ -22,7 +22,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.tables import parquet_batches, parquet_schema, refuse_many_columns
 from annotator.exchange.files.text_cells import unescaped
 from annotator.exchange.formats import all_formats
-from annotator.exchange.formats.contents import Contents, Item
+from annotator.exchange.formats.contents import Contents, Item, ScoresOverLow
 from annotator.store.runs.prediction_boxes import CellBoxes
 
 if TYPE_CHECKING:
@@ -147,18 +147,32 @@ def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
     items = iter(contents.items)
     while batch := list(islice(items, ROWS)):
         batch = [item for item in batch if item.scores]
-        columns: dict[str, int] = {}
-        for item in batch:
-            for name in item.scores:
-                columns.setdefault(name, len(columns))
         if not batch:
             continue
+        parts = [_parts(item) for item in batch]
+        lows = {id(low): low for _, low in parts}
+        columns: dict[str, int] = {}
+        for names in (*lows.values(), *(given for given, _ in parts)):
+            for name in names:
+                columns.setdefault(name, len(columns))
+        places = {key: [columns[name] for name in low] for key, low in lows.items()}
+        values = {key: list(low.values()) for key, low in lows.items()}
         scores = np.full((len(batch), len(columns)), np.nan)
-        for row, item in enumerate(batch):
-            for name, score in item.scores.items():
+        for row, (given, low) in enumerate(parts):
+            scores[row, places[id(low)]] = values[id(low)]
+            for name, score in given.items():
                 scores[row, columns[name]] = score if score == score else np.inf  # nan, too, is then refused
         names = [item.sha256 or item.image for item in batch]
         yield ScoreBlock(names, [item.place for item in batch], list(columns), scores, _boxes(batch, columns))
+
+
+_NO_LOW: Mapping[str, float] = {}
+
+
+def _parts(item: Item) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return the scores that the source names, and those of classes that it does not name."""
+    scores = item.scores
+    return (scores.given, scores.low) if isinstance(scores, ScoresOverLow) else (scores, _NO_LOW)
 
 
 def _boxes(batch: Sequence[Item], columns: Mapping[str, int]) -> CellBoxes | None:

@@ -70,7 +70,8 @@ def opened(folder: Path) -> np.ndarray:
         boxes = open_array(folder / FILE)
     except (OSError, ValueError, EOFError):
         return NO_BOXES
-    return boxes if boxes.dtype == BOX and boxes.ndim == 1 else NO_BOXES
+    # A plain view: single values of a memmap are slow to read, and a search reads many.
+    return boxes.view(np.ndarray) if boxes.dtype == BOX and boxes.ndim == 1 else NO_BOXES
 
 
 def without_scored(boxes: np.ndarray, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from heapq import nlargest
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 
 from annotator.exchange.formats.contents import Box
@@ -40,6 +39,8 @@ def wrong_confidences(scores: Iterable[float]) -> str:
 
 def surest(boxes: Iterable[Box]) -> list[Box]:
     """Return, of each class of one image, the boxes with the highest scores, as many as are kept."""
-    by_class = sorted(boxes, key=attrgetter("class_name"))
+    by_class = sorted(boxes, key=lambda box: (box.class_name, -box.score))
+    if len(by_class) <= MOST:  # as nearly always
+        return by_class
     groups = (group for _, group in groupby(by_class, key=attrgetter("class_name")))
-    return [box for group in groups for box in nlargest(MOST, group, key=attrgetter("score"))]
+    return [box for group in groups for box in islice(group, MOST)]
