@@ -11,8 +11,7 @@ import pytest
 from annotator.benchmark.harness.projects import publish_run
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats import all_formats
-from annotator.exchange.imports import importing
+from annotator.exchange.imports import importing, label_files
 from annotator.exchange.predictions import outside_predictions
 from annotator.exchange.predictions.outside_predictions import Choices
 from annotator.queues import grid, review
@@ -42,13 +41,12 @@ def megadetector(path: Path, images: Sequence[object], **more: object) -> Path:
 
 def read(path: Path):
     """The format, the items by image, what is said, and the problems of a file of predictions."""
-    name = next(key for key, one in all_formats().items() if one.recognise and one.recognise(path))
+    [(format_, _)] = label_files.formats_of(path)
     problems = Problems()
-    reader = all_formats()[name].read
-    assert reader
-    contents = reader(path, problems)
+    assert format_.read
+    contents = format_.read(path, problems)
     items = {item.image: item for item in contents.items}
-    return name, items, " ".join(contents.said), problems.sentences
+    return format_.name, items, " ".join(contents.said), problems.sentences
 
 
 def boxes_of(item) -> list[tuple[object, ...]]:
@@ -309,6 +307,7 @@ def test_unknown_classes_are_listed_all_with_the_way_out(db, tmp_path):
 def test_import_refuses_predictions_and_names_the_command(db, project, tmp_path, name):
     entry = {"filepath": "00.jpg", "classifications": {"classes": [FOX], "scores": [0.9]}}
     path = speciesnet(tmp_path / name, entry) if name == "sn.json" else detected(tmp_path / name, [0, 0, 1, 1])
+    assert label_files.predicted_by(path, None)
     for target in (project, tmp_path / "new"):
         with (
             pytest.raises(AnnotatorError, match=r"no answers of people(.|\n)*annotator predictions .* --name"),
@@ -389,3 +388,12 @@ def test_review_and_grid_are_given_boxes_and_blind_ones_are_not(db, tmp_path):
     publish_run(db, np.full((count, 3), 0.9))
     mistakes = Wanted("review", "a", "Ann", (), count, only=Filter(kind="likely_mistakes"))
     assert [chip.boxes for _, of_image in review.next_to_review(db, mistakes, 0.3) for chip in of_image] == [(box,)]
+
+
+def test_import_adds_predictions_in_one_step_if_the_person_names_them(db, project, annotator, tmp_path):
+    path = detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5])
+    done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD", "--dry-run")
+    assert "1 image would have scores" in done.out and not prediction_sources.sources(db)
+    done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD")
+    assert "Predictions MD: 1 image." in done.out and len(drawn(db, "00.jpg", "fox")) == 1
+    assert db.value("SELECT count(*) FROM decision") == 0

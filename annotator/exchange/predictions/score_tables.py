@@ -131,7 +131,8 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
             return "npy", "a NumPy array"
         if start[:4] == b"PAR1":
             return "parquet", "a Parquet file"
-    for key, format_ in formats.items():  # before plain tables: a CSV of Open Images is a format of its own
+    # Before plain tables, and those that fit many files last: COCO results are records of JSON as well.
+    for key, format_ in sorted(formats.items(), key=lambda item: item[1].is_general):
         if format_.recognise and (why := format_.recognise(path)):
             return key, why
     is_json = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
