@@ -11,6 +11,7 @@ import pytest
 from annotator.benchmark.harness.projects import publish_run
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats import formats_of
 from annotator.exchange.imports import importing, label_files
 from annotator.exchange.predictions import outside_predictions
 from annotator.exchange.predictions.outside_predictions import Choices
@@ -41,7 +42,7 @@ def megadetector(path: Path, images: Sequence[object], **more: object) -> Path:
 
 def read(path: Path):
     """The format, the items by image, what is said, and the problems of a file of predictions."""
-    [(format_, _)] = label_files.formats_of(path)
+    [(format_, _)] = formats_of(path)
     problems = Problems()
     assert format_.read
     contents = format_.read(path, problems)
@@ -393,7 +394,7 @@ def test_review_and_grid_are_given_boxes_and_blind_ones_are_not(db, tmp_path):
 def test_import_adds_predictions_in_one_step_if_the_person_names_them(db, project, annotator, tmp_path):
     path = detected(tmp_path / "md.json", [0.25, 0.25, 0.5, 0.5])
     done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD", "--dry-run")
-    assert "1 image would have scores" in done.out and not prediction_sources.sources(db)
+    assert "1 image would have scores" in done.stdout and not prediction_sources.sources(db)
     done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD")
-    assert "Predictions MD: 1 image." in done.out and len(drawn(db, "00.jpg", "fox")) == 1
+    assert "Predictions MD: 1 image." in done.stdout and len(drawn(db, "00.jpg", "fox")) == 1
     assert db.value("SELECT count(*) FROM decision") == 0

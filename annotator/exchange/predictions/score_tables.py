@@ -21,8 +21,10 @@ from annotator.exchange.files.npy import MAGIC, load_array
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.tables import parquet_batches, parquet_schema, refuse_many_columns
 from annotator.exchange.files.text_cells import unescaped
-from annotator.exchange.formats import all_formats
+from annotator.exchange.formats import all_formats, formats_of
 from annotator.exchange.formats.contents import Contents, Item, ScoresOverLow
+from annotator.exchange.reading import columns
+from annotator.exchange.reading.words import plain
 from annotator.store.runs.prediction_boxes import CellBoxes
 
 if TYPE_CHECKING:
@@ -131,10 +133,9 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
             return "npy", "a NumPy array"
         if start[:4] == b"PAR1":
             return "parquet", "a Parquet file"
-    # Before plain tables, and those that fit many files last: COCO results are records of JSON as well.
-    for key, format_ in sorted(formats.items(), key=lambda item: item[1].is_general):
-        if format_.recognise and (why := format_.recognise(path)):
-            return key, why
+    for format_, why in formats_of(path):  # before plain tables: a CSV of Open Images is a format of its own
+        if format_.name in formats:
+            return format_.name, why
     is_json = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
     if not is_json and "image" in first_line(path).lower():
         return "csv", "a table with a column of images"
@@ -152,19 +153,19 @@ def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
             continue
         parts = [_parts(item) for item in batch]
         lows = {id(low): low for _, low in parts}
-        columns: dict[str, int] = {}
+        places: dict[str, int] = {}
         for names in (*lows.values(), *(given for given, _ in parts)):
             for name in names:
-                columns.setdefault(name, len(columns))
-        places = {key: [columns[name] for name in low] for key, low in lows.items()}
+                places.setdefault(name, len(places))
+        low_places = {key: [places[name] for name in low] for key, low in lows.items()}
         values = {key: list(low.values()) for key, low in lows.items()}
-        scores = np.full((len(batch), len(columns)), np.nan)
+        scores = np.full((len(batch), len(places)), np.nan)
         for row, (given, low) in enumerate(parts):
-            scores[row, places[id(low)]] = values[id(low)]
+            scores[row, low_places[id(low)]] = values[id(low)]
             for name, score in given.items():
-                scores[row, columns[name]] = score if score == score else np.inf  # nan, too, is then refused
+                scores[row, places[name]] = score if score == score else np.inf  # nan, too, is then refused
         names = [item.sha256 or item.image for item in batch]
-        yield ScoreBlock(names, [item.place for item in batch], list(columns), scores, _boxes(batch, columns))
+        yield ScoreBlock(names, [item.place for item in batch], list(places), scores, _boxes(batch, places))
 
 
 _NO_LOW: Mapping[str, float] = {}
@@ -176,13 +177,13 @@ def _parts(item: Item) -> tuple[Mapping[str, float], Mapping[str, float]]:
     return (scores.given, scores.low) if isinstance(scores, ScoresOverLow) else (scores, _NO_LOW)
 
 
-def _boxes(batch: Sequence[Item], columns: Mapping[str, int]) -> CellBoxes | None:
-    boxes = [(row, box) for row, item in enumerate(batch) for box in item.boxes if box.class_name in columns]
+def _boxes(batch: Sequence[Item], places: Mapping[str, int]) -> CellBoxes | None:
+    boxes = [(row, box) for row, item in enumerate(batch) for box in item.boxes if box.class_name in places]
     if not boxes:
         return None
     return CellBoxes(
         np.array([row for row, _ in boxes]),
-        np.array([columns[box.class_name] for _, box in boxes]),
+        np.array([places[box.class_name] for _, box in boxes]),
         np.array([box[1:5] for _, box in boxes], np.float64),
         np.array([box.score for _, box in boxes], np.float64),
     )
@@ -274,10 +275,12 @@ def _of_table(
     repeated = sorted(column for column, count in Counter(header).items() if count > 1)
     if repeated:
         raise AnnotatorError(f"{path} has several columns called {', '.join(map(repr, repeated))}.")
-    plain = {column.strip().lower(): column for column in header}
-    image, class_, score = (
-        next((plain[word] for word in words if word in plain), None) for words in (IMAGE, CLASS, SCORE)
+    named = {plain(column): column for column in reversed(header)}
+    image, score = (
+        next((named[word] for word in words if word in named), None)
+        for words in (("image", "sha256", *columns.IMAGE), columns.SCORE)
     )
+    class_ = next((column for column in header if columns.label_number(column)), None)
     if image is None or len(header) < 2:
         raise AnnotatorError(
             f"{path} has the columns {', '.join(header)[:300]}. It needs image,class,score (a row a cell) or image and "
@@ -286,9 +289,9 @@ def _of_table(
     if class_ and score:
         said = [f"One row a cell: {image}, {class_}, {score}."]
         return ScoreFile(name, why, "row", said, _long(batches(), (image, class_, score), problems))
-    columns = [column for column in header if column.strip().lower() not in (*IMAGE, *INDEX)]
+    classes = [column for column in header if column != image and column.strip().lower() not in (*IMAGE, *INDEX)]
     return ScoreFile(
-        name, why, "row", [f"{len(columns)} columns of classes."], _wide(batches(), image, columns, problems)
+        name, why, "row", [f"{len(classes)} columns of classes."], _wide(batches(), image, classes, problems)
     )
 
 
