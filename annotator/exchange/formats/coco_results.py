@@ -142,7 +142,7 @@ def _items(path: Path, index: coco.CocoIndex, sizes: np.ndarray, problems: Probl
             name,
             name,
             scores={names[column]: score for column, score in zip(columns, given, strict=True)},
-            boxes=[Box(names[column], *place.tolist(), float(score)) for column, place, score in drawn],
+            boxes=[Box._make([names[column], *place.tolist(), float(score)]) for column, place, score in drawn],
         )
 
 
