@@ -94,7 +94,7 @@ def test_review_draws_the_boxes_of_the_suggestion_and_h_switches_to_its_heat_map
     page.keyboard.press("PageUp")
     page.keyboard.press("ArrowUp")
     assert_lies_in(boxes, page.locator(".stage .frame"))
-    assert page.troubles == []  # pyright: ignore[reportAttributeAccessIssue]  (of contexts.py)
+    assert page.troubles == []
 
 
 def test_the_grid_draws_boxes_while_shift_is_held_and_the_heat_map_when_it_is_held_again(browser: Contexts, detected):
@@ -120,7 +120,7 @@ def test_the_grid_draws_boxes_while_shift_is_held_and_the_heat_map_when_it_is_he
     expect(page.locator(".enlarged")).to_contain_text("boxes of MD, 0.83, 0.40")
     page.keyboard.up("Shift")
     expect(page.locator(".enlarged .boxes")).to_have_count(0)
-    assert page.troubles == []  # pyright: ignore[reportAttributeAccessIssue]  (of contexts.py)
+    assert page.troubles == []
 
 
 def test_a_page_whose_answers_are_blind_has_no_boxes(browser: Contexts, tmp_path):

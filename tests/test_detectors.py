@@ -10,6 +10,7 @@ import pytest
 
 from annotator.benchmark.harness.projects import publish_run
 from annotator.errors import AnnotatorError
+from annotator.exchange.files import json_stream
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import formats_of
 from annotator.exchange.imports import importing, label_files
@@ -398,3 +399,21 @@ def test_import_adds_predictions_in_one_step_if_the_person_names_them(db, projec
     done = annotator("import", str(project), str(path), "--yes", "--scores-as", "MD")
     assert "Predictions MD: 1 image." in done.stdout and len(drawn(db, "00.jpg", "fox")) == 1
     assert db.value("SELECT count(*) FROM decision") == 0
+
+
+def test_samples_of_fiftyone_with_predictions_are_not_taken_for_speciesnet(tmp_path):
+    sample = {"filepath": "1.jpg", "predictions": {"_cls": "Classifications", "classifications": [{"label": "fox"}]}}
+    path = write(tmp_path / "samples.json", {"samples": [sample, sample]})
+    assert "speciesnet" not in [format_.name for format_, _ in formats_of(path)]
+
+
+def test_categories_are_read_whole_wherever_a_chunk_ends(tmp_path, monkeypatch):
+    named = {"0": "a]{ \\", "1": 'quo"te', "2": "käuzchen"}
+    path = megadetector(tmp_path / "md.json", [{"file": "1.jpg", "detections": []}], classification_categories=named)
+    for chunk in range(1, 40):
+        monkeypatch.setattr(json_stream, "CHUNK", chunk)
+        texts = json_stream.objects(path, {"classification_categories", "detection_categories"}.__contains__)
+        assert {key: json.loads(text) for key, text in texts.items()} == {
+            "detection_categories": MD,
+            "classification_categories": named,
+        }

@@ -12,6 +12,7 @@ classifier or the detector, where it was run, does not name for a file has a sco
 classifies is its surest box, which is therefore the evidence for the classes of the classifier.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,8 @@ from annotator.shares import counted
 CATEGORIES = {"1": "animal", "2": "human", "3": "vehicle"}
 WHOLE_IMAGE = "b"  # the end of the versions whose classifier sees the whole image: v4.0.0b
 SHOWN = 5
+# FiftyOne has samples with a filepath and predictions, which are objects.
+_ENTRY = re.compile(rb'"predictions"\s*:\s*\[\s*\{.*?"filepath"', re.DOTALL)
 
 
 class Classified(msgspec.Struct, gc=False):
@@ -60,9 +63,9 @@ ENTRIES = msgspec.json.Decoder(list[Entry])
 
 
 def recognise(path: Path) -> str | None:
-    """Return why a file is of SpeciesNet, or None: an object whose array `predictions` names a filepath."""
+    """Return why a file is of SpeciesNet, or None: an object whose `predictions` are entries with a filepath."""
     start = starts_with(path) if path.is_file() else b""
-    if start[:1] == b"{" and b'"predictions"' in start and b'"filepath"' in start:
+    if start[:1] == b"{" and _ENTRY.search(start):
         return "SpeciesNet predictions: the predictions of each filepath"
     return None
 
