@@ -11,7 +11,7 @@ from contexts import Contexts
 from grids import open_grid, shown
 from person import open_page, wait_for_picture
 from playwright.sync_api import Locator, Page, expect
-from served import Served
+from served import Served, until
 from test_autopilot_page import flown
 from test_review import reviewed
 
@@ -49,8 +49,8 @@ def detected(tmp_path_factory) -> Iterator[Served]:
 
 def assert_lies_in(boxes: Locator, picture: Locator) -> None:
     """The surest box is where the detector has it on the picture, which keeps its shape in the middle of its place."""
-    box, place = boxes.locator("rect.line.surest").bounding_box(), picture.bounding_box()
-    assert box and place
+    box = until(boxes.locator("rect.line.surest").bounding_box)
+    place = until(picture.bounding_box)
     scale = min(place["width"] / 60, place["height"] / 40)
     wide, high = 60 * scale, 40 * scale
     left, top = place["x"] + (place["width"] - wide) / 2, place["y"] + (place["height"] - high) / 2

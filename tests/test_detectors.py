@@ -417,3 +417,12 @@ def test_categories_are_read_whole_wherever_a_chunk_ends(tmp_path, monkeypatch):
             "detection_categories": MD,
             "classification_categories": named,
         }
+
+
+def test_json_that_is_not_understood_is_not_taken_for_a_table(db, tmp_path):
+    path = tmp_path / "md.json"
+    path.write_text(json.dumps({"images": [{"file": "00.jpg", "detections": []}]}), encoding="utf-16")
+    with pytest.raises(AnnotatorError, match=r"is not UTF-8 text\. Save it as UTF-8"):
+        store(db, path)
+    with pytest.raises(AnnotatorError, match="is of no format that holds scores"):
+        store(db, write(path, {"something": {"else": 1}}))

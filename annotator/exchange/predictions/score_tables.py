@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.files.json_stream import check
 from annotator.exchange.files.lines import first_line, lines
 from annotator.exchange.files.npy import MAGIC, load_array
 from annotator.exchange.files.problems import Problems
@@ -136,10 +137,13 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
     for format_, why in formats_of(path):  # before plain tables: a CSV of Open Images is a format of its own
         if format_.name in formats:
             return format_.name, why
-    is_json = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+    # The first line is decoded, so that JSON in UTF-16 is told from a table, and why it cannot be read is said.
+    is_json = path.is_file() and first_line(path).lstrip("\ufeff \t\r\n").startswith(("{", "["))
+    if is_json:
+        check(path)
     if not is_json and "image" in first_line(path).lower():
         return "csv", "a table with a column of images"
-    if path.is_file() and first_line(path):
+    if not is_json and path.is_file() and first_line(path):
         return "csv", "a text file"
     raise AnnotatorError(f"{path} is of no format that holds scores. Known are: {', '.join([*OWN, *formats])}.")
 

@@ -41,6 +41,8 @@ export class Heat {
     this.seen = null;
     /** @type {SVGSVGElement | null} */
     this.boxes = null;
+    /** @type {any[] | null} the boxes in it */
+    this.drawn = null;
     /** Of the one that is seen. @type {Animation | null} */
     this.fade = null;
     this.layer = el("div", { class: "heat" });
@@ -134,6 +136,8 @@ export class Heat {
 
   /** Draw these boxes, and no others. @param {any[] | null} boxes */
   #draw(boxes) {
+    if (boxes === this.drawn) return;
+    this.drawn = boxes;
     this.boxes?.remove();
     this.boxes = boxes && boxDrawing(boxes, this.item, `${boxesInWords(boxes)}: ${boxes.map(placeInWords).join("; ")}`);
     if (this.boxes) this.layer.append(this.boxes);
