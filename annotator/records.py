@@ -291,6 +291,7 @@ class Suggestion:
         known: The state that a person gave; None: nobody has answered.
         said: The answers of an annotator disagreement, the newest last.
         models: (name, score) of each model from elsewhere that has a score for the cell.
+        boxes: (name, score, left, top, width, height) of where they saw it, as fractions of the image.
     """
 
     image_id: int
@@ -300,6 +301,7 @@ class Suggestion:
     known: int | None = None
     said: tuple[Voice, ...] = ()
     models: tuple[tuple[str, float], ...] = ()
+    boxes: tuple[tuple[str, float, float, float, float, float], ...] = ()
 
 
 @dataclass(frozen=True)

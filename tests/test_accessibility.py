@@ -24,6 +24,8 @@ from annotator.snapshot.image_map import save_map
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
+from annotator.store.runs import prediction_sources
+from annotator.store.runs.prediction_boxes import CellBoxes, boxes_of
 
 pytestmark = pytest.mark.browser
 
@@ -95,6 +97,13 @@ def full(tmp_path_factory) -> Path:
     probabilities = np.where(chance.random((160, 20)) < 0.2, chance.uniform(0.6, 0.99, (160, 20)), 0.05)
     projects.draw_heatmaps(db, projects.publish_run(db, probabilities), probabilities > 0.5)
     ids = [image.id for image in images.all_images(db)]
+    cells = np.array([(image_id, class_id) for image_id in ids for class_id in range(1, 21)])
+    where = CellBoxes(
+        *np.zeros((2, len(cells)), int), np.tile([0.2, 0.2, 0.5, 0.5], (len(cells), 1)), np.ones(len(cells))
+    )
+    scored = (np.array(ids), np.arange(1, 21), np.ones((160, 20)))
+    drawn = boxes_of(*cells.T, where)
+    prediction_sources.add(db, "MD", "probability", "Ann", *scored[:2], lambda: [scored], boxes=drawn)
     save_map(db.paths.map(DEFAULT_BACKBONE), np.array(ids), chance.random((160, 2)).astype(np.float32))
     audit.draw(db, 1200, seed=1)
     # Of two classes every drawn cell is answered, so that the certificate has something to draw.

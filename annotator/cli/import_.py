@@ -41,6 +41,7 @@ from annotator.cli.options import (
 from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
 from annotator.errors import AnnotatorError
 from annotator.settings import login
+from annotator.shares import counted
 
 if TYPE_CHECKING:  # the formats would delay every command
     from annotator.exchange.imports.importing import Choices, Done, Plan
@@ -127,6 +128,7 @@ def import_(
     """Import images and labels from another tool or data set. What would change is shown first, and stored as one."""
     from annotator.exchange.imports.importing import Choices, prepare
     from annotator.exchange.imports.in_words import unchanged_in_words
+    from annotator.exchange.imports.label_files import predicted_by
     from annotator.exchange.reading.saved import save, settled
     from annotator.store.disk.private import files_for_owner_only
 
@@ -137,6 +139,9 @@ def import_(
         _register_in_place(project, source, [option for option, value in given.items() if value], as_json)
         return
     given = reading_of(locals())
+    if scores_as and predicted_by(Path(source), format_):
+        _add_scores(project, source, scores_as, Choices(format_, class_map=class_map), by or login(), dry_run)
+        return
     choices = Choices(format_, images, class_map, conflicts.value, exhaustive, reading=given)
     done: Done | None = None
     plan: Plan | None = None
@@ -158,7 +163,7 @@ def import_(
             if save_reading:
                 save(save_reading, settled(given, plan.decided))
         if scores_as and not dry_run:
-            _add_scores(project, source, scores_as, choices, by or login())
+            _add_scores(project, source, scores_as, choices, by or login(), dry_run)
             if only_scores:
                 return
         if as_json:
@@ -171,17 +176,18 @@ def import_(
         raise _interrupted(project, plan) from None
 
 
-def _add_scores(project: Path, source: str, name: str, choices: "Choices", by: str) -> None:
+def _add_scores(project: Path, source: str, name: str, choices: "Choices", by: str, dry_run: bool) -> None:
     """Add the scores of a source as predictions, once its labels are stored."""
+    from annotator.exchange.imports.class_map import read_class_map
     from annotator.exchange.predictions import outside_predictions as predictions
     from annotator.store.database.database import Database
 
     db = Database(project)
-    mapped = choices.class_map if isinstance(choices.class_map, dict) else {}
+    mapped = read_class_map(choices.class_map) if isinstance(choices.class_map, Path) else choices.class_map or {}
     wanted = predictions.Choices(choices.format, class_map=mapped)
     with predictions.prepare(db, Path(source), name, wanted, by) as plan:
-        stored = plan.apply()
-    print(f"Predictions {printable(name)}: {stored.images:,} images.")
+        count = plan.found.images if dry_run else plan.apply().images
+    print(f"Predictions {printable(name)}: {counted(count, 'image')}{' would have scores' if dry_run else ''}.")
 
 
 def _register_in_place(project: Path, source: str, unused: Sequence[str], as_json: bool) -> None:

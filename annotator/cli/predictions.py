@@ -43,6 +43,7 @@ MAY = {Right.PREDICTIONS: "send predictions", Right.METRICS: "read the figures o
 @commands.command(
     epilog=examples(
         "annotator predictions birds yolo.csv --name yolo-world",
+        "annotator predictions birds md.json --name MegaDetector --only-known",
         "annotator predictions birds clip.npy --name clip --scale score --images-file n.txt --classes-file c.txt",
         "annotator predictions birds",
         "annotator predictions birds --remove yolo-world",
@@ -52,7 +53,10 @@ def predictions(
     project: Project,
     file: Annotated[
         Path | None,
-        typer.Argument(help="CSV, Parquet, .npy, COCO results or Label Studio tasks.", show_default=False),
+        typer.Argument(
+            help="CSV, Parquet, .npy, COCO results, MegaDetector or SpeciesNet JSON, or Label Studio tasks.",
+            show_default=False,
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="What the source is called.")] = None,
     format_: Annotated[

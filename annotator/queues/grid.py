@@ -22,7 +22,7 @@ from annotator.store.labels.derivation import LABELED, UNTOUCHED
 from annotator.store.people import assignment, blindness, leases
 from annotator.store.people.assignment import NOTHING, Aside, Taken
 from annotator.store.runs import runs
-from annotator.store.runs.prediction_sources import in_words
+from annotator.store.runs.prediction_evidence import ModelBox, boxes, in_words
 
 EVEN = 0.5  # expected share of positives from which on every tile of a grid starts as "yes"
 DEPTH = 2  # to find the best class, this many grids of tiles are read of every class
@@ -38,6 +38,7 @@ class Tile:
         probability: None without a model.
         state, by: Its answer and who gave it, or None.
         models: What models from elsewhere say of it, (name, score).
+        boxes: Where they saw it.
     """
 
     image: Image
@@ -45,6 +46,7 @@ class Tile:
     state: int | None
     by: str | None = None
     models: tuple[tuple[str, float], ...] = ()
+    boxes: tuple[ModelBox, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -326,17 +328,18 @@ def take_tiles(
             excluded |= {image_id for image_id, class_ids in accepted.items() if class_id in class_ids}
             excluded |= {image_id for image_id, _ in answers}
         records = images.images(db, image_ids)
-        models = [()] * len(image_ids)
+        models, seen = [()] * len(image_ids), [()] * len(image_ids)
         if not wanted.hide_predictions:
             models = in_words(db, image_ids, [class_id] * len(image_ids))
-        for image_id, of_others in zip(image_ids, models, strict=True):
+            seen = boxes(db, image_ids, [class_id] * len(image_ids))
+        for image_id, of_others, drawn in zip(image_ids, models, seen, strict=True):
             if image_id not in excluded:
                 probability = probabilities[image_id]
                 state, by = answers.get((image_id, class_id), (None, None))
                 if wanted.hide_predictions:
                     state, by = None, None
                 rounded = None if probability is None else round(probability, 4)
-                tiles.append(Tile(records[image_id], rounded, state, by, of_others))
+                tiles.append(Tile(records[image_id], rounded, state, by, of_others, drawn))
     return tiles
 
 

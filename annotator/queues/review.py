@@ -22,7 +22,7 @@ from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, cells
 from annotator.store.people import assignment, blindness, leases
-from annotator.store.runs.prediction_sources import in_words
+from annotator.store.runs.prediction_evidence import boxes, in_words
 
 KINDS = ("missing", "likely_mistakes", "annotator_disagreements")
 SCAN = 64  # images read in one query
@@ -58,7 +58,7 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
         taken = leases.take(db, wanted.holder, wanted.annotator, free, wanted.want - len(chosen))
         # Read after leasing: from now on nobody else can answer them.
         unreadable = cells.unreadable(db, taken)
-        chips = source.chips([image_id for image_id in taken if image_id not in unreadable])
+        chips = _with_boxes(db, source.chips([image_id for image_id in taken if image_id not in unreadable]))
         if away:
             chips = {id_: [chip for chip in of if chip.class_id not in away] for id_, of in chips.items()}
         chosen += [(image_id, chips[image_id]) for image_id in taken if chips.get(image_id)]
@@ -150,6 +150,12 @@ class Missing:
         shown = [chip for of_image in chips.values() for chip in of_image]
         models = iter(in_words(self.db, [chip.image_id for chip in shown], [chip.class_id for chip in shown]))
         return {id_: [replace(chip, models=next(models)) for chip in of_image] for id_, of_image in chips.items()}
+
+
+def _with_boxes(db: Database, chips: dict[int, list[Suggestion]]) -> dict[int, list[Suggestion]]:
+    shown = [chip for of_image in chips.values() for chip in of_image]
+    seen = iter(boxes(db, [chip.image_id for chip in shown], [chip.class_id for chip in shown]))
+    return {id_: [replace(chip, boxes=next(seen)) for chip in of_image] for id_, of_image in chips.items()}
 
 
 def _of_person(db: Database, annotator: str, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

@@ -103,6 +103,21 @@ def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: 
         raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
+def objects(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
+    """Return the text of the objects of a document whose key is wanted; the whole file is read.
+
+    Raises AnnotatorError as `pieces` does, also for an object of more than 64 MB.
+    """
+    cutter = _Cutter(path, lambda key: False, wanted)
+    try:
+        with open_file(path) as file:
+            for _ in cutter.cut(lambda: file.read(CHUNK)):
+                pass
+    except OSError as error:
+        raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
+    return {key: bytes(text) for key, text in cutter.objects.items()}
+
+
 def check(path: Path) -> None:
     """Read a file to its end to check that it is JSON. Raises AnnotatorError as `pieces` does."""
     for _ in pieces(path, wanted=lambda key: False):
@@ -124,8 +139,12 @@ def starts_with(path: Path, count: int = 1 << 16) -> bytes:
 class _Cutter:
     """The state of cutting one document, kept from one chunk to the next."""
 
-    def __init__(self, path: Path, wanted: Callable[[str], bool]):
-        self._path, self._wanted = path, wanted
+    def __init__(
+        self, path: Path, wanted: Callable[[str], bool], wanted_objects: Callable[[str], bool] = lambda key: False
+    ):
+        self._path, self._wanted, self._wanted_objects = path, wanted, wanted_objects
+        self.objects: dict[str, bytearray] = {}
+        self._object: bytearray | None = None  # the text of the object that is being read, if it is wanted
         self._line, self._depth, self._in_string = 1, 0, False
         self._base = 0  # depth inside the arrays that are cut; 0: nothing was read yet
         self._frame = bytearray()  # the document with each inner value replaced by a zero
@@ -171,6 +190,8 @@ class _Cutter:
             else:
                 if self._key is not None:
                     yield from self._part(chunk, at, place, commas, last=True)
+                self._to_object(chunk[at : place + 1])
+                self._object = None
                 if self._inside + bracket not in (b"[]", b"{}"):
                     raise AnnotatorError(
                         f"{self._path} is not JSON: {bracket!r} in line {self._line_at(chunk, place)}."
@@ -179,7 +200,9 @@ class _Cutter:
             at = place + 1
         if self._key is not None:
             yield from self._part(chunk, at, len(chunk), commas, last=False)
-        elif not self._inside:
+        elif self._inside:
+            self._to_object(chunk[at:])
+        else:
             self._to_frame(chunk[at:])
         self._line += chunk.count(b"\n")
 
@@ -213,6 +236,8 @@ class _Cutter:
         self._frame += b"0"
         if bracket == b"[" and self._wanted(key):
             self._key, self._index, self._held = key, 0, bytearray()
+        if bracket == b"{" and self._base == 2 and self._wanted_objects(key):
+            self._object = self.objects[key] = bytearray(b"{")
 
     def _part(self, chunk: bytes, start: int, stop: int, commas: np.ndarray, last: bool) -> Iterator[Piece]:
         """Yield the complete entries of chunk[start:stop]; text after the last comma is held for the next chunk."""
@@ -245,6 +270,13 @@ class _Cutter:
                 f"{self._path} has an entry of more than {LARGEST_ENTRY >> 20} MB, which begins in line "
                 f"{self._held_line}. Is it the right file?"
             )
+
+    def _to_object(self, text: bytes) -> None:
+        if self._object is None:
+            return
+        self._object += text
+        if len(self._object) > LARGEST_ENTRY:
+            raise AnnotatorError(f"{self._path} has an object of more than {LARGEST_ENTRY >> 20} MB: no data set.")
 
     def _to_frame(self, text: bytes) -> None:
         self._frame += text.strip() if text.isspace() else text

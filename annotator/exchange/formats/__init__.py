@@ -23,10 +23,12 @@ from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
+from annotator.exchange.formats.megadetector import MEGADETECTOR
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.records import RECORDS
+from annotator.exchange.formats.speciesnet import SPECIESNET
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.webdataset import WEBDATASET
@@ -46,6 +48,8 @@ FORMATS: dict[str, Format] = {
         TORCH,
         COCO,
         COCO_RESULTS,
+        MEGADETECTOR,
+        SPECIESNET,
         OPENIMAGES,
         VOC,
         SPML,

@@ -83,6 +83,8 @@ def recognise(path: Path) -> str | None:
     """Return why a file is COCO, or None: its first 64 KB have two of the arrays, or one and `info` or `licenses`."""
     start = starts_with(path) if path.is_file() else b""
     keys = {match[1].decode() for match in _ARRAYS.finditer(start)}
+    if "annotations" not in keys and b'"detections"' in start:  # results of MegaDetector have images and info, too
+        return None
     if start[:1] != b"{" or not keys or (len(keys) < 2 and b'"info"' not in start and b'"licenses"' not in start):
         return None
     return f"a COCO file: it has {' and '.join(sorted(keys))}"

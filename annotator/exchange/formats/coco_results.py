@@ -1,12 +1,15 @@
 """COCO results, [{"image_id", "category_id", "score", "bbox"}, ...], as scores: the largest for each image and class.
 
+The surest boxes of each image and class are kept, where the annotation file says how large its images are.
+
 Format: "COCO result format", Object Detection, https://cocodataset.org/#format-results. Results name images and
 categories by id only, so the annotation file that they belong to must lie beside them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -15,21 +18,41 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import coco
-from annotator.exchange.formats.contents import Contents, Item
+from annotator.exchange.formats.contents import Box, Contents, Item
 from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT
+from annotator.store.runs.prediction_boxes import MOST
 
 AT_ONCE = 4_000_000  # results in memory before they are reduced to the largest of each cell
 
 
 class Result(msgspec.Struct, gc=False):
-    """A detection; its box is not read."""
+    """A detection; bbox: left, top, width, height in pixels, missing in results of classifiers and of masks."""
 
     image_id: coco.Id
     category_id: coco.Id
     score: float
+    bbox: list[float] | None = None
+
+
+class Sized(msgspec.Struct, gc=False):
+    """The size of an image, 0 where the file does not say it."""
+
+    id: coco.Id
+    width: float = 0
+    height: float = 0
+
+
+class Boxes(NamedTuple):
+    """Boxes of cells: (n,) cells, (n,) scores, (n, 4) places as fractions of the image."""
+
+    cells: np.ndarray
+    scores: np.ndarray
+    places: np.ndarray
 
 
 RESULTS = msgspec.json.Decoder(list[Result])
+SIZES = msgspec.json.Decoder(list[Sized])
 
 
 def recognise(path: Path) -> str | None:
@@ -41,15 +64,22 @@ def recognise(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the scores of the images that have results. Memory: some 12 bytes for each pair (image, class).
+    """Return the scores of the images that have results.
+
+    Memory: some 12 bytes for each pair (image, class), and 28 for each box that is kept.
 
     Raises:
         AnnotatorError: The number of COCO annotation files in the same folder is not one.
     """
     annotations = _annotations_beside(path)
     index = coco.CocoIndex(annotations, problems)
-    said = [f"Ids are those of {annotations.name}.", "The score of a class is that of its surest detection."]
-    return Contents(index.classes, _items(path, index, problems), place="entry", said=said)
+    said = [
+        f"Ids are those of {annotations.name}.",
+        "The score of a class is that of its surest detection.",
+        BOXES_KEPT,
+    ]
+    sizes = _sizes(annotations, index)
+    return Contents(index.classes, _items(path, index, sizes, problems), place="entry", said=said)
 
 
 def _annotations_beside(path: Path) -> Path:
@@ -63,7 +93,20 @@ def _annotations_beside(path: Path) -> Path:
     )
 
 
-def _items(path: Path, index: coco.CocoIndex, problems: Problems) -> Iterator[Item]:
+def _sizes(path: Path, index: coco.CocoIndex) -> np.ndarray:
+    """Return the width and height of each image of an annotation file, (N, 2) float32, 0 where unknown."""
+    sizes = np.zeros((len(index.images), 2), np.float32)
+    for piece in pieces(path, "images".__eq__):
+        images = [image for _, image in piece.decode(SIZES, Problems())]  # its problems were noted by the index
+        rows = index.images.rows([image.id for image in images])
+        given = np.array([(image.width, image.height) for image in images], np.float32).reshape(-1, 2)
+        sizes[rows[rows >= 0]] = given[rows >= 0]
+    return sizes
+
+
+def _items(path: Path, index: coco.CocoIndex, sizes: np.ndarray, problems: Problems) -> Iterator[Item]:
+    boxes = Boxes(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 4), np.float32))
+    waiting_boxes: list[Boxes] = []
     cells, scores = np.zeros(0, np.int64), np.zeros(0, np.float32)
     waiting: list[tuple[np.ndarray, np.ndarray]] = []
     for piece in pieces(path):
@@ -78,10 +121,14 @@ def _items(path: Path, index: coco.CocoIndex, problems: Problems) -> Iterator[It
             problems.add(f"{piece.place(number)}: no {what} has the id {given!r}")
         good = (rows >= 0) & (columns >= 0)
         waiting.append(((rows * len(index.classes) + columns)[good], np.array([r.score for _, r in results])[good]))
+        waiting_boxes.append(_boxes([result for _, result in results], *waiting[-1], rows, good, sizes))
         if sum(len(part) for part, _ in waiting) > AT_ONCE:
             cells, scores = _largest([(cells, scores), *waiting])
-            waiting = []
+            boxes = _surest([boxes, *waiting_boxes])
+            waiting, waiting_boxes = [], []
     cells, scores = _largest([(cells, scores), *waiting])
+    boxes = _surest([boxes, *waiting_boxes])
+    of_rows = np.searchsorted(boxes.cells, np.arange(len(index.images) + 1) * len(index.classes))
     rows, names = cells // max(len(index.classes), 1), [name for name, _ in index.classes]
     borders = np.flatnonzero(np.diff(rows, prepend=-1, append=-1)).tolist() if len(rows) else []
     for start, end in pairwise(borders):
@@ -89,7 +136,48 @@ def _items(path: Path, index: coco.CocoIndex, problems: Problems) -> Iterator[It
         columns = (cells[start:end] - row * len(names)).tolist()
         given = scores[start:end].tolist()
         name = index.images.name(row)
-        yield Item(name, name, scores={names[column]: score for column, score in zip(columns, given, strict=True)})
+        seen = slice(int(of_rows[row]), int(of_rows[row + 1]))
+        drawn = zip(boxes.cells[seen] - row * len(names), boxes.places[seen], boxes.scores[seen], strict=True)
+        yield Item(
+            name,
+            name,
+            scores={names[column]: score for column, score in zip(columns, given, strict=True)},
+            boxes=[Box._make([names[column], *place.tolist(), float(score)]) for column, place, score in drawn],
+        )
+
+
+def _boxes(
+    results: Sequence[Result],
+    cells: np.ndarray,
+    scores: np.ndarray,
+    rows: np.ndarray,
+    good: np.ndarray,
+    sizes: np.ndarray,
+) -> Boxes:
+    """Return the boxes of these results that lie on images of known size.
+
+    Args:
+        cells, scores: (k,) of the results that are good.
+        rows, good: (n,) the image of each result, and whether its image and category are known.
+    """
+    pixels = np.array([result.bbox if len(result.bbox or ()) == 4 else [0.0] * 4 for result in results], np.float64)
+    size = np.tile(sizes[rows[good]], 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = pixels[good] / size
+    corners = np.clip(np.concatenate([places[:, :2], places[:, :2] + places[:, 2:]], 1), 0, 1)
+    places = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], 1)
+    kept = np.isfinite(places).all(1) & (places[:, 2:] > 0).all(1) & (size > 0).all(1)
+    return Boxes(cells[kept], scores[kept], places[kept].astype(np.float32))
+
+
+def _surest(parts: Sequence[Boxes]) -> Boxes:
+    """Return the boxes sorted by cell and falling score, of each cell as many as are kept."""
+    cells, scores, places = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.lexsort((-scores, cells))
+    cells = cells[order]
+    number_in_cell = np.arange(len(cells)) - np.searchsorted(cells, cells)
+    order = order[number_in_cell < MOST]
+    return Boxes(cells[number_in_cell < MOST], scores[order].astype(np.float32), places[order])
 
 
 def _largest(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -109,4 +197,5 @@ COCO_RESULTS = Format(
     ending=".json",
     recognise=recognise,
     read=read,
+    predicted_by="a detector",
 )

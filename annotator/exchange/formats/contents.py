@@ -5,7 +5,7 @@ stored while it reads (store/imports/staging.py does both). Problems are noted w
 that a person sees all problems of a file together.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +31,21 @@ class Given(NamedTuple):
     source: str = ""
 
 
+class Box(NamedTuple):
+    """A rectangle in which a model saw a class: evidence for a score, and never a label.
+
+    Attributes:
+        left, top, width, height: Fractions of the image; parts outside of it are cut off.
+    """
+
+    class_name: str
+    left: float
+    top: float
+    width: float
+    height: float
+    score: float
+
+
 class Remark(NamedTuple):
     """A flag or comment of the source.
 
@@ -47,6 +62,32 @@ class Remark(NamedTuple):
     at: float | None = None
 
 
+class ScoresOverLow(Mapping[str, float]):
+    """The scores of an image by a model that looked for all of its classes: low where it does not name one.
+
+    A file of thousands of species holds a few scores an image: what is low is shared by its items, and not copied.
+
+    Attributes:
+        given: Class name -> the score that the source names.
+        low: Class name -> the score of classes that it does not name; the same object for many items.
+    """
+
+    __slots__ = ("given", "low")
+
+    def __init__(self, given: dict[str, float], low: Mapping[str, float]):
+        self.given, self.low = given, low
+
+    def __getitem__(self, name: str) -> float:
+        return self.given[name] if name in self.given else self.low[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.given
+        yield from (name for name in self.low if name not in self.given)
+
+    def __len__(self) -> int:
+        return len(self.given.keys() | self.low.keys())
+
+
 @dataclass(slots=True)
 class Item:
     """The facts that a source gives of one image; several items may concern the same image.
@@ -57,6 +98,7 @@ class Item:
         labels: The answers that the source holds of it.
         exhaustive: The source names every present class: classes that it does not name are absent.
         scores: Class name -> probability or score of a model.
+        boxes: Where the model saw them.
         file: The path of the image's file, relative to Contents.folder; "" when the source brings no file.
         sha256: Of the image's file, "" where the source does not say.
         attributes: Facts that are no labels, by name: split, location, licence, ...
@@ -71,6 +113,7 @@ class Item:
     labels: Sequence[Given] = ()
     exhaustive: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
+    boxes: Sequence[Box] = ()
     file: str = ""
     sha256: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -90,6 +133,8 @@ class Contents:
         place: The noun for a place in messages: "line", "annotation", ...
         said: Sentences about how the source was understood, for the person ("1 is present, 0 is absent").
         decided: Decisions about the meaning of the source that a person may overrule, or has to settle.
+        dispensable: Names of classes that are left out where the project lacks them: those for "nothing is here", and
+            those that no image shows. Complete when the items have been read.
     """
 
     classes: Sequence[tuple[str, str]]
@@ -98,3 +143,4 @@ class Contents:
     place: str = "line"
     said: Sequence[str] = ()
     decided: Sequence[Decided] = ()
+    dispensable: Collection[str] = ()

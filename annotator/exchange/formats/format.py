@@ -50,6 +50,8 @@ class Format:
         read_as: As `read`, for formats whose meaning is not fixed: reads as a person's Reading says, and lists its own
             decisions in Contents.decided. Used in place of `read` where it is given.
         is_general: It fits many files, and gives way to a format that fits as well.
+        predicted_by: What makes all that such a file says, "a detector": these are scores and no answers of people. ""
+            for every format that can hold answers.
     """
 
     name: str
@@ -63,3 +65,4 @@ class Format:
     extra: str = ""
     read_as: Callable[[Path, Problems, Reading], Contents] | None = None
     is_general: bool = False
+    predicted_by: str = ""

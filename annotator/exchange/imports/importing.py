@@ -361,7 +361,10 @@ def prepare(
         )
 
     def find() -> Origin:
-        return _named(origin_of(project, source, choices.format, progress, choices.may_be_own, choices.reading), name)
+        origin = origin_of(project, source, choices.format, progress, choices.may_be_own, choices.reading)
+        origin = _named(origin, name)
+        _refuse_predictions(project, origin)
+        return origin
 
     try:
         with told(), ExitStack() as stack:
@@ -383,6 +386,16 @@ def prepare(
                 raise _NotAppliedError
     except _NotAppliedError:
         pass
+
+
+def _refuse_predictions(project: Path, origin: Origin) -> None:
+    """Raise AnnotatorError if no person has said anything of what the source says: scores are never answers."""
+    if by := origin.format.predicted_by:
+        raise AnnotatorError(
+            f"{origin.name} holds predictions of {by} ({origin.format.name}) and no answers of people, so there is "
+            "nothing to import as labels, and nothing was stored.\n    Bring them in as predictions: annotator "
+            f"predictions {project} {origin.path} --name NAME (--scores-as NAME here does the same)"
+        )
 
 
 def _named(origin: Origin, name: str) -> Origin:

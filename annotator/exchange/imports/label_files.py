@@ -7,7 +7,7 @@ one reading fits, it is a question (Reading.labels settles it); nothing that may
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -103,22 +103,39 @@ def _inside(folder: Path) -> Found:
     beside = {path for file in files for path in sidecars(file)}
     inside = [(file, found) for file in files if file not in beside and (found := formats_of(file))]
     used = {file for file, _ in inside} | beside
+    predicted = _predicted(inside)
+    if not predicted or holds_images(folder):  # a folder of nothing else is refused by what it is
+        inside = [(file, found) for file, found in inside if not _by(found)]
     if not inside:
         if not holds_images(folder):
             return Found(folder, *choose_format(folder, None))
-        return Found(folder, IMAGES, "a folder of images", (), (), _unread(folder, used))
+        return Found(folder, IMAGES, "a folder of images", predicted, (), _unread(folder, used))
     file, found = inside[0]
     rest = [other for other, _ in inside[1:]]
     format_, why = _only(file, found)
-    said = [f"Labels are read from {file.relative_to(folder)}."]
+    said = [f"Labels are read from {file.relative_to(folder)}.", *predicted]
     if rest and _are_of_splits(inside):
         shown = ", ".join(_names([file, *rest], folder))
-        return Found(file, format_, why, [f"Labels are read from {shown}."], rest, _told(folder, used))
+        return Found(file, format_, why, [f"Labels are read from {shown}.", *predicted], rest, _told(folder, used))
     if rest:
         names = _names([file, *rest], folder)
         why_ = f"labels may be in {', '.join(names[:10])}; one import reads one of them, or several of one format"
         return Found(file, format_, why, said, (), [Decided("labels", names[0], why_, False, [*names[1:], NONE])])
     return Found(file, format_, why, said, (), _told(folder, used))
+
+
+def _by(found: Sequence[tuple[Format, str]]) -> str:
+    """Return what made all that a file says, if no person did: "a detector"."""
+    return next((format_.predicted_by for format_, _ in found if format_.predicted_by), "")
+
+
+def _predicted(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> list[str]:
+    """Return a sentence for each file of predictions, which is not read for labels."""
+    return [
+        f"{file} holds predictions of {by}, and is not read: annotator predictions PROJECT {file} --name NAME"
+        for file, found in inside
+        if (by := _by(found))
+    ]
 
 
 def _are_of_splits(inside: Sequence[tuple[Path, list[tuple[Format, str]]]]) -> bool:
@@ -138,6 +155,8 @@ def _class_folders(chosen: Found) -> Found:
     beside = {path for file in files for path in sidecars(file)}
     tables = [(file, found) for file in files if file not in beside and (found := formats_of(file))]
     used = {file for file, _ in tables} | beside
+    chosen = replace(chosen, said=[*chosen.said, *_predicted(tables)])
+    tables = [(file, found) for file, found in tables if not _by(found)]
     if len(tables) == 1 and len(tables[0][1]) == 1:
         file, (of_file,) = tables[0][0], tables[0][1]
         share, labels = _reaches(file, of_file[0], folder)
@@ -233,6 +252,17 @@ def read(format_: Format, path: Path, problems: Problems, reading: Reading) -> C
         return format_.read_as(path, problems, reading)
     assert format_.read is not None  # checked by choose_format
     return format_.read(path, problems)
+
+
+def predicted_by(source: Path, name: str | None) -> str:
+    """Return what made all that a file says, if no person did: "a detector"; "" for any other source.
+
+    Args:
+        name: The name of its format, None: recognised.
+    """
+    if name is not None:
+        return all_formats()[name].predicted_by if name in all_formats() else ""
+    return _by(formats_of(source)) if source.is_file() else ""
 
 
 def choose_format(source: Path, name: str | None) -> tuple[Format, str]:

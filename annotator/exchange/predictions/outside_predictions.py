@@ -9,7 +9,7 @@ source are rarely exactly those of the project; an unknown class is an error unl
 gives several scores for one cell, the highest counts.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +17,13 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.predictions.score_tables import ScoreBlock, read_scores
+from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.imports.staged_scores import Found, StagedScores
 from annotator.store.runs.prediction_sources import NAMES, PROBABILITY, Source
+
+UNKNOWN_SHOWN = 200  # unknown classes that are named in one sentence
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Plan:
         self._problems = problems  # StagedScores adds its problems here too
         self.format, self.why = "", ""
         self.said: Sequence[str] = ()
+        self.dispensable: Collection[str] = ()
         self.found: Found
 
     def choose(self, choices: Choices) -> None:
@@ -67,7 +71,7 @@ class Plan:
         """
         self._choices = choices
         self._problems.clear()
-        self.found = _checked(self._db, self._staged, "The file", choices, self._problems)
+        self.found = _checked(self._db, self._staged, "The file", choices, self._problems, self.dispensable)
 
     def apply(self, progress: Callable[[int], None] = lambda done: None) -> Source:
         """Store the predictions and return their source."""
@@ -97,13 +101,13 @@ def prepare(
     file = read_scores(path, problems, choices.format, choices.images_file, choices.classes_file)
     with StagedScores(db, choices.scale, problems.add, file.place) as staged:
         plan = Plan(db, staged, name, choices, by, problems)
-        plan.format, plan.why, plan.said = file.format, file.why, file.said
+        plan.format, plan.why, plan.said, plan.dispensable = file.format, file.why, file.said, file.dispensable
         read = 0
         for block in file.blocks:
             staged.add(block)
             read += len(block.images)
             progress(read)
-        plan.found = _checked(db, staged, str(path), choices, problems)
+        plan.found = _checked(db, staged, str(path), choices, problems, file.dispensable)
         yield plan
 
 
@@ -125,19 +129,36 @@ def _refuse_own(name: str) -> None:
         raise AnnotatorError(f"{NAMES!r} is what this project guesses from names itself. Give these another name.")
 
 
-def _checked(db: Database, staged: StagedScores, what: str, choices: Choices, problems: Problems) -> Found:
+def _checked(
+    db: Database,
+    staged: StagedScores,
+    what: str,
+    choices: Choices,
+    problems: Problems,
+    dispensable: Collection[str] = (),
+) -> Found:
     """Return the images and classes that the staged names stand for. Raises AnnotatorError with all problems."""
     found = staged.resolve(choices.class_map)
-    if not choices.only_known:
+    unknown = [name for name in found.unknown_classes if name not in dispensable or name in found.unclear]
+    if unknown and not choices.only_known:
         known = classes.by_name(db)
-        for name in found.unknown_classes:
+        for name in unknown:
             problems.add(found.unclear.get(name) or f"no class is called {name!r}. {did_you_mean(name, known)}")
-    if not found.images:
+        problems.add(_way_out(unknown))
+    if not found.images and found.unknown_images.count:
         examples = "; ".join(found.unknown_images.examples)
-        problems.add(
-            f"none of its {found.unknown_images.count:,} images is in the project"
-            + (f" ({examples})" if examples else "")
-        )
+        problems.add(f"none of its {found.unknown_images.count:,} images is in the project ({examples})")
+    elif not found.images and not problems.count:
+        problems.add("it says nothing of any image")
     if problems.count:
         raise problems.error(f"{what} cannot be used, and nothing was stored:")
     return found
+
+
+def _way_out(unknown: Sequence[str]) -> str:
+    """Return the sentence that names all unknown classes of a source, and what can be done about them."""
+    names = ", ".join(map(repr, unknown[:UNKNOWN_SHOWN])) + (" and more" if len(unknown) > UNKNOWN_SHOWN else "")
+    return (
+        f"the project lacks {counted(len(unknown), 'class', 'classes')} of it: {names}. Leave them out with "
+        "--only-known, say which classes they are with --class-map FILE, or add them to the project"
+    )

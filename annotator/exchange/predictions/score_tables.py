@@ -7,7 +7,7 @@ Studio, ...) are read by their own readers in formats/.
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.files.json_stream import check
 from annotator.exchange.files.lines import first_line, lines
 from annotator.exchange.files.npy import MAGIC, load_array
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.tables import parquet_batches, parquet_schema, refuse_many_columns
 from annotator.exchange.files.text_cells import unescaped
 from annotator.exchange.formats import all_formats, formats_of
-from annotator.exchange.formats.contents import Contents
+from annotator.exchange.formats.contents import Contents, Item, ScoresOverLow
 from annotator.exchange.reading import columns
 from annotator.exchange.reading.words import plain
+from annotator.store.runs.prediction_boxes import CellBoxes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,23 +51,33 @@ class ScoreBlock:
         images: Names, or the sha256 of the files; once for each row of scores.
         places: The place of each image in the file: a row, or a path in a JSON document.
         scores: (n, C) float, nan where the source gives no score.
+        boxes: Where the model saw what it scored, if the source says so.
     """
 
     images: Sequence[str]
     places: Sequence[int | str]
     classes: Sequence[str]
     scores: np.ndarray
+    boxes: CellBoxes | None = None
 
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A recognised file of scores. place: the kind of ScoreBlock.places, such as "row"; blocks: can be read once."""
+    """A recognised file of scores.
+
+    Attributes:
+        place: The kind of ScoreBlock.places, such as "row".
+        said: Sentences about how it was understood; complete when the blocks have been read.
+        blocks: The scores; can be read once.
+        dispensable: As in Contents.
+    """
 
     format: str
     why: str
     place: str
     said: Sequence[str]
     blocks: Iterator[ScoreBlock]
+    dispensable: Collection[str] = ()
 
 
 def read_scores(
@@ -101,7 +113,7 @@ def read_scores(
     read = all_formats()[name].read
     assert read is not None  # checked by _recognised
     contents = read(path, problems)
-    return ScoreFile(name, why, contents.place, contents.said, _of_items(contents))
+    return ScoreFile(name, why, contents.place, contents.said, _of_items(contents), contents.dispensable)
 
 
 def _recognised(path: Path, name: str | None) -> tuple[str, str]:
@@ -125,10 +137,13 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
     for format_, why in formats_of(path):  # before plain tables: a CSV of Open Images is a format of its own
         if format_.name in formats:
             return format_.name, why
-    is_json = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+    # The first line is decoded, so that JSON in UTF-16 is told from a table, and why it cannot be read is said.
+    is_json = path.is_file() and first_line(path).lstrip("\ufeff \t\r\n").startswith(("{", "["))
+    if is_json:
+        check(path)
     if not is_json and "image" in first_line(path).lower():
         return "csv", "a table with a column of images"
-    if path.is_file() and first_line(path):
+    if not is_json and path.is_file() and first_line(path):
         return "csv", "a text file"
     raise AnnotatorError(f"{path} is of no format that holds scores. Known are: {', '.join([*OWN, *formats])}.")
 
@@ -138,18 +153,44 @@ def _of_items(contents: Contents) -> Iterator[ScoreBlock]:
     items = iter(contents.items)
     while batch := list(islice(items, ROWS)):
         batch = [item for item in batch if item.scores]
-        columns: dict[str, int] = {}
-        for item in batch:
-            for name in item.scores:
-                columns.setdefault(name, len(columns))
         if not batch:
             continue
-        scores = np.full((len(batch), len(columns)), np.nan)
-        for row, item in enumerate(batch):
-            for name, score in item.scores.items():
-                scores[row, columns[name]] = score if score == score else np.inf  # nan, too, is then refused
+        parts = [_parts(item) for item in batch]
+        lows = {id(low): low for _, low in parts}
+        places: dict[str, int] = {}
+        for names in (*lows.values(), *(given for given, _ in parts)):
+            for name in names:
+                places.setdefault(name, len(places))
+        low_places = {key: [places[name] for name in low] for key, low in lows.items()}
+        values = {key: list(low.values()) for key, low in lows.items()}
+        scores = np.full((len(batch), len(places)), np.nan)
+        for row, (given, low) in enumerate(parts):
+            scores[row, low_places[id(low)]] = values[id(low)]
+            for name, score in given.items():
+                scores[row, places[name]] = score if score == score else np.inf  # nan, too, is then refused
         names = [item.sha256 or item.image for item in batch]
-        yield ScoreBlock(names, [item.place for item in batch], list(columns), scores)
+        yield ScoreBlock(names, [item.place for item in batch], list(places), scores, _boxes(batch, places))
+
+
+_NO_LOW: Mapping[str, float] = {}
+
+
+def _parts(item: Item) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return the scores that the source names, and those of classes that it does not name."""
+    scores = item.scores
+    return (scores.given, scores.low) if isinstance(scores, ScoresOverLow) else (scores, _NO_LOW)
+
+
+def _boxes(batch: Sequence[Item], places: Mapping[str, int]) -> CellBoxes | None:
+    boxes = [(row, box) for row, item in enumerate(batch) for box in item.boxes if box.class_name in places]
+    if not boxes:
+        return None
+    return CellBoxes(
+        np.array([row for row, _ in boxes]),
+        np.array([places[box.class_name] for _, box in boxes]),
+        np.array([box[1:5] for _, box in boxes], np.float64),
+        np.array([box.score for _, box in boxes], np.float64),
+    )
 
 
 def _of_array(path: Path, images_file: Path | None, classes_file: Path | None) -> Iterator[ScoreBlock]:

@@ -23,7 +23,7 @@ from annotator.store.labels import cells
 from annotator.store.labels.overlap import SOURCE
 from annotator.store.people import blindness, leases
 from annotator.store.people.assignment import Taken
-from annotator.store.runs.prediction_sources import in_words
+from annotator.store.runs.prediction_evidence import in_words
 
 IMAGE_SOURCES = {"": "suggestion", "random": "random", "exploration": "exploration", "leftover": "exploration"}
 """Source of the decisions on a whole image, by Candidate.reason; of the other kinds it is the kind."""

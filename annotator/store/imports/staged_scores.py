@@ -18,6 +18,7 @@ from annotator.store.imports.staged_cells import EXAMPLES, Tally
 from annotator.store.imports.staged_names import NEW, UNCLEAR, Rules, resolve
 from annotator.store.imports.staging import Staging
 from annotator.store.runs import prediction_sources
+from annotator.store.runs.prediction_boxes import BOX, CellBoxes, boxes_of
 from annotator.store.runs.prediction_sources import PROBABILITY, Block, Source
 
 HASH = re.compile(r"[0-9A-Fa-f]{64}")
@@ -35,6 +36,8 @@ class IncomingScores(Protocol):
     def classes(self) -> Sequence[str]: ...
     @property
     def scores(self) -> np.ndarray: ...
+    @property
+    def boxes(self) -> CellBoxes | None: ...
 
 
 @dataclass(slots=True)
@@ -99,6 +102,8 @@ class StagedScores:
         self._db, self._scale, self._note = db, scale, note
         self._staging = Staging(db.paths.project, note, place_word)
         self._file = tempfile.TemporaryFile(dir=db.paths.project)  # noqa: SIM115  (closed by close)
+        self._boxes = tempfile.TemporaryFile(dir=db.paths.project)  # noqa: SIM115  (of BOX: item and number of a name)
+        self._boxed: dict[str, int] = {}
         self._stored: list[_Stored] = []
         self._names: set[str] = set()
         self._image_ids = np.zeros(0, np.int64)
@@ -109,6 +114,7 @@ class StagedScores:
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
+        self._boxes.close()
         self._staging.close()
 
     def add(self, block: IncomingScores) -> None:
@@ -125,6 +131,9 @@ class StagedScores:
         )
         self._stored.append(_Stored(first, len(scores), list(block.classes), self._file.tell()))
         self._file.write(np.ascontiguousarray(scores, np.float32).tobytes())
+        if boxes := block.boxes:
+            numbers = np.array([self._boxed.setdefault(name, len(self._boxed)) for name in block.classes], np.int64)
+            self._boxes.write(boxes_of(first + boxes.rows, numbers[boxes.columns], boxes).tobytes())
 
     def _check(self, block: IncomingScores, scores: np.ndarray) -> None:
         """Note scores that are not finite or, for probabilities, not in [0, 1]."""
@@ -212,8 +221,25 @@ class StagedScores:
         ids = np.unique(self._image_ids[self._image_ids > 0])
         class_ids = sorted(set(self._class_ids.values()))
         return prediction_sources.add(
-            self._db, name, self._scale, by, ids, class_ids, self._blocks, replace=replace, progress=progress
+            self._db,
+            name,
+            self._scale,
+            by,
+            ids,
+            class_ids,
+            self._blocks,
+            boxes=self._known_boxes(),
+            replace=replace,
+            progress=progress,
         )
+
+    def _known_boxes(self) -> np.ndarray:
+        """Return the boxes on known images and of known classes, (n,) BOX. Memory: 28 bytes a box."""
+        self._boxes.seek(0)
+        boxes = np.frombuffer(bytearray(self._boxes.read()), BOX)
+        class_ids = np.array([self._class_ids.get(name, -1) for name in self._boxed] or [-1], np.int64)
+        boxes["image_id"], boxes["class_id"] = self._image_ids[boxes["image_id"]], class_ids[boxes["class_id"]]
+        return boxes[(boxes["image_id"] > 0) & (boxes["class_id"] > 0)]
 
     def _blocks(self) -> Iterator[Block]:
         for _, image_ids, class_ids, scores in self._read():

@@ -3,6 +3,7 @@
     predictions/<source>/<version>/image_ids.npy    (n,) int64, ascending: images of which the source says anything
                                   /scores.npy       (n, C), nan where it says nothing; the classes are in the row,
                                                     ascending. float16 for probabilities, float32 for other scores
+                                  /boxes.npy        where the model saw it (prediction_boxes.py)
 
 A version is written beside the one before and published by one row, so that a reader sees all of it or nothing. Scores
 keep the class that they were given for; read, a class also has the scores of the classes that were merged into it (of
@@ -26,6 +27,8 @@ from annotator.indexing import CellIndex, Ids
 from annotator.store.database.arrays import open_array, replacing
 from annotator.store.database.database import Database, new_id
 from annotator.store.database.project_identity import make_room
+from annotator.store.runs import prediction_boxes
+from annotator.store.runs.prediction_boxes import NO_BOXES
 
 PROBABILITY, SCORE = "probability", "score"
 SCALES = (PROBABILITY, SCORE)
@@ -112,6 +115,7 @@ def add(
     class_ids: Ids,
     blocks: Callable[[], Iterable[Block]],
     *,
+    boxes: np.ndarray = NO_BOXES,
     replace: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Source:
@@ -124,7 +128,8 @@ def add(
         scale: One of SCALES.
         by: Who adds the scores.
         image_ids, class_ids: All that the blocks name; in any order.
-        blocks: Called twice; where the blocks have several scores for a cell, the highest counts.
+        blocks: Called several times; where the blocks have several scores for a cell, the highest counts.
+        boxes: (n,) prediction_boxes.BOX of cells that the blocks have a score for.
         replace: Delete all scores that the source had before.
         progress: Called with the number of blocks written.
 
@@ -154,6 +159,8 @@ def add(
                 images, cells = _counted(db, part, index, added, old)
             with replacing(folder / "image_ids.npy") as part, part.open("wb") as file:
                 np.save(file, rows, allow_pickle=False)
+            earlier = prediction_boxes.opened(db.paths.predictions(source_id, old.source.version)) if old else NO_BOXES
+            prediction_boxes.write(folder, boxes, prediction_boxes.without_scored(earlier, blocks()))
             _publish(db, source_id, scale, by, version, columns, images, cells)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -198,7 +205,7 @@ def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.
     every = opened(db)
     if not every:
         return []
-    merged = _merged(db)
+    merged = merged_classes(db)
     wanted = np.asarray(class_ids, np.int64)
     result: list[tuple[Source, np.ndarray]] = []
     for scores in every:
@@ -213,18 +220,9 @@ def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.
     return result
 
 
-def in_words(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[tuple[str, float], ...]]:
-    """Return the scores of some cells as pages show them: for each cell (name, score) of the sources with a score."""
-    result: list[tuple[tuple[str, float], ...]] = [()] * len(image_ids)
-    for source, values in said(db, image_ids, class_ids):
-        for place in np.flatnonzero(~np.isnan(values)).tolist():
-            result[place] = (*result[place], (source.name, round(float(values[place]), 4)))
-    return result
-
-
 def aligned(db: Database, scores: SourceScores, image_ids: Ids, class_ids: Sequence[int]) -> np.ndarray:
     """Return the scores of a source for these images and classes: (N, C) of the file's type, nan for none."""
-    merged = _merged(db)
+    merged = merged_classes(db)
     rows, known = scores.rows(image_ids)
     result = np.full((len(rows), len(class_ids)), np.nan, scores.scores.dtype)
     columns = [_columns(scores, class_id, merged) for class_id in class_ids]
@@ -276,7 +274,7 @@ def _columns(scores: SourceScores, class_id: int, merged: dict[int, list[int]]) 
     return columns[known].tolist()
 
 
-def _merged(db: Database) -> dict[int, list[int]]:
+def merged_classes(db: Database) -> dict[int, list[int]]:
     """Return class -> the classes that were merged into it, directly or by way of others."""
     into = dict(db.tuples("SELECT id, merged_into FROM class WHERE archived = 1 AND merged_into NOT NULL"))
     result: dict[int, list[int]] = {}

@@ -22,7 +22,7 @@ from annotator.store.features.basis import BASIS_FILE, read_basis
 from annotator.store.features.image_codes import FOLDER, INDEX, read_codes
 from annotator.store.labels import audits
 from annotator.store.networks import configuration
-from annotator.store.runs import prediction_sources, probabilities, runs
+from annotator.store.runs import prediction_boxes, prediction_sources, probabilities, runs
 
 AT_ONCE = 1 << 20  # values
 PLACES = np.dtype([("image_id", "<i8"), ("x", "<f4"), ("y", "<f4")])
@@ -252,6 +252,15 @@ def _predictions(db: Database) -> Iterator[Damage]:
                 _Part(folder / "scores.npy", None, (_rows(folder / "image_ids.npy"), len(source.class_ids))),
             ]
         )
+        boxes = folder / prediction_boxes.FILE
+        if boxes.exists() and (problem := _problem(_Part(boxes, prediction_boxes.BOX, (_ANY,)), thorough=True)):
+            yield _damage(
+                [(boxes, problem)],
+                f"The boxes of the predictions {source.name!r} cannot be drawn",
+                "Their scores count as before",
+                "Send the predictions again: annotator predictions",
+                removable=False,
+            )
         if wrong:
             yield _damage(
                 wrong,

@@ -60,7 +60,8 @@ def grid(grid_: Grid) -> dict[str, Any]:
         "waiting": grid_.waiting,
         "tiles": [
             image(tile.image)
-            | {"probability": tile.probability, "state": tile.state, "by": tile.by, "models": tile.models}
+            | {"probability": tile.probability, "state": tile.state, "by": tile.by}
+            | {"models": tile.models, "boxes": tile.boxes}
             for tile in grid_.tiles
         ],
     }

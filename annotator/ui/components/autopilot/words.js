@@ -53,7 +53,7 @@ export const KEYS = [
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
       [" ", "toggle the selected tile"],
       ["\\", "start with all Yes, or with all No"],
-      ["Shift", "hold: heat map of the tile under the pointer, or of the selected one"],
+      ["Shift", "hold: heat map of the tile under the pointer, or of the selected one; where a detector drew boxes these, and once more the heat map"],
       [";", "that tile's history, and comments on it (not where earlier answers are hidden)"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it"],
       [["-", "+"], "smaller tiles, larger tiles: the next grids have as many as fit"],

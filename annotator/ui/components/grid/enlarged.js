@@ -94,11 +94,11 @@ export class Enlarged {
   }
 
   /**
-   * Lay a heat map over the picture, or take away the one there is.
-   * @param {HTMLImageElement | null} picture @param {string} note how far to trust it, "" when there is nothing to say
+   * Lay a heat map or boxes over the picture, or take away what lies there.
+   * @param {Element | null} picture @param {string} note how far to trust it, "" when there is nothing to say
    */
   heat(picture, note) {
-    this.stage.frame.querySelector(".heatmap")?.remove();
+    this.stage.frame.querySelector(".heatmap, .boxes")?.remove();
     if (picture) this.stage.frame.append(picture);
     this.note.replaceChildren(picture && note ? ` · ${note}` : "");
   }

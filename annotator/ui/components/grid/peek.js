@@ -1,8 +1,12 @@
 // @ts-check
 /**
  * Heat maps in the grid, while Shift is held and no longer: of the tile under the pointer, or of the one moved to. A
- * pointer that rests on a tile looks at the tile; the heat map is only fetched then.
+ * pointer that rests on a tile looks at the tile; the heat map is only fetched then. Where models from elsewhere drew
+ * boxes, these are shown; Shift once more on the same tile shows the heat map.
  */
+
+import { boxDrawing, boxesInWords } from "../shared/boxes.js";
+import { capital } from "../shared/dom.js";
 
 const FETCH = 100; // milliseconds the pointer rests on a tile until its heat map is asked for
 
@@ -21,6 +25,9 @@ export class Peek {
     /** @type {number | null} the tile under the pointer */
     this.pointed = null;
     this.held = false;
+    /** @type {import("./tiles.js").Tile | null} the tile whose boxes were shown when Shift was last held */
+    this.boxed = null;
+    this.again = false; // Shift is held for the tile whose boxes were shown before
     this.timer = 0;
     this.excuse = ""; // the message about the heat map
     /** @type {{view: import("./tiles.js").Tiles, index: number} | null} where a heat map lies */
@@ -52,6 +59,10 @@ export class Peek {
   hold(on) {
     if (this.held === on) return;
     this.held = on;
+    const view = on ? this.view() : null;
+    const tile = view && view.grid.tiles[this.#wanted(view) ?? -1];
+    this.again = Boolean(tile) && tile === this.boxed;
+    if (on) this.boxed = null;
     this.show();
   }
 
@@ -60,14 +71,18 @@ export class Peek {
     const view = this.view();
     const index = view ? this.#wanted(view) : null;
     const spot = index == null ? null : this.#spot(index);
-    const map = spot && this.heatmaps.get(spot);
-    const picture = map?.picture ?? null;
+    const tile = index == null ? null : view.grid.tiles[index];
+    const boxes = tile && !view.grid.hidesPredictions && !(this.again && spot) ? tile.boxes ?? [] : [];
+    if (boxes.length) this.boxed = tile;
+    const map = spot && !boxes.length ? this.heatmaps.get(spot) : null;
     const large = this.enlarged.isOpen;
+    const words = boxesInWords(boxes);
+    const picture = words ? boxDrawing(boxes, tile, large ? words : "") : map?.picture ?? null;
     if (this.lying && (large || this.lying.view !== view || this.lying.index !== index)) {
       this.lying.view.heat(this.lying.index, null);
       this.lying = null;
     }
-    if (large) this.enlarged.heat(picture, map?.note ?? "");
+    if (large) this.enlarged.heat(picture, words || (map?.note ?? ""));
     else if (view && index != null) {
       view.heat(index, picture);
       this.lying = { view, index };
@@ -76,7 +91,8 @@ export class Peek {
       const none = view.grid.hidesPredictions ? "this is an audit" : "the model does not know this class yet";
       const why = spot ? map.problem : none;
       this.#excuse(why ? `No heat map: ${why}.` : "Drawing the heat map...");
-    } else if (this.held && map?.note) this.#excuse(`${map.note}.`);
+    } else if (this.held && words) this.#excuse(`${capital(words)}.`);
+    else if (this.held && map?.note) this.#excuse(`${map.note}.`);
     else if (this.excuse) {
       this.unsay(this.excuse);
       this.excuse = "";

@@ -16,7 +16,7 @@ const SPOKEN = { 1: "yes", "-1": "no", 0: "unsure" };
 
 /**
  * @typedef {{id: number, name: string, width: number, height: number, probability: number | null, state: number | null, by: string | null,
- *            models?: [string, number][], mark?: number, under?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
+ *            models?: [string, number][], boxes?: import("../shared/boxes.js").Box[], mark?: number, under?: number, touched?: boolean, broken?: string}} Tile  state, by: what was said before, and who said it; mark is what it
  *            will be decided as; under: the yes or no that it was before it was marked unsure
  * @typedef {{id: string, class: number, run: number | null, share: number | null, start: "yes" | "no", tiles: Tile[],
  *            waiting?: number | null, hidesPredictions?: boolean, began?: "yes" | "no", at?: number, fixed?: number, view?: Tiles, loaded?: boolean, broken?: string}} Grid
@@ -153,11 +153,11 @@ export class Tiles {
     return `${broken.length} of ${counted(tiles.length, "image")} cannot be shown and will not be saved: ${reason}.`;
   }
 
-  /** Lay a heat map over a tile, or take away the one there is. @param {number} index @param {HTMLImageElement | null} picture */
+  /** Lay a heat map or boxes over a tile, or take away what lies there. @param {number} index @param {Element | null} picture */
   heat(index, picture) {
     const button = this.parts[index]?.button;
     if (!button || (picture && picture.parentNode === button)) return;
-    button.querySelector(".heatmap")?.remove();
+    button.querySelector(".heatmap, .boxes")?.remove();
     if (picture) button.querySelector("img")?.after(picture);
   }
 

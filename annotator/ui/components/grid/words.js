@@ -34,7 +34,7 @@ export const KEYS = [
   {
     title: "Look closer",
     rows: [
-      ["Shift", "hold: heat map of the tile under the pointer, or of the selected one"],
+      ["Shift", "hold: heat map of the tile under the pointer, or of the selected one; where a detector drew boxes these, and once more the heat map"],
       [";", "that tile's history, and comments on it (not where earlier answers are hidden)"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it. While it is open:"],
       FIX_ROW,

@@ -1,10 +1,12 @@
 // @ts-check
 /**
- * The heat maps of the image on screen. All that are loaded lie over the picture already, transparent: showing another
- * one only changes an opacity, so it is visible in the next frame.
+ * What a model saw on the image on screen: its heat maps, and boxes of models from elsewhere. A suggestion that has boxes
+ * shows them first, and its heat map when asked. All heat maps that are loaded lie over the picture already,
+ * transparent: showing another one only changes an opacity, so it is visible in the next frame.
  */
 
 import { afterPaint, el, kbd } from "../shared/dom.js";
+import { boxDrawing, boxesInWords, placeInWords } from "../shared/boxes.js";
 import { store, stored } from "../shared/storage.js";
 
 const STORE = "annotator:heat"; // strength and whether shown at all: the same in every project
@@ -28,6 +30,7 @@ export class Heat {
     this.onProblem = onProblem;
     this.strength = STRENGTH;
     this.on = true;
+    this.prefersBoxes = true; // of what has both; not kept: boxes are shown first
     this.#recall();
     this.calm = window.matchMedia("(prefers-reduced-motion: reduce)");
     /** @type {any} */
@@ -36,6 +39,10 @@ export class Heat {
     this.chip = null;
     /** @type {HTMLImageElement | null} */
     this.seen = null;
+    /** @type {SVGSVGElement | null} */
+    this.boxes = null;
+    /** @type {any[] | null} the boxes in it */
+    this.drawn = null;
     /** Of the one that is seen. @type {Animation | null} */
     this.fade = null;
     this.layer = el("div", { class: "heat" });
@@ -48,7 +55,7 @@ export class Heat {
     this.output = el("output", {});
     this.toggleButton = el("button", {
       type: "button", class: "heat-switch", "aria-keyshortcuts": "H", onclick: () => this.toggle(),
-    }, el("span", {}, "Heat map"), kbd("H"));
+    }, this.shown = el("span", {}, "Heat map"), kbd("H"));
     this.control = el("div", { class: "row heat-control" }, this.toggleButton, this.slider, this.output);
     this.#tell();
   }
@@ -62,6 +69,7 @@ export class Heat {
     this.item = item;
     this.chip = chip;
     this.#hide();
+    this.#draw(null);
     this.layer.replaceChildren();
     this.onProblem("");
     if (item) this.lay();
@@ -74,7 +82,10 @@ export class Heat {
    */
   look(chip, fades = true) {
     this.chip = chip;
-    const map = chip?.run_id != null && this.on && !isHidden(this.item, chip) ? this.heatmaps.get(chip) : null;
+    const visible = this.on && !isHidden(this.item, chip);
+    const boxes = visible && this.prefersBoxes && chip?.boxes?.length ? chip.boxes : null;
+    this.#draw(boxes);
+    const map = chip?.run_id != null && visible && !boxes ? this.heatmaps.get(chip) : null;
     const picture = map?.picture ?? null;
     if (picture !== this.seen) this.#hide();
     if (picture && picture !== this.seen) {
@@ -86,7 +97,8 @@ export class Heat {
       }
     }
     this.seen = picture;
-    this.onProblem(!map ? "" : picture ? map.note : map.problem || "drawing the heat map...");
+    if (boxes) this.onProblem(boxesInWords(boxes));
+    else this.onProblem(!map ? "" : picture ? map.note : map.problem || "drawing the heat map...");
   }
 
   /** A heat map has come, or it is known why it will not. @param {import("../shared/heatmaps.js").Spot} spot */
@@ -108,8 +120,11 @@ export class Heat {
     if (this.chip) this.look(this.chip, false);
   }
 
+  /** Heat map on or off; of a suggestion with boxes: boxes, heat map, neither. */
   toggle() {
-    this.#set(this.strength || STRENGTH, !this.on);
+    const toHeat = this.on && this.boxes && this.chip?.run_id != null;
+    this.prefersBoxes = !toHeat;
+    this.#set(this.strength || STRENGTH, toHeat ? true : !this.on);
     this.look(this.chip);
   }
 
@@ -117,6 +132,16 @@ export class Heat {
   step(way) {
     this.#set(Math.min(100, Math.max(0, this.strength + way * STEP)), true);
     this.look(this.chip);
+  }
+
+  /** Draw these boxes, and no others. @param {any[] | null} boxes */
+  #draw(boxes) {
+    if (boxes === this.drawn) return;
+    this.drawn = boxes;
+    this.boxes?.remove();
+    this.boxes = boxes && boxDrawing(boxes, this.item, `${boxesInWords(boxes)}: ${boxes.map(placeInWords).join("; ")}`);
+    if (this.boxes) this.layer.append(this.boxes);
+    this.shown.replaceChildren(boxes ? "Boxes" : "Heat map");
   }
 
   #hide() {

@@ -155,6 +155,7 @@ export class Stage {
   #draw() {
     const { scale, x, y } = this.view;
     this.frame.style.transform = scale === 1 ? "" : `translate(${x}px, ${y}px) scale(${scale})`;
+    this.frame.style.setProperty("--zoom", String(scale)); // lines over the picture stay as thin as they are
     this.element.classList.toggle("zoomed", scale > 1);
     if (scale > 1) this.#sharpen();
     this.#say();

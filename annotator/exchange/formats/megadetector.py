@@ -1,0 +1,239 @@
+"""MegaDetector results: the confidences of a camera-trap detector, and of a classifier of its boxes, as predictions.
+
+Format: "MegaDetector output format" 1.0 to 1.6, https://lila.science/megadetector-output-format: an object with
+`images` and `detection_categories`. Checkpoints and older scripts write the list of images alone, whose categories are
+those of MegaDetector itself.
+
+The score of a class is that of its surest box, for a species the confidence that the classifier gave it, whatever the
+confidence of the box. A file that was processed without a box of a class says 0 of this class, because the detector
+looked for all of them; a failure says nothing. All confidences are kept, from the 0.005 on at which MegaDetector begins
+to write. A video speaks of the frames on which its boxes lie, by the names that MegaDetector gives to frames.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.files.json_stream import objects, pieces, starts_with
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Box, Contents, Item, ScoresOverLow
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT, FOR_NOTHING, box_inside, surest, wrong_confidences
+from annotator.shares import counted
+
+Id = str | int
+OWN_CATEGORIES = {"1": "animal", "2": "person", "3": "vehicle"}  # of MegaDetector, for lists without categories
+DETECTIONS, SPECIES = "detection_categories", "classification_categories"
+OLD_LENGTH = 6  # numbers of a detection in the oldest files: top, left, bottom, right, confidence, category
+
+
+class Detection(msgspec.Struct, gc=False):
+    """A box; classifications: (category, confidence) of a classifier that saw what is in it."""
+
+    category: Id
+    conf: float
+    bbox: list[float] | None = None
+    classifications: list[tuple[Id, float]] | None = None
+    frame_number: int | None = None
+
+
+class Entry(msgspec.Struct, gc=False):
+    """A file that the detector was given; an old detection is a list of OLD_LENGTH numbers."""
+
+    file: str
+    detections: list[Detection | list[float]] | None = None
+    failure: Any = None
+    frame_rate: Any = None
+    frames_processed: Any = None
+
+
+ENTRIES = msgspec.json.Decoder(list[Entry])
+CATEGORIES = msgspec.json.Decoder(dict[str, str])
+
+
+def recognise(path: Path) -> str | None:
+    """Return why a file is of MegaDetector, or None, by its first 64 KB."""
+    start = starts_with(path) if path.is_file() else b""
+    has_images = b'"file"' in start and (b'"detections"' in start or b'"max_detection_conf"' in start)
+    if start[:1] == b"{" and (b'"%s"' % DETECTIONS.encode() in start or (b'"images"' in start and has_images)):
+        return "MegaDetector results: detections of each file"
+    if start[:1] == b"[" and has_images:
+        return "MegaDetector results, as a list: detections of each file"
+    return None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """Return the scores of all files that were processed. Reads the file twice; memory does not grow with it.
+
+    Raises:
+        AnnotatorError: It is no complete file of results, or its categories cannot be read.
+    """
+    said = [
+        "The score of a class is that of its surest box; a processed file without one says 0 of the class.",
+        BOXES_KEPT,
+    ]
+    if starts_with(path, 1 << 12)[:1] == b"[":
+        detected, species = OWN_CATEGORIES, {}
+        said.append("The file names no categories, so they are those of MegaDetector: 1 animal, 2 person, 3 vehicle.")
+    else:
+        texts = objects(path, {DETECTIONS, SPECIES}.__contains__)
+        if DETECTIONS not in texts:
+            raise AnnotatorError(
+                f"{path} has no {DETECTIONS}, which say what its detections are of: it is no complete file of "
+                "MegaDetector results. Was it copied as a whole?"
+            )
+        detected = _categories(path, DETECTIONS, texts[DETECTIONS])
+        species = _categories(path, SPECIES, texts.get(SPECIES, b"{}"))
+        if species:
+            said.append("Species have the confidence that the classifier gave them, whatever that of the box.")
+    names = list(dict.fromkeys([*detected.values(), *species.values()]))
+    dispensable = [name for name in names if not _is_something(name)]
+    return Contents(
+        [(name, "") for name in names if _is_something(name)],
+        _Reader(detected, species, said, dispensable).items(path, problems),
+        place="entry",
+        said=said,
+        dispensable=dispensable,
+    )
+
+
+def _categories(path: Path, key: str, text: bytes) -> dict[str, str]:
+    try:
+        categories = CATEGORIES.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise AnnotatorError(f'{path}: {key} must name each category, such as {{"1": "animal"}}: {error}.') from error
+    if unnamed := [id_ for id_, name in categories.items() if not name.strip()]:
+        raise AnnotatorError(f"{path}: {key} has no name for {', '.join(map(repr, unnamed[:20]))}.")
+    return {id_: name.strip() for id_, name in categories.items()}
+
+
+class _Reader:
+    """What is counted while the entries are read, and said at the end."""
+
+    def __init__(
+        self, detected: Mapping[str, str], species: Mapping[str, str], said: list[str], dispensable: list[str]
+    ):
+        self._detected, self._species, self._said, self._dispensable = detected, species, said, dispensable
+        self._seen = set[str]()
+        # What means "nothing" has no low score where nothing was found.
+        self._low_detected = dict.fromkeys((name for name in detected.values() if _is_something(name)), 0.0)
+        self._low_species = dict.fromkeys((name for name in species.values() if _is_something(name)), 0.0)
+        self._low = self._low_species | self._low_detected
+        self._failures = self._videos = self._frames = self._boxless = 0
+        self._unlisted: Counter[str] = Counter()
+
+    def items(self, path: Path, problems: Problems) -> Iterator[Item]:
+        is_any = False
+        for piece in pieces(path, {"", "images"}.__contains__):
+            is_any = True
+            for number, entry in piece.decode(ENTRIES, problems):
+                place = piece.place(number)
+                detections = [
+                    detection if isinstance(detection, Detection) else _old(detection)
+                    for detection in entry.detections or ()
+                ]
+                if not entry.file:
+                    problems.add(f"{place}: it names no file")
+                elif None in detections:
+                    problems.add(
+                        f"{place}: a detection of {entry.file!r} is neither an object with category and conf nor a "
+                        f"list of {OLD_LENGTH} numbers"
+                    )
+                elif wrong := wrong_confidences(_confidences(detections)):
+                    problems.add(f"{place}: {wrong} ({entry.file!r})")
+                elif entry.failure is not None or entry.detections is None:
+                    self._failures += 1
+                elif entry.frame_rate is not None or entry.frames_processed is not None:
+                    yield from self._of_video(entry.file, place, [one for one in detections if one])
+                else:
+                    yield self._item(entry.file, place, [one for one in detections if one])
+        if not is_any:
+            problems.add(f"{path} has no images: it is no complete file of MegaDetector results")
+        self._tell()
+
+    def _of_video(self, file: str, place: str, detections: Sequence[Detection]) -> Iterator[Item]:
+        """Yield an item for each frame with boxes; of others nothing is known, as few boxes of a video are written."""
+        self._videos += 1
+        frames: dict[int, list[Detection]] = {}
+        for detection in detections:
+            if detection.frame_number is not None and detection.frame_number >= 0:
+                frames.setdefault(detection.frame_number, []).append(detection)
+        self._frames += len(frames)
+        for number, of_frame in sorted(frames.items()):
+            item = self._item(f"{file}/frame{number:06d}.jpg", place, of_frame)
+            item.scores = {name: item.scores[name] for name in item.scores if item.scores[name] > 0}
+            yield item
+
+    def _item(self, file: str, place: str, detections: Sequence[Detection]) -> Item:
+        scores: dict[str, float] = {}
+        knows_species = not detections or any(detection.classifications for detection in detections)
+        boxes: list[Box] = []
+        for detection in detections:
+            given = [(self._detected.get(str(detection.category)), detection.conf)]
+            if given[0][0] is None:
+                self._unlisted[f"detection category {detection.category}"] += 1
+            for category, score in detection.classifications or ():
+                given.append((self._species.get(str(category)), score))
+                if given[-1][0] is None:
+                    self._unlisted[f"classification category {category}"] += 1
+            inside = False
+            for name, score in given:
+                if name is None:
+                    continue
+                scores[name] = max(score, scores.get(name, 0.0))
+                self._seen.add(name)
+                if box := box_inside(name, detection.bbox or (), score):
+                    boxes.append(box)
+                    inside = True
+            self._boxless += not inside
+        all_scores = ScoresOverLow(scores, self._low if knows_species else self._low_detected)
+        return Item(file, place, scores=all_scores, boxes=surest(boxes), answered=False)
+
+    def _tell(self) -> None:
+        self._dispensable += [name for name in [*self._low_detected, *self._low_species] if name not in self._seen]
+        if self._failures:
+            self._said.append(f"Nothing is said of {counted(self._failures, 'file')} that could not be processed.")
+        if self._videos:
+            self._said.append(
+                f"{counted(self._videos, 'video')}: {counted(self._frames, 'frame')} with boxes, looked for as "
+                "VIDEO/frame000020.jpg, the name that MegaDetector gives to frames."
+            )
+        if self._boxless:
+            self._said.append(
+                f"{counted(self._boxless, 'detection')} without a box inside of the image: the score counts, and no "
+                "box is kept."
+            )
+        for what, times in self._unlisted.most_common(5):
+            self._said.append(f"The {what} has no name in the file: left out {counted(times, 'time')}.")
+
+
+def _confidences(detections: Sequence[Detection | None]) -> Iterator[float]:
+    for detection in detections:
+        if detection:
+            yield detection.conf
+            yield from (score for _, score in detection.classifications or ())
+
+
+def _is_something(name: str) -> bool:
+    return name.casefold() not in FOR_NOTHING
+
+
+def _old(numbers: Sequence[float]) -> Detection | None:
+    if len(numbers) != OLD_LENGTH:
+        return None
+    top, left, bottom, right, conf, category = numbers
+    return Detection(str(int(category)), conf, [left, top, right - left, bottom - top])
+
+
+MEGADETECTOR = Format(
+    name="megadetector",
+    about="MegaDetector results (JSON): scores and boxes of a camera-trap detector",
+    ending=".json",
+    recognise=recognise,
+    read=read,
+    predicted_by="a detector",
+)
