@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.formats.camtrap_dp import CAMTRAP_DP
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.csv_table import CSV, TSV
@@ -42,6 +43,7 @@ FORMATS: dict[str, Format] = {
         TORCH,
         COCO,
         COCO_RESULTS,
+        CAMTRAP_DP,
         OPENIMAGES,
         VOC,
         SPML,

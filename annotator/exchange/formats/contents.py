@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from annotator.exchange.reading.reading import Decided
 
-
 NOTHING = ""
 """The class name of an event label that says that the event shows nothing."""
 

@@ -91,11 +91,14 @@ def of_image(db: Database, image_id: int) -> list[EventLabel]:
     return [label for _, label in _read(db, "WHERE e.image_id = ?", [image_id])]
 
 
-def all_labels(db: Database, image_ids: Sequence[int]) -> Iterator[tuple[int, EventLabel]]:
-    """Yield (image id, label of an event that it belongs to) for these images, in their order."""
+def of_images(db: Database, image_ids: Sequence[int]) -> dict[str, list[EventLabel]]:
+    """Return event -> its labels, of the events that these images belong to."""
+    found: dict[str, dict[str, EventLabel]] = {}
     for start in range(0, len(image_ids), 500):
-        some = image_ids[start : start + 500]
-        yield from _read(db, f"WHERE e.image_id IN ({','.join('?' * len(some))})", [int(one) for one in some])
+        some = [int(one) for one in image_ids[start : start + 500]]
+        for _, label in _read(db, f"WHERE e.image_id IN ({','.join('?' * len(some))})", some):
+            found.setdefault(label.event, {})[label.class_name] = label
+    return {event: list(labels.values()) for event, labels in found.items()}
 
 
 def events_of(db: Database, image_ids: Sequence[int]) -> dict[int, str]:

@@ -60,11 +60,20 @@ def header_of(path: Path) -> tuple[list[str], str]:
     return best
 
 
+def is_of_package(header: Collection[str]) -> bool:
+    """Return whether a header is that of a table of a Camtrap DP, whose three tables are read together."""
+    ids = {"deploymentid", "mediaid", "observationid"}
+    others = {"filepath", "observationtype", "latitude"}
+    return not ids.isdisjoint(header) and not others.isdisjoint(header)
+
+
 def recognise(path: Path, delimiters: str) -> str | None:
     """Return why a file is such a table with one of these delimiters, or None."""
     if not path.is_file():
         return None
     header, delimiter = header_of(path)
+    if is_of_package(header):
+        return None
     image = _column(header, IMAGE)
     if image is None or len(header) < 2 or delimiter not in delimiters:
         return None
