@@ -27,8 +27,10 @@ from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.spml import SPML
+from annotator.exchange.formats.timelapse import TIMELAPSE
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.webdataset import WEBDATASET
+from annotator.exchange.formats.wildlife_insights import WILDLIFE_INSIGHTS
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
 from models.plugins import left_out, load, plugins
 
@@ -44,6 +46,8 @@ FORMATS: dict[str, Format] = {
         COCO,
         COCO_RESULTS,
         CAMTRAP_DP,
+        TIMELAPSE,
+        WILDLIFE_INSIGHTS,
         OPENIMAGES,
         VOC,
         SPML,

@@ -31,6 +31,7 @@ from annotator.exchange.formats.shared.camtrap_tables import (
     OBSERVATIONS,
     OF_DEPLOYMENT,
     OF_OBSERVATION,
+    OF_PLACE,
     OWN_LANGUAGE,
     PACKAGE,
     Package,
@@ -76,7 +77,8 @@ def read(path: Path, problems: Problems, reading: Reading | None = None) -> Cont
     sql = load(package, problems)
     try:
         names = _Names(package, columns[0])
-        classes = list(_classes(sql, names, package))
+        # Of our own packages the data card lists them, and says more.
+        classes = [] if package.is_own else list(_classes(sql, names, package))
         languages = sorted({language for of_taxon in package.names.values() for language in of_taxon})
         others = [f"{VERNACULAR}.{language}" for language in languages]
         why = f"classes are called by `{columns[0]}`" + (f"; {' and '.join(others)} would do, too" if others else "")
@@ -215,9 +217,11 @@ def _item(
     facts = {name: first[name] for name in ("timestamp", "captureMethod")}
     facts |= {"mediaID": first["medium"], "deploymentID": first["deployment"]}
     facts |= {name: first[f"of_{name}"] or "" for name in OF_DEPLOYMENT}
+    if package.has_beside:  # which hold the facts of the project as they were
+        facts = {name: text for name, text in facts.items() if name in OF_PLACE}
     item.event = first["event"] or ""
     item.event_labels = _labels_of_event(sql, names, item.event) if item.event else ()
-    found = _Found(names)
+    found = _Found(names, package.has_beside)
     for row in rows:
         if row["observationType"] is not None:
             found.add(row)
@@ -226,17 +230,18 @@ def _item(
     item.exhaustive = found.blank and not found.labels and not found.is_open
     counts["unscored"] += found.unscored
     counts["both"] += found.blank and not item.exhaustive
-    if found.is_open:
+    if found.is_open and not package.has_beside:
         facts["observationType"] = found.is_open
-    item.attributes = {name: text for name, text in (facts | found.facts()).items() if text}
+    facts |= {} if package.has_beside else found.facts()
+    item.attributes = {name: text for name, text in facts.items() if text}
     return item
 
 
 class _Found:
     """What the observations of one medium or event say."""
 
-    def __init__(self, names: _Names):
-        self._names = names
+    def __init__(self, names: _Names, has_origins: bool = False):
+        self._names, self._has_origins = names, has_origins
         self.labels: list[Given] = []
         self.scores: dict[str, float] = {}
         self.blank, self.is_open, self.unscored = False, "", 0
@@ -255,7 +260,9 @@ class _Found:
             elif row["observationType"] not in OPEN:
                 self.unscored += 1
         elif name:
-            self.labels.append(Given(name, PRESENT, row["classifiedBy"], row["given_at"]))
+            # The file of origins beside our own packages is more exact.
+            by = () if self._has_origins else (row["classifiedBy"], row["given_at"])
+            self.labels.append(Given(name, PRESENT, *by))
             for fact in OF_OBSERVATION:
                 if row[fact]:
                     self._facts.setdefault(f"{fact} of {name}"[:LONGEST_FACT], []).append(row[fact])

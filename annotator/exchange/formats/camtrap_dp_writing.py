@@ -67,6 +67,7 @@ CAPTURE_METHODS = ("activityDetection", "timeLapse")
 HUMANS, VEHICLES = ("human", "person", "people", "homo sapiens"), ("vehicle",)
 ASSUMED_WORDS = "assumed: what nobody has answered counts as absent"
 _BINOMIAL = re.compile(r"[A-Z][a-z]+ [a-z]{2,}(?: [a-z]{2,})?")
+_FOLDER = re.compile(r"\w[\w -]*(?:/\w[\w -]*)*")
 _PATH = re.compile(r"[^./~](?:(?!\.\.).)*", re.DOTALL)
 
 
@@ -155,7 +156,9 @@ class _Writer:
         file = block.files[row]
         if ".." in file:  # which paths of the format cannot have
             file = f"{image.id}{file[file.rindex('.') :]}"
-        when, written = iso_second(at), f"media/{file}"
+        # Below the folder that it is in, so that its deployment is known by its name.
+        folder = image.name.rpartition("/")[0]
+        when, written = iso_second(at), f"{folder if _FOLDER.fullmatch(folder) else 'media'}/{file}"
         if not (file and self._output.image(image, written)):
             written = image.name
             if not _PATH.fullmatch(written):

@@ -17,7 +17,7 @@ from annotator.store.locations.addresses import is_address, redacted
 from annotator.store.pictures.files import looks_like_image
 
 GLANCED = 200  # files of a folder that may be its labels
-LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet")
+LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet", ".ddb")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from annotator.exchange.formats.shared.label_table import header_of
 from annotator.exchange.formats.shared.times import seconds_of
 
 PACKAGE = "datapackage.json"
+BESIDE = ("provenance.csv", "notes.csv")  # of shared/provenance.py
 MEDIA, OBSERVATIONS, DEPLOYMENTS = "media", "observations", "deployments"
 NEEDED: Mapping[str, Sequence[str]] = {
     MEDIA: ("mediaID", "filePath"),
@@ -35,8 +36,8 @@ MARKS: Mapping[str, Sequence[str]] = {
 }
 """Table -> the columns by which it is recognised without its package."""
 MISSING = frozenset({"", "NA", "NaN", "nan"})
-OF_DEPLOYMENT = ("locationID", "locationName", "latitude", "longitude", "cameraID", "cameraModel")
-OF_DEPLOYMENT += ("deploymentStart", "deploymentEnd")
+OF_PLACE = ("locationID", "locationName", "latitude", "longitude", "cameraID", "cameraModel")
+OF_DEPLOYMENT = (*OF_PLACE, "deploymentStart", "deploymentEnd")
 OF_MEDIA = ("mediaID", "deploymentID", "timestamp", "captureMethod")
 PROGRAM = "multilabel-annotator"
 """The source that our own packages name."""
@@ -71,6 +72,7 @@ class Package:
         files: Table -> its files.
         names: Scientific name -> language -> vernacular name.
         is_own: An export of this program wrote it.
+        has_beside: It is one of our own, with the files of facts and origins beside it.
         said: Sentences about its files.
     """
 
@@ -78,6 +80,7 @@ class Package:
     files: dict[str, list[Path]]
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     is_own: bool = False
+    has_beside: bool = False
     said: list[str] = field(default_factory=list)
 
 
@@ -98,6 +101,7 @@ def open_package(path: Path) -> Package:
             raise AnnotatorError(f"{described} is no JSON: {error}. Was it copied as a whole?") from error
         document = found if isinstance(found, dict) else {}
         package.is_own = any(one.get("title") == PROGRAM for one in _dicts(document.get("sources")))
+        package.has_beside = package.is_own and all((folder / name).is_file() for name in BESIDE)
         package.names = _vernacular(document)
     for resource in _dicts(document.get("resources")):
         if resource.get("name") in NEEDED:

@@ -61,7 +61,9 @@ def header_of(path: Path) -> tuple[list[str], str]:
 
 
 def is_of_package(header: Collection[str]) -> bool:
-    """Return whether a header is that of a table of a Camtrap DP, whose three tables are read together."""
+    """Return whether a header is that of a Camtrap DP, whose tables are read together, or of Wildlife Insights."""
+    if {"image_id", "deployment_id", "is_blank", "common_name"}.issubset(header):
+        return True
     ids = {"deploymentid", "mediaid", "observationid"}
     others = {"filepath", "observationtype", "latitude"}
     return not ids.isdisjoint(header) and not others.isdisjoint(header)
@@ -72,7 +74,7 @@ def recognise(path: Path, delimiters: str) -> str | None:
     if not path.is_file():
         return None
     header, delimiter = header_of(path)
-    if is_of_package(header):
+    if is_of_package(header) or path.suffix.lower() == ".ddb":
         return None
     image = _column(header, IMAGE)
     if image is None or len(header) < 2 or delimiter not in delimiters:
