@@ -91,13 +91,19 @@ def of_image(db: Database, image_id: int) -> list[EventLabel]:
     return [label for _, label in _read(db, "WHERE e.image_id = ?", [image_id])]
 
 
+def in_words(db: Database, image_ids: Sequence[int]) -> dict[int, list[str]]:
+    """Return image id -> sentences about its events, of images whose events have labels."""
+    found: dict[int, list[str]] = {}
+    for image_id, label in _of(db, image_ids):
+        found.setdefault(image_id, []).append(label.in_words())
+    return found
+
+
 def of_images(db: Database, image_ids: Sequence[int]) -> dict[str, list[EventLabel]]:
     """Return event -> its labels, of the events that these images belong to."""
     found: dict[str, dict[str, EventLabel]] = {}
-    for start in range(0, len(image_ids), 500):
-        some = [int(one) for one in image_ids[start : start + 500]]
-        for _, label in _read(db, f"WHERE e.image_id IN ({','.join('?' * len(some))})", some):
-            found.setdefault(label.event, {})[label.class_name] = label
+    for _, label in _of(db, image_ids):
+        found.setdefault(label.event, {})[label.class_name] = label
     return {event: list(labels.values()) for event, labels in found.items()}
 
 
@@ -114,6 +120,12 @@ def events_of(db: Database, image_ids: Sequence[int]) -> dict[int, str]:
 def count(db: Database) -> int:
     """Return the number of labels of events."""
     return db.value("SELECT count(*) FROM event_label")
+
+
+def _of(db: Database, image_ids: Sequence[int]) -> Iterator[tuple[int, EventLabel]]:
+    for start in range(0, len(image_ids), 500):
+        some = [int(one) for one in image_ids[start : start + 500]]
+        yield from _read(db, f"WHERE e.image_id IN ({','.join('?' * len(some))})", some)
 
 
 def _read(db: Database, where: str, values: Sequence[int]) -> Iterator[tuple[int, EventLabel]]:
