@@ -16,6 +16,7 @@ from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
+from annotator.exchange.formats.excel import EXCEL
 from annotator.exchange.formats.fiftyone import FIFTYONE
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.huggingface import HUGGINGFACE
@@ -26,6 +27,7 @@ from annotator.exchange.formats.label_studio import LABEL_STUDIO
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
+from annotator.exchange.formats.records import RECORDS
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.timelapse import TIMELAPSE
 from annotator.exchange.formats.voc import VOC
@@ -40,6 +42,8 @@ FORMATS: dict[str, Format] = {
         CSV,
         TSV,
         JSONL,
+        RECORDS,
+        EXCEL,
         PARQUET,
         NUMPY,
         TORCH,
