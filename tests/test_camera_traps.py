@@ -6,6 +6,7 @@ import sqlite3
 import zipfile
 from contextlib import closing
 
+import numpy as np
 import pytest
 from conftest import draw
 
@@ -15,11 +16,14 @@ from annotator.exchange.exports.export import export
 from annotator.exchange.formats.camtrap_dp_writing import DEPLOYMENT, MEDIUM, OBSERVATION
 from annotator.exchange.imports import importing
 from annotator.exchange.reading.reading import Reading
+from annotator.queues import annotate
 from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.imports import imports
 from annotator.store.labels import event_labels
+from annotator.store.runs import prediction_sources
 
 STATES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
 
@@ -146,6 +150,54 @@ def test_a_sentence_says_of_how_many_images_an_event_was_labeled(tmp_path, lila)
         "Source: this burst of 2 images was labeled deer; not every image of it need show it."
     )
     assert words["2.jpg"][0].in_words() == "Source: this burst of 2 images was labeled empty."
+
+
+def test_an_export_gives_images_the_labels_of_their_event_only_when_asked_and_says_so(tmp_path, lila, annotator):
+    bring(tmp_path / "project", lila, images=tmp_path / "photos")
+    annotator("export", "project", "plain.csv")
+    assert {row["image"]: row["deer"] for row in table(tmp_path / "plain.csv")}["0.jpg"] == ""
+    annotator("export", "project", "asked.csv", "--event-labels")
+    deer = {row["image"]: row["deer"] for row in table(tmp_path / "asked.csv")}
+    assert (deer["0.jpg"], deer["1.jpg"], deer["2.jpg"], deer["4.jpg"]) == ("1", "1", "", "0")
+    rows = table(tmp_path / "asked.provenance.csv")
+    assert [row["source"] for row in rows if row["image"] == "0.jpg"] == ["label of the event"]
+    bring(tmp_path / "again", tmp_path / "asked.csv", images=tmp_path / "photos")
+    assert "0.jpg" not in labels_of(tmp_path / "again")
+
+
+def test_labels_of_events_are_scores_of_their_images_when_asked(tmp_path, lila, annotator):
+    bring(tmp_path / "project", lila, images=tmp_path / "photos")
+    assert (
+        "event labels: a score of 6 cells on 4 images" in annotator("predictions", "project", "--event-labels").stdout
+    )
+    db = Database(tmp_path / "project")
+    (source,) = prediction_sources.sources(db)
+    ids, columns = images.names_to_ids(db), [class_.id for class_ in classes.all_classes(db)]
+    scores = np.load(db.paths.predictions(source.id, source.version) / "scores.npy")
+    order = np.load(db.paths.predictions(source.id, source.version) / "image_ids.npy").tolist()
+    of = {name: scores[order.index(image_id)] for name, image_id in ids.items() if image_id in order}
+    assert columns == list(source.class_ids)
+    np.testing.assert_array_equal(of["0.jpg"], [1, np.nan])
+    np.testing.assert_array_equal(of["2.jpg"], [0, 0])
+
+
+def test_annotate_shows_what_the_burst_was_labeled(tmp_path, lila):
+    bring(tmp_path / "project", lila, images=tmp_path / "photos")
+    db = Database(tmp_path / "project")
+    ids = images.names_to_ids(db)
+    shown = {item.image.name: item.events for item in annotate.items(db, [ids["0.jpg"], ids["4.jpg"]])}
+    assert shown == {
+        "0.jpg": ["Source: this burst of 2 images was labeled deer; not every image of it need show it."],
+        "4.jpg": (),
+    }
+
+
+def test_pseudonyms_hide_who_labeled_an_event(tmp_path, package):
+    rows = [*OBSERVED, observed(1, "", "animal", "Cervus elaphus", event="e1", level="event")]
+    write_table(package / "observations.csv", rows)
+    bring(tmp_path / "project", package)
+    export(Database(tmp_path / "project"), tmp_path / "out", "camtrap-dp", ExportChoices(pseudonyms=True), lossy=True)
+    assert [row["classifiedBy"] for row in table(tmp_path / "out" / "observations.csv")] == ["annotator elsewhere"]
 
 
 def test_a_category_called_empty_is_asked_about_where_nothing_else_speaks_of_camera_traps(tmp_path):

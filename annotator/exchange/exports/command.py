@@ -29,6 +29,8 @@ def command(
         ("sources", "--source"),
     ):
         words += [f"{option}={value}" for value in getattr(choices, name)]
+    if choices.event_labels:
+        words.append("--event-labels")
     if choices.differing != usual.differing:
         words.append(f"--differing={choices.differing}")
     if not choices.auto_accepted:

@@ -121,21 +121,25 @@ def _read(db: Database, choices: Choices, names_files: bool, progress: Progress)
         columns=choices.columns,
         written=choices.images or "none",
         has=frozenset(tallies.has),
-        taken=partial(_taken, db),
+        taken=partial(_taken, db, reader),
         deployments=deployments(Path(choices.deployments)) if choices.deployments else {},
     )
     counts = splits.counts(split_names, split_of, tallies, [class_.name for class_ in chosen])
     return DataSet(view, tallies, fill, said, counts, ids)
 
 
-def _taken(db: Database, image_ids: Sequence[int]) -> Taken:
-    """Return when images were taken, and in what events."""
+def _taken(db: Database, reader: Reader, image_ids: Sequence[int]) -> Taken:
+    """Return when images were taken, and in what events; people have the names that the export gives them."""
     times: dict[int, float] = {}
     for start in range(0, len(image_ids), 500):
         some = [int(one) for one in image_ids[start : start + 500]]
         query = f"SELECT id, captured_at FROM image WHERE captured_at NOT NULL AND id IN ({','.join('?' * len(some))})"
         times |= dict(db.tuples(query, some))
-    return Taken(times, event_labels.events_of(db, image_ids), event_labels.of_images(db, image_ids))
+    labels = {
+        event: [replace(label, annotator=reader.shown(label.annotator)) for label in found]
+        for event, found in event_labels.of_images(db, image_ids).items()
+    }
+    return Taken(times, event_labels.events_of(db, image_ids), labels)
 
 
 def _choose(reader: Reader, ids: np.ndarray, choices: Choices) -> tuple[np.ndarray, OpenCells]:

@@ -11,7 +11,6 @@ place and time of the deployment, are facts.
 Written in camtrap_dp_writing.py.
 """
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import groupby
@@ -42,6 +41,7 @@ from annotator.exchange.formats.shared.camtrap_tables import (
 from annotator.exchange.reading.reading import Decided, Reading
 from annotator.records import PRESENT
 from annotator.shares import counted
+from annotator.store.disk.other_databases import Connection, Row
 from annotator.store.locations.addresses import is_address
 from annotator.store.pictures.files import looks_like_image
 
@@ -102,7 +102,7 @@ class _Names:
     def __init__(self, package: Package, column: str):
         self._names, self._column, self._is_own = package.names, column, package.is_own
 
-    def of(self, row: Mapping[str, Any]) -> str:
+    def of(self, row: Row | Mapping[str, Any]) -> str:
         """Return the class that an observation names; "" for one that names none."""
         kind, tag = row["observationType"], row["observationTags"]
         if self._is_own and tag.startswith(CLASS_TAG):
@@ -119,7 +119,7 @@ class _Names:
         return self._names.get(name, {}).get(language, name) if self._column.startswith(VERNACULAR) else name
 
 
-def _classes(sql: sqlite3.Connection, names: _Names, package: Package) -> Iterator[tuple[str, str]]:
+def _classes(sql: Connection, names: _Names, package: Package) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     query = f"""SELECT observationType, {SCIENTIFIC}, observationTags FROM observation
         GROUP BY 1, 2, 3 ORDER BY min(id)"""
@@ -132,7 +132,7 @@ def _classes(sql: sqlite3.Connection, names: _Names, package: Package) -> Iterat
             yield name, "; ".join([*about, *(text for text in known.values() if text != name)])
 
 
-def _said(sql: sqlite3.Connection) -> Iterator[str]:
+def _said(sql: Connection) -> Iterator[str]:
     """Yield sentences about rows that name nothing that is there, and about those that are no labels."""
     counts = [
         (
@@ -175,17 +175,17 @@ def _said(sql: sqlite3.Connection) -> Iterator[str]:
             yield f"{counted(many, *words)} {what} (the first: {first!r})."
 
 
-def _items(sql: sqlite3.Connection, package: Package, names: _Names, said: list[str]) -> Iterator[Item]:
+def _items(sql: Connection, package: Package, names: _Names, said: list[str]) -> Iterator[Item]:
     """Yield one item for each medium that is an image; at the end, add to `said` what could not be used."""
     wanted = ", ".join(f'd."{name}" AS "of_{name}"' for name in OF_DEPLOYMENT)
     query = f"""SELECT m.id AS number, m.line AS place, m.filePath, m.fileName, m.fileMediatype, m.mediaID AS medium,
         m.deploymentID AS deployment, m.timestamp, m.captureMethod, {wanted}, e.event, o.* FROM media m
         LEFT JOIN member e ON e.media = m.mediaID LEFT JOIN deployment d ON d.deploymentID = m.deploymentID
         LEFT JOIN observation o ON o.mediaID = m.mediaID AND o.observationLevel = 'media' ORDER BY m.id, o.id"""
-    counts = dict.fromkeys(("videos", "unscored", "both"), 0)
+    counts: dict[str, int] = dict.fromkeys(("videos", "unscored", "both"), 0)
     with closing(sql):
         rows = sql.cursor()
-        rows.row_factory = sqlite3.Row
+        rows.row_factory = Row
         for _, group in groupby(rows.execute(query), lambda row: row["number"]):
             medium = list(group)
             if medium[0]["fileMediatype"].startswith(("video/", "audio/")):
@@ -208,9 +208,7 @@ def _items(sql: sqlite3.Connection, package: Package, names: _Names, said: list[
         )
 
 
-def _item(
-    sql: sqlite3.Connection, package: Package, names: _Names, rows: list[sqlite3.Row], counts: dict[str, int]
-) -> Item:
+def _item(sql: Connection, package: Package, names: _Names, rows: list[Row], counts: dict[str, int]) -> Item:
     first = rows[0]
     file = _local(package, first["filePath"])
     item = Item(_image_name(package, first), first["place"], labels=[], scores={}, file=file, answered=False)
@@ -247,7 +245,7 @@ class _Found:
         self.blank, self.is_open, self.unscored = False, "", 0
         self._facts: dict[str, list[str]] = {}
 
-    def add(self, row: Mapping[str, Any]) -> None:
+    def add(self, row: Row | Mapping[str, Any]) -> None:
         """Add an observation."""
         name = self._names.of(row)
         probability = _number(row["classificationProbability"])
@@ -282,9 +280,9 @@ class _Found:
         return found
 
 
-def _labels_of_event(sql: sqlite3.Connection, names: _Names, event: str) -> list[Given]:
+def _labels_of_event(sql: Connection, names: _Names, event: str) -> list[Given]:
     cursor = sql.cursor()
-    cursor.row_factory = sqlite3.Row
+    cursor.row_factory = Row
     found = _Found(names)
     for row in cursor.execute("SELECT * FROM observation WHERE eventID = ? AND observationLevel = 'event'", [event]):
         found.add(row)
@@ -313,7 +311,7 @@ def _local(package: Package, path: str) -> str:
         return ""
 
 
-def _image_name(package: Package, row: Mapping[str, Any]) -> str:
+def _image_name(package: Package, row: Row) -> str:
     """Return the name of a medium: its path, or for an address the file's name."""
     path, name = row["filePath"], row["fileName"]
     if package.is_own and name:

@@ -124,6 +124,7 @@ class _Writer:
     Attributes:
         deployments, labeled: Deployments and labeled events by name.
         untimed: The number of images whose time is not known.
+        newest: Unix seconds of the newest answer.
     """
 
     media: Rows
@@ -132,7 +133,7 @@ class _Writer:
     def __init__(self, view: View, output: Output):
         self.deployments: dict[str, _Deployment] = {}
         self.labeled: dict[str, _Event] = {}
-        self.untimed = 0
+        self.untimed, self.newest = 0, -math.inf
         self._view, self._output = view, output
         self.taxa = [_Taxon(class_) for class_ in view.classes]
         self._by_name = {taxon.name: taxon for taxon in self.taxa}
@@ -142,6 +143,9 @@ class _Writer:
     def image(self, block: Block, row: int, taken: Taken) -> None:
         """Write the medium of an image and its observations."""
         image, facts = block.images[row], block.attributes[row]
+        self.newest = max(
+            self.newest, float(np.nan_to_num(block.decided_at[row], nan=-math.inf).max(initial=-math.inf))
+        )
         at = next((at for name in OF_TIME if (at := seconds_of(facts.get(name, ""))) is not None), None)
         at = taken.at.get(image.id) if at is None else at
         self.untimed += at is None
@@ -365,7 +369,8 @@ def _description(view: View, writer: _Writer) -> dict[str, Any]:
         ],
         "profile": f"{PROFILE}camtrap-dp-profile.json",
         "name": "camera-trap-labels",
-        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        # The moment of the newest answer, so that an unchanged data set is written the same.
+        "created": iso_second(writer.newest) or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "title": "Camera trap labels",
         "contributors": people,
         "version": "1.0",

@@ -188,7 +188,7 @@ class Annotations:
             )
 
     def _of_event(self, row: int, column: int | None, place: str) -> list[Item]:
-        event = self._events[self._event_of[row]]
+        event = self._events[int(self._event_of[row])]
         if not event:
             self._without_event += 1
             return []

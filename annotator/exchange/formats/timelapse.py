@@ -9,9 +9,7 @@ other columns are facts. The file is somebody else's: it is opened for reading o
 """
 
 import re
-import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,11 +21,11 @@ from annotator.exchange.formats.format import Format
 from annotator.exchange.reading.reading import NONE, Decided, Reading
 from annotator.records import ABSENT, PRESENT
 from annotator.shares import counted
-from annotator.store.disk.open_files import open_file
+from annotator.store.disk.other_databases import Connection, read_only, tables
 from annotator.store.pictures.files import looks_like_image
 
 ENDING = ".ddb"
-MAGIC = b"SQLite format 3\0"
+WHAT = "a database of Timelapse"
 DATA, TEMPLATE = "DataTable", "TemplateTable"
 CHOICES = ("FixedChoice", "MultiChoice")
 COUNTERS = ("Counter", "IntegerPositive")
@@ -37,11 +35,9 @@ EMPTY = ("empty", "blank", "none", "nothing", "no animal")
 """Choices that say that nothing is there, in small letters."""
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
 MOST_COLUMNS = 2000
-LONGEST_VALUE = 1 << 20  # bytes
 LONGEST_FACT = 200, 2000  # letters of its name, of its value
 _NAMES_SPECIES = re.compile(r"species|taxon|animal|class|label|wildlife", re.IGNORECASE)
 _NAMES_COUNT = re.compile(r"count|number|quantity|total|how ?many|^n$|^num", re.IGNORECASE)
-_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
 
 
 @dataclass(frozen=True)
@@ -63,13 +59,13 @@ class Column:
 
 def recognise(path: Path) -> str | None:
     """Return why a path is a database of Timelapse, or None: a file that ends in .ddb."""
-    return "a database of Timelapse (.ddb)" if path.suffix.lower() == ENDING and path.is_file() else None
+    return f"{WHAT} (.ddb)" if path.suffix.lower() == ENDING and path.is_file() else None
 
 
 def read(path: Path, problems: Problems, reading: Reading | None = None) -> Contents:
     """Return the labels of a database. Raises AnnotatorError for a file that is no database of Timelapse."""
     reading = reading or Reading()
-    with _reading(path), closing(_opened(path)) as sql:
+    with read_only(path, WHAT) as sql:
         columns = _columns(path, sql)
         rows = sql.execute(f"SELECT count(*) FROM {DATA}").fetchone()[0]
         has_images = any((path.parent / name).is_file() for name in _names(sql))
@@ -134,57 +130,10 @@ def _refuse_unknown(path: Path, wanted: Sequence[str], known: Sequence[str]) -> 
         raise AnnotatorError(f"{path} has no column {', '.join(map(repr, missing))}. There is: {', '.join(known)}.")
 
 
-class _reading:  # noqa: N801 - used like a function
-    """A context in which what SQLite says of a damaged file becomes an AnnotatorError."""
-
-    def __init__(self, path: Path):
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if isinstance(error, sqlite3.Error | OverflowError | UnicodeError):
-            raise AnnotatorError(
-                f"{self._path} cannot be read as a database of Timelapse: {error}. Was it copied while Timelapse had "
-                "it open? Close Timelapse and copy it again."
-            ) from error
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """Open the file for reading only; statements and functions that its schema hides are not run."""
-    try:
-        with open_file(path) as file:
-            start = file.read(len(MAGIC))
-    except OSError as error:
-        raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
-    if start != MAGIC:
-        raise AnnotatorError(f"{path} is no database of Timelapse: it is no SQLite file. Was it copied as a whole?")
-    # Immutable: no journal or lock beside the file is read or written.
-    address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-    sql = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-    sql.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-    sql.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0"):
-        sql.execute(f"PRAGMA {pragma}")
-    sql.text_factory = lambda content: content.decode("utf-8", "replace")
-    sql.set_authorizer(_authorized)
-    return sql
-
-
-def _authorized(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
-    is_allowed = action in _ALLOWED and trigger is None
-    if action == sqlite3.SQLITE_FUNCTION:
-        is_allowed = second in ("count", "max", "min")
-    return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
-
-
-def _columns(path: Path, sql: sqlite3.Connection) -> list[Column]:
+def _columns(path: Path, sql: Connection) -> list[Column]:
     """Return the columns of the template that DataTable has. Raises AnnotatorError for another database."""
-    listed = sql.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' LIMIT 1000")
-    # A view or a virtual table is a program, no table that Timelapse wrote.
-    tables = {name for name, made in listed if not str(made).upper().startswith("CREATE VIRTUAL")}
-    if missing := [name for name in (DATA, TEMPLATE) if name not in tables]:
+    found_tables = tables(sql)
+    if missing := [name for name in (DATA, TEMPLATE) if name not in found_tables]:
         raise AnnotatorError(f"{path} is no database of Timelapse: it has no table {' and no '.join(missing)}.")
     names = [entry[0] for entry in sql.execute(f"SELECT * FROM {DATA} LIMIT 0").description]
     of_template = [entry[0] for entry in sql.execute(f"SELECT * FROM {TEMPLATE} LIMIT 0").description]
@@ -205,7 +154,7 @@ def _columns(path: Path, sql: sqlite3.Connection) -> list[Column]:
     return found
 
 
-def _names(sql: sqlite3.Connection) -> Iterator[str]:
+def _names(sql: Connection) -> Iterator[str]:
     for row in _rows(sql, ()):
         if _is_below(row["name"]):
             yield row["name"]
@@ -216,7 +165,7 @@ def _is_below(name: str) -> bool:
     return bool(name) and not pure.is_absolute() and ".." not in pure.parts and ":" not in name and "\0" not in name
 
 
-def _rows(sql: sqlite3.Connection, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _rows(sql: Connection, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     names = [entry[0] for entry in sql.execute(f"SELECT * FROM {DATA} LIMIT 0").description]
     wanted = [name for name in ("File", "RelativePath", *columns) if name in names]
     listed = ", ".join('"' + name.replace('"', '""') + '"' for name in wanted)
@@ -229,7 +178,7 @@ def _rows(sql: sqlite3.Connection, columns: Sequence[str]) -> Iterator[dict[str,
 def _items(path: Path, plan: _Plan, problems: Problems, said: list[str]) -> Iterator[Item]:
     others = others_count = 0
     extra = [name for name in ("DateTime", "Date", "Time") if name not in plan.columns]
-    with _reading(path), closing(_opened(path)) as sql:
+    with read_only(path, WHAT) as sql:
         for row in _rows(sql, [*plan.columns, *extra]):
             if not row["File"]:
                 problems.add(f"row {row['number']} of {DATA} names no File")

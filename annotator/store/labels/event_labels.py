@@ -93,9 +93,14 @@ def of_image(db: Database, image_id: int) -> list[EventLabel]:
 
 def in_words(db: Database, image_ids: Sequence[int]) -> dict[int, list[str]]:
     """Return image id -> sentences about its events, of images whose events have labels."""
-    found: dict[int, list[str]] = {}
+    return {image_id: [label.in_words() for label in labels] for image_id, labels in by_image(db, image_ids).items()}
+
+
+def by_image(db: Database, image_ids: Sequence[int]) -> dict[int, list[EventLabel]]:
+    """Return image id -> the labels of the events that it belongs to."""
+    found: dict[int, list[EventLabel]] = {}
     for image_id, label in _of(db, image_ids):
-        found.setdefault(image_id, []).append(label.in_words())
+        found.setdefault(image_id, []).append(label)
     return found
 
 

@@ -4,7 +4,6 @@ Format: Camtrap DP 1.0, https://camtrap-dp.tdwg.org/data. Observations name medi
 time, so that the tables are joined; memory does not grow with them.
 """
 
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -19,6 +18,7 @@ from annotator.exchange.files.text import read_text
 from annotator.exchange.files.text_cells import unescaped
 from annotator.exchange.formats.shared.label_table import header_of
 from annotator.exchange.formats.shared.times import seconds_of
+from annotator.store.disk.other_databases import Connection, temporary
 
 PACKAGE = "datapackage.json"
 BESIDE = ("provenance.csv", "notes.csv")  # of shared/provenance.py
@@ -52,7 +52,6 @@ _MEDIA = ("mediaID", "deploymentID", "captureMethod", "timestamp", "filePath", "
 _OBSERVATION = ("deploymentID", "mediaID", "eventID", "eventStart", "eventEnd", "observationLevel", "observationType")
 _OBSERVATION += ("scientificName", *OF_OBSERVATION, "classificationMethod", "classifiedBy")
 _OBSERVATION += ("classificationTimestamp", "classificationProbability", "observationTags")
-LARGEST_CACHE = 64_000  # KB
 
 
 def table_of(path: Path) -> str:
@@ -150,7 +149,7 @@ def _vernacular(document: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return found
 
 
-def load(package: Package, problems: Problems) -> sqlite3.Connection:
+def load(package: Package, problems: Problems) -> Connection:
     """Load the tables into a temporary SQLite file, which is deleted when the connection is closed.
 
     Tables: media, observation and deployment, each with `line` and its columns as text ("" for a missing value), times
@@ -159,10 +158,8 @@ def load(package: Package, problems: Problems) -> sqlite3.Connection:
     Raises:
         AnnotatorError: A file is no table, or lacks a column.
     """
-    sql = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    sql = temporary()
     try:
-        for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{LARGEST_CACHE}"):
-            sql.execute(f"PRAGMA {pragma}")
         sql.execute("BEGIN")
         _fill(sql, "media", _MEDIA, {"at": "timestamp"}, package.files[MEDIA], MEDIA, problems)
         times = {"start": "eventStart", "end": "eventEnd", "given_at": "classificationTimestamp"}
@@ -178,7 +175,7 @@ def load(package: Package, problems: Problems) -> sqlite3.Connection:
 
 
 def _fill(
-    sql: sqlite3.Connection,
+    sql: Connection,
     table: str,
     columns: Sequence[str],
     times: Mapping[str, str],
@@ -211,13 +208,13 @@ def _rows(
     ]
     time_places = [columns.index(name) for name in times.values()]
     for line, row in rows:
-        cells = ["" if at < 0 or row[at].strip() in MISSING else row[at].strip() for at in places]
+        cells = ["" if at < 0 or row[at].strip() in MISSING else unescaped(row[at].strip()) for at in places]
         for number, at in names:  # a file's name may begin with a blank
             cells[number] = unescaped(row[at]) if cells[number] else ""
         yield [f"{file.name}, line {line}", *cells, *(seconds_of(cells[at]) for at in time_places)]
 
 
-def _index(sql: sqlite3.Connection, problems: Problems) -> None:
+def _index(sql: Connection, problems: Problems) -> None:
     for table, key in (("media", "mediaID"), ("deployment", "deploymentID")):
         sql.execute(f"CREATE INDEX {table}_key ON {table} ({key})")
         twice = f"SELECT max(line), {key} FROM {table} GROUP BY {key} HAVING count(*) > 1 OR {key} = ''"
