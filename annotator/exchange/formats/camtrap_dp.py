@@ -11,10 +11,11 @@ place and time of the deployment, are facts.
 Written in camtrap_dp_writing.py.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import groupby
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -88,11 +89,11 @@ def read(path: Path, problems: Problems, reading: Reading | None = None) -> Cont
             "Blank observations say that nothing is there; people and vehicles are the classes human and vehicle.",
             *_said(sql),
         ]
-        has_files = any(_local(package, row[0]) for row in sql.execute("SELECT filePath FROM media"))
+        package.has_files = any(_local(package, row[0]) for row in sql.execute("SELECT filePath FROM media"))
     except BaseException:
         sql.close()
         raise
-    folder = package.folder if has_files else None
+    folder = package.folder if package.has_files else None
     return Contents(classes, _items(sql, package, names, said), folder, "row", said, decided)
 
 
@@ -302,11 +303,11 @@ def _number(text: str) -> float | None:
 
 def _local(package: Package, path: str) -> str:
     """Return the path of a medium's file in the package; "" where there is none."""
-    pure = PurePosixPath(path)
-    if not path or is_address(path) or pure.is_absolute() or ".." in pure.parts or "\\" in path or "\0" in path:
+    is_below = package.has_files and path[:1] != "/" and ".." not in path.split("/") and not {"\\", "\0"} & {*path}
+    if not is_below or not looks_like_image(path) or is_address(path):
         return ""
     try:
-        return path if (package.folder / pure).is_file() and looks_like_image(path) else ""
+        return path if os.path.isfile(f"{package.folder}/{path}") else ""  # noqa: PTH113 - quicker than a Path
     except (OSError, ValueError):  # a name that no file can have
         return ""
 

@@ -70,9 +70,13 @@ def _opened(path: Path) -> Connection:
     sql.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
     for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0"):
         sql.execute(f"PRAGMA {pragma}")
-    sql.text_factory = lambda content: content.decode("utf-8", "replace")
+    sql.text_factory = _text
     sql.set_authorizer(_authorized)
     return sql
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
 
 
 def _authorized(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:

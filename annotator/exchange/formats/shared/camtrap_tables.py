@@ -71,6 +71,7 @@ class Package:
         files: Table -> its files.
         names: Scientific name -> language -> vernacular name.
         is_own: An export of this program wrote it.
+        has_files: A file of a medium is in its folder; set by the reader.
         has_beside: It is one of our own, with the files of facts and origins beside it.
         said: Sentences about its files.
     """
@@ -80,6 +81,7 @@ class Package:
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     is_own: bool = False
     has_beside: bool = False
+    has_files: bool = True
     said: list[str] = field(default_factory=list)
 
 
@@ -208,10 +210,18 @@ def _rows(
     ]
     time_places = [columns.index(name) for name in times.values()]
     for line, row in rows:
-        cells = ["" if at < 0 or row[at].strip() in MISSING else unescaped(row[at].strip()) for at in places]
+        row.append("")  # of a column that is not there, whose place is -1
+        cells = [_value(row[at]) for at in places]
         for number, at in names:  # a file's name may begin with a blank
             cells[number] = unescaped(row[at]) if cells[number] else ""
         yield [f"{file.name}, line {line}", *cells, *(seconds_of(cells[at]) for at in time_places)]
+
+
+def _value(cell: str) -> str:
+    text = cell.strip()
+    if text in MISSING:
+        return ""
+    return unescaped(text) if text[0] == "'" else text
 
 
 def _index(sql: Connection, problems: Problems) -> None:
