@@ -135,7 +135,7 @@ def test_labels_of_events_come_once_and_go_with_their_import(tmp_path, lila):
     assert not bring(tmp_path / "project", lila).preview.changes
     db = Database(tmp_path / "project")
     assert plan.done
-    imports.undo(db, plan.done.imported.id, "Ann")
+    assert imports.undo(db, plan.done.imported.id, "Ann").event_labels == 1 + 1
     assert event_labels.count(db) == 0
     assert db.value("SELECT count(*) FROM event_image") == 0
     assert bring(tmp_path / "project", lila).preview.event_labels == 2

@@ -141,7 +141,11 @@ def undo_in_words(undone: Undone) -> list[str]:
 
 
 def _taken(undone: Undone) -> str:
-    counts = [(undone.images, "image"), (undone.attributes, "fact about an image", "facts about images")]
+    counts = [
+        (undone.images, "image"),
+        (undone.attributes, "fact about an image", "facts about images"),
+        (undone.event_labels, "label of an event", "labels of events"),
+    ]
     return ", ".join([counted(undone.decisions, "decision"), *(counted(*one) for one in counts if one[0])])
 
 

@@ -61,6 +61,7 @@ class Undone:
         archived: Names of its classes that were archived.
         kept: Names of its classes that others use, which stay.
         attributes: Number of facts removed or set back.
+        event_labels: Number of labels of events removed.
     """
 
     id: int
@@ -70,6 +71,7 @@ class Undone:
     archived: Sequence[str]
     kept: Sequence[str]
     attributes: int
+    event_labels: int = 0
 
 
 def imports(db: Database) -> list[Import]:
@@ -144,7 +146,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
         for image_id, newest in one_by_one:
             rebuild(sql, image_id, newest)
         facts = take_back_attributes(sql, import_id)
-        take_back_events(sql, import_id)
+        events = take_back_events(sql, import_id)
         images, images_kept = _take_images(sql, import_id)
         archived, kept = _take_classes(sql, db, by, json.loads(counts).get("class_ids", []))
         names: dict[int, str] = dict(sql.execute("SELECT id, name FROM class").fetchall())
@@ -154,7 +156,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
         )
         decisions = sql.execute("SELECT count(*) FROM decision WHERE id > ?", [first]).fetchone()[0]
         taken, left = [names[one] for one in archived], [names[one] for one in kept]
-        undone = Undone(import_id, decisions, images, images_kept, taken, left, facts)
+        undone = Undone(import_id, decisions, images, images_kept, taken, left, facts, events)
         if only_preview:
             raise _OnlyPreviewError(undone)
     return undone
