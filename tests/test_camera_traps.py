@@ -332,6 +332,8 @@ def test_classes_are_called_by_their_vernacular_names_where_a_person_says_so(tmp
     plan = bring(tmp_path / "project", package, reading=reading)
     assert labels_of(tmp_path / "project")["media/2.jpg"] == {"red fox": "present", "human": "present"}
     assert [one.others for one in plan.decided] == [("scientificName",)]
+    with pytest.raises(AnnotatorError, match=r"It has: scientificName, vernacularNames\.eng"):
+        bring(tmp_path / "other", package, reading=Reading(label_columns=("vernacularNames.deu",)))
 
 
 def test_a_package_with_missing_tables_or_columns_is_refused_with_their_names(tmp_path, package):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from annotator.errors import AnnotatorError
 from annotator.exchange.files.json_stream import starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.camtrap_dp_writing import write
@@ -75,13 +76,16 @@ def read(path: Path, problems: Problems, reading: Reading | None = None) -> Cont
     package = open_package(path)
     usual = f"{VERNACULAR}.{OWN_LANGUAGE}" if package.is_own else SCIENTIFIC
     columns = (reading or Reading()).label_columns or (usual,)
+    languages = sorted({language for of_taxon in package.names.values() for language in of_taxon})
+    known = [SCIENTIFIC, *(f"{VERNACULAR}.{language}" for language in languages)]
+    if columns[0] not in (usual, *known):
+        raise AnnotatorError(f"{path} cannot name classes by {columns[0]!r}. It has: {', '.join(known)}.")
     sql = load(package, problems)
     try:
         names = _Names(package, columns[0])
         # Of our own packages the data card lists them, and says more.
         classes = [] if package.is_own else list(_classes(sql, names, package))
-        languages = sorted({language for of_taxon in package.names.values() for language in of_taxon})
-        others = [f"{VERNACULAR}.{language}" for language in languages]
+        others = known[1:]
         why = f"classes are called by `{columns[0]}`" + (f"; {' and '.join(others)} would do, too" if others else "")
         decided = [Decided("label_columns", columns[0], why, True, tuple({SCIENTIFIC, *others} - {columns[0]}))]
         said = [
