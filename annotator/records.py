@@ -92,7 +92,8 @@ SOURCES = {
 
 ACCEPTED, MODEL, ASSUMED = "model (accepted)", "model", "assumed"
 MAJORITY, ESTIMATED = "majority of people", "estimated from people"
-FILLED = (ACCEPTED, MODEL, ASSUMED, MAJORITY, ESTIMATED)
+OF_EVENT = "label of the event"
+FILLED = (ACCEPTED, MODEL, ASSUMED, MAJORITY, ESTIMATED, OF_EVENT)
 """What an export names as the source of cells that nobody has answered, or nobody alone: people differ on them. They
 are no answers when they come back."""
 

@@ -50,12 +50,25 @@ def shown_of(served: Served, name: str, image: int) -> dict[str, object]:
         "labels": sorted({len(one["labels"]) for one in (*items, *tiles)}),
         "flags": {one["flag"] for one in (*items, *tiles)},
         "comments": {one["comments"] for one in (*items, *tiles)},
+        "events": {len(one["events"]) for one in items},
         "history": len(answer("/api/history", {"image": image})["decisions"]),
         "found": found | placed,
         "example": {image in answer("/api/examples", {"class": class_id})["images"] for class_id in (1, 2)},
         "on the map": [ord(of_points[points.index(image)]) for of_points in colors],
         "heat map": ask(served, name, f"/api/heatmap/9/{image}/1")[0] == 200,
     }
+
+
+def label_event(db: Database, image: int) -> None:
+    """Label the event that the image belongs to, as an import does."""
+    with db.writing() as sql:
+        sql.execute(
+            "INSERT INTO import (uuid, source, sha256, format, annotator, imported_at, counts) "
+            "VALUES ('u', 'lila.json', '', 'coco', 'Ann', 0, '{}')"
+        )
+        import_id = sql.execute("SELECT max(id) FROM import").fetchone()[0]
+        sql.execute("INSERT INTO event_image VALUES (?, ?, 'burst')", [image, import_id])
+        sql.execute("INSERT INTO event_label VALUES (?, 'burst', 1, 1, '', '', NULL)", [import_id])
 
 
 def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_before_and_all_after(shared):
@@ -69,9 +82,10 @@ def test_an_image_that_waits_for_somebodys_blind_answer_shows_them_nothing_befor
     said = Batch("of-ann-1", "Ann", "reading", cells)
     notes = [Decision(f"ann-{kind}", kind, "Ann", "click", image, note="a heron?") for kind in ("flag", "comment")]
     assert not decisions.decide(db, [said, *notes]).refused
-    nothing = {"labels": [0], "flags": {None}, "comments": {0}, "history": 0}
+    label_event(db, image)
+    nothing = {"labels": [0], "flags": {None}, "comments": {0}, "history": 0, "events": {0}}
     nothing |= {"found": {False}, "example": {False}, "on the map": [0, 0], "heat map": False}
-    everything = {"labels": [2], "flags": {"a heron?"}, "comments": {1}, "history": 4}
+    everything = {"labels": [2], "flags": {"a heron?"}, "comments": {1}, "history": 4, "events": {1}}
     everything |= {"found": {True}, "example": {True}, "on the map": [1, 3], "heat map": True}
     assert shown_of(shared, "annotator", image) == nothing
     assert shown_of(shared, "reviewer", image) == everything

@@ -5,8 +5,10 @@ import json
 import re
 import shlex
 import shutil
+import sqlite3
 import tarfile
 import threading
+from contextlib import closing
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -71,6 +73,15 @@ def birds(tmp_path, photos, class_file):
     classified = {"classes": ["id;mammalia;carnivora;canidae;vulpes;vulpes;fox", "id;;;;;;blank"], "scores": [0.9, 0.1]}
     species = [{"filepath": "00.jpg", "classifications": classified}]
     (tmp_path / "sn.json").write_text(json.dumps({"predictions": species}))
+    row = ("IMG", "d", "i", "00.jpg", "0", "Ann", "fox")
+    header = "project_id,deployment_id,image_id,filename,is_blank,identified_by,common_name"
+    (tmp_path / "wildlife.csv").write_text(f"{header}\n{','.join(row)}\n")
+    with closing(sqlite3.connect(tmp_path / "TimelapseData.ddb")) as sql:
+        sql.execute("CREATE TABLE TemplateTable (Type, DefaultValue, Label, DataLabel)")
+        sql.execute("INSERT INTO TemplateTable VALUES ('FixedChoice', '', 'Species', 'Species')")
+        sql.execute("CREATE TABLE DataTable (File, RelativePath, Species)")
+        sql.execute("INSERT INTO DataTable VALUES ('00.jpg', '', 'fox')")
+        sql.commit()
     return tmp_path
 
 

@@ -107,6 +107,17 @@ def export(
     ] = False,
     license_: Annotated[str, typer.Option("--license", help="For the data card.")] = "",
     cite: Annotated[str, typer.Option(help="For the data card: how to cite.")] = "",
+    of_events: Annotated[
+        bool,
+        typer.Option(
+            "--event-labels",
+            help="Also give each image of an event (burst) the event's classes, where nobody has answered.",
+        ),
+    ] = False,
+    deployments: Annotated[
+        Path | None,
+        typer.Option(help="Of camtrap-dp: a table with deploymentID (the folder), latitude and longitude."),
+    ] = None,
     tag: Annotated[str, typer.Option(help="Give this export a name, to compare it with others: annotator diff.")] = "",
     push_to: Annotated[
         str,
@@ -154,6 +165,8 @@ def export(
         pseudonyms=pseudonyms,
         license=license_,
         cite=cite,
+        event_labels=of_events,
+        deployments=str(deployments or ""),
     )
     options = {"overwrite": overwrite, "lossy": lossy, "tag": tag, "by": login() if tag else ""}
     try:

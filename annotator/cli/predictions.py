@@ -46,6 +46,7 @@ MAY = {Right.PREDICTIONS: "send predictions", Right.METRICS: "read the figures o
         "annotator predictions birds md.json --name MegaDetector --only-known",
         "annotator predictions birds clip.npy --name clip --scale score --images-file n.txt --classes-file c.txt",
         "annotator predictions birds",
+        "annotator predictions birds --event-labels",
         "annotator predictions birds --remove yolo-world",
     )
 )
@@ -74,6 +75,9 @@ def predictions(
         bool, typer.Option("--only-known", help="Leave out classes that the project does not have.")
     ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Forget what the source said before.")] = False,
+    of_events: Annotated[
+        bool, typer.Option("--event-labels", help="Add the labels of events (bursts) as scores of their images.")
+    ] = False,
     remove: Annotated[str | None, typer.Option(metavar="NAME", help="Remove this source.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be stored.")] = False,
     as_json: AsJson = False,
@@ -92,6 +96,12 @@ def predictions(
             f"The predictions {printable(removed.name)} were removed. What they said of answered cells stays noted."
         )
         print(json.dumps({"removed": removed.name}) if as_json else message)
+        return
+    if of_events:
+        from annotator.exchange.predictions import event_scores
+
+        source = event_scores.store(db, by or login())
+        _print_stored(source)
         return
     if file is None:
         _print_sources(db, as_json)
@@ -145,6 +155,10 @@ def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, a
     if source is None:
         print("Nothing was changed.")
         return
+    _print_stored(source)
+
+
+def _print_stored(source: Any) -> None:
     print(
         f"{printable(source.name)}: a {source.scale} of {counted(source.cells, 'cell')} on "
         f"{counted(source.images, 'image')}. The next training uses it."

@@ -23,7 +23,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images, sequences
 from annotator.store.images.sequences import SEQUENCES
 from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
+from annotator.store.labels import decisions, event_labels
 from annotator.store.labels.comments import comment_counts
 from annotator.store.people import assignment, blindness, leases
 from annotator.store.runs import runs
@@ -46,6 +46,7 @@ class WorkItem:
         class_version: Of the classes that `likely` is about (versions.class_version).
         comments: How many comments the image has.
         hidden: The person is still to answer the image blind: labels, suggestions and the rest are left empty.
+        events: Sentences about the labels of the events (bursts) that it belongs to.
     """
 
     image: Image
@@ -56,6 +57,7 @@ class WorkItem:
     class_version: int = 0
     comments: int = 0
     hidden: bool = False
+    events: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -304,6 +306,7 @@ def items(
     for label in decisions.labels(db, image_ids):
         labels.setdefault(label.image_id, []).append(label)
     notes, comments = overview.notes(db, list(image_ids)), comment_counts(db, list(image_ids))
+    events = event_labels.in_words(db, image_ids)
     with db.reading():
         class_version, known = versions.class_version(db), classes.all_classes(db)
     likely_classes = probability_bytes(read_predictions(db), image_ids, known)
@@ -316,6 +319,7 @@ def items(
             notes.get(image_id, ""),
             class_version,
             comments.get(image_id, 0),
+            events=events.get(image_id, ()),
         )
         for image_id in image_ids
         if image_id in records

@@ -20,10 +20,22 @@ from annotator.exchange.formats.view import (
 )
 from annotator.indexing import positions
 from annotator.quality import differing
-from annotator.records import ACCEPTED, ASSUMED, ESTIMATED, FILLED, MAJORITY, MODEL, SOURCES, STATES, Class, Image
+from annotator.records import (
+    ACCEPTED,
+    ASSUMED,
+    ESTIMATED,
+    FILLED,
+    MAJORITY,
+    MODEL,
+    OF_EVENT,
+    SOURCES,
+    STATES,
+    Class,
+    Image,
+)
 from annotator.snapshot.predictions import read_predictions
 from annotator.store.database.database import Database
-from annotator.store.labels import auto_accepted, blocks
+from annotator.store.labels import auto_accepted, blocks, event_labels
 from annotator.store.labels.auto_accepted import Acceptance
 
 VALUE_OF = np.array([UNKNOWN, 1, 0, UNKNOWN], np.int8)  # state of a block -> value
@@ -105,6 +117,8 @@ class Reader:
         """Return the block of these images: cells, probabilities, notes and attributes."""
         cells, chances = self.answers(ids), self.probabilities(ids)
         chances = np.round(chances.astype(np.float64), DIGITS)
+        if self.choices.event_labels:
+            self._take_events(cells, ids)
         self._fill(cells, chances)
         for cell, accepted in cells.accepted.items():
             chances[cell] = accepted.probability
@@ -137,6 +151,17 @@ class Reader:
         if "accepted" in self._has and self._acceptances:
             self._accepted(cells, ids)
         return cells
+
+    def _take_events(self, cells: Cells, ids: np.ndarray) -> None:
+        """Fill open cells with the labels of the events of their images, as the choices ask."""
+        column_of = {class_.name: column for column, class_ in enumerate(self.classes)}
+        labels = event_labels.by_image(self.db, ids.tolist())
+        for row, image_id in enumerate(ids.tolist()):
+            for label in labels.get(image_id, ()):
+                column = column_of.get(label.class_name)
+                if column is not None and label.state == 1 and cells.states[row, column] == NOBODY:
+                    cells.states[row, column], cells.values[row, column] = PRESENT, 1
+                    cells.sources[row, column] = self._source[OF_EVENT]
 
     def probabilities(self, ids: np.ndarray) -> np.ndarray:
         """Return the probabilities of the current run, (n, C) float32, nan where it has none."""
@@ -177,7 +202,7 @@ class Reader:
             origins = blocks.origins(self.db, deciding)
             of_cell = [origins.get(decision_id) for decision_id in found.decision_ids[kept].tolist()]
             cells.origins |= {
-                cell: Origin(origin[0], self._shown(origin[1]), origin[2])
+                cell: Origin(origin[0], self.shown(origin[1]), origin[2])
                 for *cell_, origin in zip(*(axis.tolist() for axis in place), of_cell, strict=True)
                 if origin and (cell := (cell_[0], cell_[1]))
             }
@@ -238,7 +263,7 @@ class Reader:
     def _notes(self, ids: np.ndarray) -> dict[int, list[Note]]:
         notes: dict[int, list[Note]] = {}
         for image_id, kind, text, annotator, at in blocks.notes(self.db, ids) if "note" in self._has else ():
-            notes.setdefault(image_id, []).append(Note(kind, text, self._shown(annotator), at))
+            notes.setdefault(image_id, []).append(Note(kind, text, self.shown(annotator), at))
         return notes
 
     def _attributes(self, ids: np.ndarray) -> dict[int, dict[str, str]]:
@@ -247,7 +272,7 @@ class Reader:
             attributes.setdefault(image_id, {})[name] = value
         return attributes
 
-    def _shown(self, annotator: str) -> str:
+    def shown(self, annotator: str) -> str:
         """Return the name or the pseudonym of an annotator; all people of other projects share one pseudonym."""
         if not self.choices.pseudonyms or not annotator:
             return annotator

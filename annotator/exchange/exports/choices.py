@@ -55,6 +55,9 @@ class Choices:
         pseudonyms: People are "annotator 1", "annotator 2", ... everywhere in the export.
         license: The licence that the data card names; "" for none.
         cite: The citation that the data card gives; "" for none.
+        event_labels: Each image of an event (burst) gets the classes that the event was labeled with, where nobody has
+            answered; at least one image of the event shows them, not every one.
+        deployments: Of camera traps: a table with the columns deploymentID, latitude, longitude; "" for none.
     """
 
     unknown: str = "keep"
@@ -79,6 +82,8 @@ class Choices:
     pseudonyms: bool = False
     license: str = ""
     cite: str = ""
+    event_labels: bool = False
+    deployments: str = ""
 
     @property
     def takes_accepted(self) -> bool:
@@ -114,6 +119,10 @@ class Choices:
 
     def problems_of_format(self, format_: Format) -> list[str]:
         """Return what is wrong with the choices for this format, in sentences."""
+        if self.event_labels and format_.name == "camtrap-dp":
+            return ["--event-labels is for other formats: camtrap-dp writes labels of events as such. Leave it out."]
+        if self.deployments and format_.name != "camtrap-dp":
+            return [f"--deployments belongs to --format camtrap-dp; {format_.name} has no place for it."]
         if not format_.ending or self.images in ("", "none"):
             return []
         return [f"The format {format_.name} is one file and has no room for images: leave out --images {self.images}."]

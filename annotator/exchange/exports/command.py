@@ -29,6 +29,8 @@ def command(
         ("sources", "--source"),
     ):
         words += [f"{option}={value}" for value in getattr(choices, name)]
+    if choices.event_labels:
+        words.append("--event-labels")
     if choices.differing != usual.differing:
         words.append(f"--differing={choices.differing}")
     if not choices.auto_accepted:
@@ -41,7 +43,7 @@ def command(
         words += [f"--split-by={choices.split_by}"] if choices.split_by else []
         words += [f"--seed={choices.seed}"] if choices.seed else []
     words += _of_files(format_, choices)
-    for name in ("license", "cite"):
+    for name in ("license", "cite", "deployments"):
         if value := getattr(choices, name):
             words.append(f"--{name}={value}")
     words += [f"--tag={tag}"] if tag else []

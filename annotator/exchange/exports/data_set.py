@@ -4,10 +4,11 @@ Everything is read in one transaction, which stays open while a format writes: p
 export shows none of the new answers. Only the ids and splits of the images stay in memory; all else is read in blocks.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from annotator.exchange.exports.cells import Filled, Reader
 from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.tallies import Tallies
 from annotator.exchange.exports.thresholds import Fill, OpenCells, expect, thresholds
-from annotator.exchange.formats.view import BLOCK, Block, View
+from annotator.exchange.formats.shared.camtrap_tables import deployments
+from annotator.exchange.formats.view import BLOCK, Block, Taken, View
 from annotator.records import MODEL
 from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.labels import blocks
+from annotator.store.labels import blocks, event_labels
 
 Progress = Callable[[int, int], None]
 WRONG = "These choices cannot be used:"
@@ -119,9 +121,25 @@ def _read(db: Database, choices: Choices, names_files: bool, progress: Progress)
         columns=choices.columns,
         written=choices.images or "none",
         has=frozenset(tallies.has),
+        taken=partial(_taken, db, reader),
+        deployments=deployments(Path(choices.deployments)) if choices.deployments else {},
     )
     counts = splits.counts(split_names, split_of, tallies, [class_.name for class_ in chosen])
     return DataSet(view, tallies, fill, said, counts, ids)
+
+
+def _taken(db: Database, reader: Reader, image_ids: Sequence[int]) -> Taken:
+    """Return when images were taken, and in what events; people have the names that the export gives them."""
+    times: dict[int, float] = {}
+    for start in range(0, len(image_ids), 500):
+        some = [int(one) for one in image_ids[start : start + 500]]
+        query = f"SELECT id, captured_at FROM image WHERE captured_at NOT NULL AND id IN ({','.join('?' * len(some))})"
+        times |= dict(db.tuples(query, some))
+    labels = {
+        event: [replace(label, annotator=reader.shown(label.annotator)) for label in found]
+        for event, found in event_labels.of_images(db, image_ids).items()
+    }
+    return Taken(times, event_labels.events_of(db, image_ids), labels)
 
 
 def _choose(reader: Reader, ids: np.ndarray, choices: Choices) -> tuple[np.ndarray, OpenCells]:

@@ -189,7 +189,7 @@ def _write_folder(export: Prepared) -> list[Path]:
             file.write(data_card.markdown(card))  # its "files" is the folder's name; the JSON card lists files
         sealed = destination.sealed(card | {"files": files}, card_json, *out.sealed())
         card_json.write_text(_json(sealed), encoding="utf-8")
-    export.said.extend(placer.said())
+    export.said.extend([*export.data.view.said, *placer.said()])
     return [target]
 
 

@@ -40,7 +40,7 @@ def counted_alike(choices: Choices) -> Choices:
     Two choices for which the results are equal have the same summary.
     """
     usual = Choices()
-    names = ("images", "pixels", "raw", "columns", "pseudonyms", "license", "cite")
+    names = ("images", "pixels", "raw", "columns", "pseudonyms", "license", "cite", "deployments")
     return replace(choices, **{name: getattr(usual, name) for name in names})
 
 

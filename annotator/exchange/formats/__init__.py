@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.exchange.formats.camtrap_dp import CAMTRAP_DP
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.csv_table import CSV, TSV
@@ -30,8 +31,10 @@ from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.records import RECORDS
 from annotator.exchange.formats.speciesnet import SPECIESNET
 from annotator.exchange.formats.spml import SPML
+from annotator.exchange.formats.timelapse import TIMELAPSE
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.webdataset import WEBDATASET
+from annotator.exchange.formats.wildlife_insights import WILDLIFE_INSIGHTS
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
 from models.plugins import left_out, load, plugins
 
@@ -50,6 +53,9 @@ FORMATS: dict[str, Format] = {
         COCO_RESULTS,
         MEGADETECTOR,
         SPECIESNET,
+        CAMTRAP_DP,
+        TIMELAPSE,
+        WILDLIFE_INSIGHTS,
         OPENIMAGES,
         VOC,
         SPML,

@@ -5,7 +5,7 @@ absent, https://www.lvisdataset.org/dataset ("Data Format").
 
 Read: an annotation, crowds included, makes its category present. `neg_category_ids` of an image (LVIS) are absent. All
 other cells are unknown, unless the person who imports says that the set names everything. Results of a detector are
-read in coco_results.py.
+read in coco_results.py, and what camera traps add in coco_camera_traps.py.
 
 Written: a present class is one annotation without a place. COCO has the crowd for "somewhere in this region", so it is
 a crowd whose region is the whole image: pycocotools, torchvision's CocoDetection and classification scripts load it
@@ -32,10 +32,12 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.coco_camera_traps import CameraTraps, TrapAnnotation, TrapImage
 from annotator.exchange.formats.coco_images import CocoImages
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
+from annotator.exchange.reading.reading import Reading
 from annotator.records import ABSENT, ASSUMED, FILLED, PRESENT, UNSURE, Image
 
 ENDING = ".json"
@@ -54,20 +56,20 @@ class Category(msgspec.Struct, gc=False):
     def_: str | None = msgspec.field(default=None, name="def")
 
 
-class CocoImage(msgspec.Struct, gc=False):
+class CocoImage(TrapImage, gc=False):
     """An image of a COCO file. coco_url: names the file in LVIS 1.0, which has no file_name."""
 
     id: Id
     file_name: str = ""
     coco_url: str = ""
-    neg_category_ids: list[Id] = []
-    unsure_category_ids: list[Id] = []
-    filled_category_ids: list[Id] = []
+    neg_category_ids: list[Id] = msgspec.field(default_factory=list)
+    unsure_category_ids: list[Id] = msgspec.field(default_factory=list)
+    filled_category_ids: list[Id] = msgspec.field(default_factory=list)
     split: str = ""
     sha256: str = ""
 
 
-class Annotation(msgspec.Struct, gc=False):
+class Annotation(TrapAnnotation, gc=False):
     """An annotation of a COCO file; its box, mask and area are not read."""
 
     image_id: Id
@@ -90,14 +92,20 @@ def recognise(path: Path) -> str | None:
     return f"a COCO file: it has {' and '.join(sorted(keys))}"
 
 
-def read(path: Path, problems: Problems) -> Contents:
+def read(path: Path, problems: Problems, reading: Reading | None = None) -> Contents:
     """Return the labels of a file of annotations. Reads it twice; image names stay in memory, some 50 bytes each."""
     index = CocoIndex(path, problems)
+    names, traps = [name for name, _ in index.classes], index.traps
+    kept, decided = traps.decide(names, index.columns, reading or Reading(), index.is_own)
+    index.classes = [index.classes[at] for at in kept]
     said = ["An annotation makes its category present; boxes and masks are not kept."]
     if index.has_absent:
         said.append("neg_category_ids are absent.")
     said.append("All other categories of an image are unknown, unless the source names everything (--exhaustive).")
-    return Contents(index.classes, _items(path, index, problems), place="entry", said=said)
+    if traps.is_known:
+        said.append("Annotations of a sequence are labels of the event, not of its images.")
+    traps.said[:0] = said
+    return Contents(index.classes, _items(path, index, problems), place="entry", said=traps.said, decided=decided)
 
 
 class CocoIndex:
@@ -108,13 +116,16 @@ class CocoIndex:
         columns: Category id -> column.
         images: Ids and names of the images.
         has_absent: Whether any image lists absent categories.
+        is_own: Whether it is one of our exports.
+        traps: What it says as a file of camera traps.
     """
 
     def __init__(self, path: Path, problems: Problems):
         self.classes: list[tuple[str, str]] = []
         self.columns: dict[Id, int] = {}
         self.images = CocoImages()
-        self.has_absent = False
+        self.has_absent = self.is_own = False
+        self.traps = CameraTraps()
         numbers: dict[str, int] = {}
         arrays = set()
         for piece in pieces(path, {"categories", "images", "annotations"}.__contains__):
@@ -132,8 +143,11 @@ class CocoIndex:
             elif piece.key == "images":
                 for index, image in piece.decode(IMAGES, problems):
                     self.has_absent |= bool(image.neg_category_ids)
+                    self.is_own |= bool(image.sha256)
                     if problem := self.images.add(image.id, name_of(image)):
                         problems.add(f"{piece.place(index)}: {problem}")
+                    else:
+                        self.traps.add(image)
         if "annotations" in arrays and "categories" not in arrays:
             raise AnnotatorError(
                 f"{path} has annotations but no categories: captions and the like are no labels. COCO files with "
@@ -152,16 +166,21 @@ def name_of(image: CocoImage) -> str:
 
 def _items(path: Path, index: CocoIndex, problems: Problems) -> Iterator[Item]:
     silent = Problems()  # undecodable images were noted when the index was made
+    divided = index.traps.reader(index.images, [name for name, _ in index.classes], index.columns)
     for piece in pieces(path, {"images", "annotations"}.__contains__):
         if piece.key == "images":
             for number, image in piece.decode(IMAGES, silent):
                 place = piece.place(number)
                 labels = list(_said_of(image, index, place, problems))
-                attributes = {"split": image.split} if image.split else {}
-                yield Item(name_of(image), place, labels, sha256=image.sha256, attributes=attributes)
+                item = Item(name_of(image), place, labels, sha256=image.sha256, **index.traps.item(image))
+                if image.split:
+                    item.attributes = {"split": image.split, **item.attributes}
+                yield item
         else:
-            annotations = piece.decode(ANNOTATIONS, problems)
+            annotations, others = divided.divide(piece.decode(ANNOTATIONS, problems), piece.place)
             yield from _present(annotations, index, piece.place, problems)
+            yield from others
+    yield from divided.finish()
 
 
 def _said_of(image: CocoImage, index: CocoIndex, place: str, problems: Problems) -> Iterator[Given]:
@@ -313,6 +332,7 @@ COCO = Format(
     ending=ENDING,
     recognise=recognise,
     read=read,
+    read_as=read,
     write=write,
     lost=Lost(unknown=False, unsure=False, absent=False, provenance=True),
 )

@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 from annotator.exchange.reading.reading import Decided
 
+NOTHING = ""
+"""The class name of an event label that says that the event shows nothing."""
+
 
 class Given(NamedTuple):
     """An answer that the source holds.
@@ -106,6 +109,9 @@ class Item:
         answered: False where nobody has answered for this image, whose name or scores are all the source has: when a
             person says that the source is exhaustive, that does not concern it.
         written: Of a file beside an export: the name of the image's file in the export, whose stem no other image has.
+        event: The event (burst, sequence) that the source says the image belongs to; "" where it names none.
+        event_labels: The answers that the source holds of the event as a whole: at least one image of it shows the
+            class. They are no answers about this image. The class name NOTHING: the event shows nothing.
     """
 
     image: str
@@ -120,6 +126,8 @@ class Item:
     remarks: Sequence[Remark] = ()
     answered: bool = True
     written: str = ""
+    event: str = ""
+    event_labels: Sequence[Given] = ()
 
 
 @dataclass

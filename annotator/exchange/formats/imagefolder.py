@@ -38,6 +38,9 @@ def recognise(path: Path) -> str | None:
     folders, images = _glance(path)
     if (path / "project.db").exists():  # a project is not a data set, but its thumbnails are in folders too
         return None
+    # The folders of a camera trap package are stations; what is on the images stands in these files.
+    if (path / "datapackage.json").exists() or any(path.glob("*.ddb")):
+        return None
     if images or not folders or (_are_of_others(folders) and not _named(path, Problems())):
         return None
     if _are_splits(folders):

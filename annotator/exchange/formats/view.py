@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO, cast
 import numpy as np
 
 from annotator.records import Class, Image
+from annotator.store.labels.event_labels import EventLabel
 
 BLOCK = 1000  # images; fewer where there are many classes
 UNKNOWN = -1
@@ -156,6 +157,21 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
+class Taken:
+    """When images were taken, and in what events (bursts of a camera trap).
+
+    Attributes:
+        at: Image id -> unix seconds by its file, of images whose file says it.
+        events: Image id -> the event that it belongs to.
+        labels: Event -> its labels, which are no answers about its images.
+    """
+
+    at: Mapping[int, float] = field(default_factory=dict[int, float])
+    events: Mapping[int, str] = field(default_factory=dict[int, str])
+    labels: Mapping[str, Sequence[EventLabel]] = field(default_factory=dict[str, Sequence[EventLabel]])
+
+
+@dataclass(frozen=True, eq=False)
 class View:
     """The data set as an export with some choices holds it, as of one moment; readable while its transaction is open.
 
@@ -173,6 +189,9 @@ class View:
         written: What becomes of image files: none, link, copy or resize.
         has: The facts that any cell or image has: of "accepted", "origins", "missing", "notes", "attributes", and
             "unknown" where a cell has no value.
+        taken: Reads when some images, named by their ids, were taken and in what events.
+        deployments: Deployment -> facts of it (place, start, end), as a person gave them for this export.
+        said: Sentences for the person that a format adds while it writes.
     """
 
     classes: list[Class]
@@ -187,6 +206,9 @@ class View:
     columns: Columns = Columns()
     written: str = "none"
     has: frozenset[str] = frozenset()
+    taken: Callable[[Sequence[int]], Taken] = lambda image_ids: Taken()
+    deployments: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    said: list[str] = field(default_factory=list[str])
 
 
 class Output(Protocol):

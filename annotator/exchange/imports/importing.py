@@ -140,6 +140,7 @@ class Plan:
             preview.conflicts_with_people.count,
             preview.conflicts_with_imports.count,
             preview.remarks_new,
+            preview.event_labels,
         )
         is_told = self._choices.reading.labels == NONE or is_told_facts(self._choices.reading)
         return bool(self._staging.items) and not any(counts) and not is_told and self.format is not IMAGES

@@ -60,6 +60,7 @@ def lines(preview: Preview, conflicts: str) -> list[Line]:
         (f"facts about images that differ: {stay}", preview.attributes_other),
         ("flags and comments", preview.remarks_new),
         ("scores: left out, to be added as predictions", preview.scores),
+        ("labels of events (bursts): kept as such, no answers about single images", preview.event_labels),
     ]
     shown = [(title, value if isinstance(value, Tally) else Tally(value)) for title, value in all_]
     return [Line(title, tally.count, tally.examples) for title, tally in shown if tally.count]
@@ -114,6 +115,7 @@ def _stored(imported: Imported) -> str:
         (len(imported.classes), "class added", "classes added"),
         (imported.attributes, "fact about an image", "facts about images"),
         (imported.remarks, "flag or comment", "flags and comments"),
+        (imported.event_labels, "label of an event", "labels of events"),
     ]
     return ", ".join([f"{counted(imported.answers, 'answer')}{replaced}", *(counted(*one) for one in counts if one[0])])
 
@@ -139,7 +141,11 @@ def undo_in_words(undone: Undone) -> list[str]:
 
 
 def _taken(undone: Undone) -> str:
-    counts = [(undone.images, "image"), (undone.attributes, "fact about an image", "facts about images")]
+    counts = [
+        (undone.images, "image"),
+        (undone.attributes, "fact about an image", "facts about images"),
+        (undone.event_labels, "label of an event", "labels of events"),
+    ]
     return ", ".join([counted(undone.decisions, "decision"), *(counted(*one) for one in counts if one[0])])
 
 

@@ -20,6 +20,7 @@ from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.imagefolder import CLASSES as FOLDER_NAMES
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.images import IMAGES
+from annotator.exchange.formats.shared.camtrap_tables import PACKAGE
 from annotator.exchange.formats.shared.card_beside import card_path
 from annotator.exchange.formats.shared.provenance import sidecars
 from annotator.exchange.formats.shared.split_names import SPLITS
@@ -106,6 +107,8 @@ def _inside(folder: Path) -> Found:
     predicted = _predicted(inside)
     if not predicted or holds_images(folder):  # a folder of nothing else is refused by what it is
         inside = [(file, found) for file, found in inside if not _by(found)]
+    packages = {file.parent for file, _ in inside if file.name == PACKAGE}  # whose tables are read together
+    inside = [one for one in inside if one[0].name == PACKAGE or one[0].parent not in packages]
     if not inside:
         if not holds_images(folder):
             return Found(folder, *choose_format(folder, None))

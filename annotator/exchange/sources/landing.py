@@ -23,7 +23,7 @@ from annotator.store.disk.fetched_manifest import AGAIN, ASIDE, MANIFEST, OWN, T
 from annotator.store.pictures.files import looks_like_image
 
 LABEL_SUFFIXES = frozenset(
-    {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md"}
+    {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md", ".ddb"}
 )
 LONGEST_PATH = 1000  # bytes
 LONGEST_PART = 200  # bytes of one folder or file

@@ -33,6 +33,7 @@ from annotator.store.imports.staging import Staging
 from annotator.store.labels import blind_tallies as apart
 from annotator.store.labels.archived import COUNT_ACTIVE
 from annotator.store.labels.derivation import COMPLETE, LABELED
+from annotator.store.labels.event_labels import import_events
 
 NUMBERS = 10_000_000_000
 # Page cache during an import: pages that do not fit are written several times. Sorting takes this much again.
@@ -66,6 +67,7 @@ class Imported:
         replaced: Number of these that replaced an answer.
         completed: Number of images with "nothing else here".
         attributes, remarks: Number of facts of images, and of flags and comments.
+        event_labels: Number of labels of events, which are no answers about single images.
     """
 
     id: int
@@ -76,6 +78,7 @@ class Imported:
     completed: int
     attributes: int
     remarks: int
+    event_labels: int = 0
 
 
 def commit(
@@ -137,13 +140,14 @@ def _store(
             _append(sql, first, f"import-{import_id}-{secrets.token_hex(3)}")
             _follow(sql, first, changes)
         attributes = import_attributes(sql, import_id, replace)
+        events = import_events(sql, import_id)
         remarks = _remark(sql, f"import-{import_id}-{secrets.token_hex(3)}", replace)
         sql.conn.executemany(
             "INSERT INTO import_image (import_id, image_id) VALUES (?, ?)", [(import_id, one) for one in new_images]
         )
         last = _newest(sql)
         answers = changes.answers, changes.replaced, changes.completed
-        done = Imported(import_id, len(new_images), added, *answers, attributes, remarks)
+        done = Imported(import_id, len(new_images), added, *answers, attributes, remarks, events)
         counts = {name: value for name, value in done.__dict__.items() if name not in ("id", "classes")}
         sql.execute(
             "UPDATE import SET counts = ?, first_decision = ?, last_decision = ? WHERE id = ?",

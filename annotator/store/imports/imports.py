@@ -28,6 +28,7 @@ from annotator.store.imports.commit import (
 )
 from annotator.store.labels.archived import ACTIVE, COUNT_ACTIVE
 from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED, rebuild
+from annotator.store.labels.event_labels import take_back_events
 from annotator.store.pictures.files import escaped
 
 TAKEN_BACK = "taken back with import"  # the kind of problem of an image that came with an import
@@ -60,6 +61,7 @@ class Undone:
         archived: Names of its classes that were archived.
         kept: Names of its classes that others use, which stay.
         attributes: Number of facts removed or set back.
+        event_labels: Number of labels of events removed.
     """
 
     id: int
@@ -69,6 +71,7 @@ class Undone:
     archived: Sequence[str]
     kept: Sequence[str]
     attributes: int
+    event_labels: int = 0
 
 
 def imports(db: Database) -> list[Import]:
@@ -143,6 +146,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
         for image_id, newest in one_by_one:
             rebuild(sql, image_id, newest)
         facts = take_back_attributes(sql, import_id)
+        events = take_back_events(sql, import_id)
         images, images_kept = _take_images(sql, import_id)
         archived, kept = _take_classes(sql, db, by, json.loads(counts).get("class_ids", []))
         names: dict[int, str] = dict(sql.execute("SELECT id, name FROM class").fetchall())
@@ -152,7 +156,7 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
         )
         decisions = sql.execute("SELECT count(*) FROM decision WHERE id > ?", [first]).fetchone()[0]
         taken, left = [names[one] for one in archived], [names[one] for one in kept]
-        undone = Undone(import_id, decisions, images, images_kept, taken, left, facts)
+        undone = Undone(import_id, decisions, images, images_kept, taken, left, facts, events)
         if only_preview:
             raise _OnlyPreviewError(undone)
     return undone
@@ -279,6 +283,7 @@ def _take_classes(
         class_id
         for class_id in added
         if sql.execute("SELECT 1 FROM label WHERE class_id = ? LIMIT 1", [class_id]).fetchone()
+        or sql.execute("SELECT 1 FROM event_label WHERE class_id = ? LIMIT 1", [class_id]).fetchone()
         or sql.execute(
             f"SELECT 1 FROM decision d WHERE d.class_id = ? AND d.action IN ('label', 'clear') AND {_HOLDS} LIMIT 1",
             [class_id],

@@ -16,6 +16,7 @@ from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.imports.staged_names import NEW, RESTORED, SKIPPED
 from annotator.store.imports.staging import Staging
+from annotator.store.labels import event_labels
 from annotator.store.labels.archived import ACTIVE
 
 EXAMPLES = 5
@@ -77,6 +78,7 @@ class Preview:
         scores: Number of scores in the source.
         attributes_new, attributes_known, attributes_other: Facts of images: new, known, and with another value here.
         remarks_new, remarks_known: Number of flags and comments that are new or known.
+        event_labels: Number of labels of events that are new: no answers about single images.
         warnings: Sentences about names of new classes and the class map.
         unclear: Name -> reason, of classes that have to be mapped first: they could be several classes, or no class can
             have that name. Until then their answers are left out.
@@ -104,6 +106,7 @@ class Preview:
     remarks_known: int
     warnings: Sequence[str] = ()
     unclear: Mapping[str, str] = field(default_factory=dict[str, str])
+    event_labels: int = 0
 
     @property
     def changes(self) -> bool:
@@ -111,7 +114,7 @@ class Preview:
         new = (len(self.unclear), self.images_new.count, self.answers_new, self.attributes_new, self.remarks_new)
         conflicts = (self.conflicts_with_people, self.conflicts_with_imports, self.attributes_other)
         added = any(class_.how in (NEW, RESTORED) for class_ in self.classes)
-        return added or any(new) or any(conflict.count for conflict in conflicts)
+        return added or self.event_labels > 0 or any(new) or any(conflict.count for conflict in conflicts)
 
 
 def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
@@ -263,6 +266,7 @@ def preview(staging: Staging, db: Database) -> Preview:
             known_remarks,
             [*staging.warnings, *classes.name_warnings(new, classes.by_name(db))],
             dict(staging.unclear),
+            event_labels.count_new(sql),
         )
 
 

@@ -55,6 +55,8 @@ class _Named:
     attributes: Mapping[str, str] = field(default_factory=dict[str, str])
     remarks: Sequence[tuple[str, str, str, float | None]] = ()
     written: str = ""
+    event: str = ""
+    event_labels: Sequence[tuple[str, int, str, float | None, str]] = ()
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,10 @@ class Incoming(Protocol):
     def written(self) -> str: ...
     @property
     def remarks(self) -> Sequence[tuple[str, str, str, float | None]]: ...
+    @property
+    def event(self) -> str: ...
+    @property
+    def event_labels(self) -> Sequence[tuple[str, int, str, float | None, str]]: ...
 
 
 _TABLES = """
@@ -88,6 +92,10 @@ CREATE TABLE score (item INTEGER NOT NULL, class INTEGER NOT NULL, score REAL NO
 CREATE TABLE attribute (item INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL);
 CREATE TABLE remark (id INTEGER PRIMARY KEY, item INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
     annotator TEXT NOT NULL, at REAL);
+-- the event that an item belongs to, and what the source says of events; class 0: nothing is there
+CREATE TABLE event (item INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE event_label (event TEXT NOT NULL, class INTEGER NOT NULL, state INTEGER NOT NULL, source TEXT NOT NULL,
+    annotator TEXT NOT NULL, at REAL, PRIMARY KEY (event, class)) WITHOUT ROWID;
 -- what the source says of a cell of the project; given NULL: absent, because the source names all that is present
 CREATE TABLE cell (image_id INTEGER NOT NULL, target INTEGER NOT NULL, state INTEGER NOT NULL, given INTEGER,
     who INTEGER NOT NULL, is_filled INTEGER NOT NULL, is_clash INTEGER NOT NULL,
@@ -205,7 +213,8 @@ class Staging:
     def _add(self, batch: Sequence[Incoming]) -> None:
         rows: list[tuple[object, ...]] = []
         given: list[tuple[object, ...]] = []
-        others: dict[str, list[tuple[object, ...]]] = {"score": [], "attribute": [], "remark": []}
+        kinds = ("score", "attribute", "remark", "event", "event_label")
+        others: dict[str, list[tuple[object, ...]]] = {kind: [] for kind in kinds}
         classes, who = self._classes, self._who
         for item in batch:
             if problem := _problem(item):
@@ -223,6 +232,11 @@ class Staging:
                 others["score"].append((number, classes.get(name) or self._class(name, item), score))
             others["attribute"] += [(number, name, str(value)) for name, value in item.attributes.items()]
             others["remark"] += [(number, *remark) for remark in item.remarks]
+            if item.event:
+                others["event"].append((number, item.event))
+            for name, state, annotator, at, source in item.event_labels:
+                class_id = (classes.get(name) or self._class(name, item)) if name else 0
+                others["event_label"].append((item.event, class_id, state, source, annotator, at))
         add = self._file.executemany
         columns = "id, name, place, exhaustive, answered, file, sha256, written"
         add(f"INSERT INTO item ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -230,6 +244,8 @@ class Staging:
         add("INSERT INTO score (item, class, score) VALUES (?, ?, ?)", others["score"])
         add("INSERT INTO attribute (item, name, value) VALUES (?, ?, ?)", others["attribute"])
         add("INSERT INTO remark (item, kind, text, annotator, at) VALUES (?, ?, ?, ?, ?)", others["remark"])
+        add("INSERT INTO event (item, name) VALUES (?, ?)", others["event"])
+        add("INSERT OR IGNORE INTO event_label VALUES (?, ?, ?, ?, ?, ?)", others["event_label"])
 
     def _class(self, name: str, item: Incoming | None = None) -> int:
         if name not in self._classes:
@@ -319,7 +335,11 @@ def _problem(item: Incoming) -> str | None:
         return f"an image name of {len(item.image):,} letters; it must have 1 to {LONGEST_NAME:,}"
     if item.file and not _is_below(item.file):
         return f"the file {item.file!a} lies outside the folder of the source"
-    for name, state, annotator, at, source in item.labels:
+    if not is_text(item.event) or len(item.event) > LONGEST_NAME:
+        return f"the event {item.event[:40]!a} of {len(item.event):,} letters cannot be stored as text"
+    if item.event_labels and not item.event:
+        return "it has labels of an event, but names no event"
+    for name, state, annotator, at, source in (*item.labels, *item.event_labels):
         if state not in _STATES:
             return f"{name!r} has the state {state!r}; it must be 1, -1 or 0"
         if at is not None and not _is_time(at):

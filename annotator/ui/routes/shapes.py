@@ -42,6 +42,7 @@ def item(work_item: WorkItem) -> dict[str, Any]:
         ],
         "flag": work_item.note or None,
         "comments": work_item.comments,
+        "events": list(work_item.events),
         "likely": base64.b64encode(work_item.likely).decode(),
         "class_version": work_item.class_version,
         "suggestions": [vars(chip) for chip in work_item.suggestions],

@@ -13,7 +13,7 @@ All other tables, such as image,labels and image,fox,heron,..., are read as read
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -60,12 +60,21 @@ def header_of(path: Path) -> tuple[list[str], str]:
     return best
 
 
+def is_of_package(header: Collection[str]) -> bool:
+    """Return whether a header is that of a Camtrap DP, whose tables are read together, or of Wildlife Insights."""
+    if {"image_id", "deployment_id", "is_blank", "common_name"}.issubset(header):
+        return True
+    ids = {"deploymentid", "mediaid", "observationid"}
+    others = {"filepath", "observationtype", "latitude"}
+    return not ids.isdisjoint(header) and not others.isdisjoint(header)
+
+
 def recognise(path: Path, delimiters: str) -> str | None:
     """Return why a file is such a table with one of these delimiters, or None."""
     if not path.is_file():
         return None
     header, delimiter = header_of(path)
-    if len(header) < 2 or delimiter not in delimiters:
+    if len(header) < 2 or delimiter not in delimiters or is_of_package(header) or path.suffix.lower() == ".ddb":
         return None
     words = {plain(name) for name in header}
     is_named = not words.isdisjoint(IMAGE) or (

@@ -393,7 +393,7 @@ export default class AnnotatePage extends Page {
     this.states.mark(states);
     const other = item?.with && `${item.with} has it open, too`;
     const said = item?.hidden && !labels.length ? HIDDEN_WORDS : summary(labels, this.session.classes.length);
-    this.caption.textContent = [item?.name, said, commentsInWords(item), other].filter(Boolean).join(" · ");
+    this.caption.textContent = [item?.name, said, commentsInWords(item), ...(item?.events ?? []), other].filter(Boolean).join(" · ");
     // Absent classes are crossed out in the list; only a correction by hand gets a chip.
     const chips = labels
       .filter((label) => label.state !== ABSENT || label.source === "click")

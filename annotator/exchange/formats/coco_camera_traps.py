@@ -1,0 +1,212 @@
+"""COCO Camera Traps: what it adds to COCO, as LILA (lila.science) publishes data sets.
+
+Format: "COCO Camera Traps", https://github.com/agentmorris/MegaDetector, megadetector/data_management/README.md.
+
+Category 0 is `empty`: somebody has looked and nothing is there. That is no class: the image is complete without one.
+`sequence_level_annotation` says that an annotation was made for the sequence (`seq_id`): at least one image of it shows
+the class, so that it is a label of the event and of none of its images. `location`, `datetime`, `seq_id`, `frame_num`,
+`corrupt` of images, and `count` and others of annotations, are facts.
+"""
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from annotator.exchange.formats.coco_images import CocoImages
+from annotator.exchange.formats.contents import NOTHING, Given, Item
+from annotator.exchange.reading.reading import NONE, Decided, Reading
+from annotator.records import PRESENT
+from annotator.shares import counted
+
+EMPTY = ("empty", "blank")
+"""Names of a category that says that nothing is there, in small letters."""
+OF_IMAGE = ("location", "datetime", "seq_id", "frame_num", "seq_num_frames", "corrupt")
+EVIDENCE = ("seq_id", "location", "frame_num", "seq_num_frames", "corrupt")
+"""Fields that images of COCO Camera Traps have, and others do not."""
+OF_ANNOTATION = ("count", "sex", "age", "behavior")
+LONGEST = 200  # letters of a fact
+
+
+class TrapImage(msgspec.Struct, gc=False, kw_only=True):
+    """The fields of an image that COCO Camera Traps adds; of any type, because files differ."""
+
+    location: Any = None
+    datetime: Any = None
+    seq_id: Any = None
+    frame_num: Any = None
+    seq_num_frames: Any = None
+    corrupt: Any = None
+
+
+class TrapAnnotation(msgspec.Struct, gc=False, kw_only=True):
+    """The fields of an annotation that COCO Camera Traps adds."""
+
+    sequence_level_annotation: Any = None
+    count: Any = None
+    sex: Any = None
+    age: Any = None
+    behavior: Any = None
+
+
+class CameraTraps:
+    """The events, the empty images and the facts of one file.
+
+    Attributes:
+        is_known: Images have fields that only COCO Camera Traps has.
+        empty: Ids of the categories that say that nothing is there.
+        said: Sentences about the file; those about annotations are added once all of them were read.
+    """
+
+    def __init__(self) -> None:
+        self.is_known = False
+        self.empty: set[Any] = set()
+        self.said: list[str] = []
+        self._events: list[str] = [""]
+        self._numbers: dict[str, int] = {"": 0}
+        self._event_of = array("l")  # of each image, by row
+
+    def add(self, image: TrapImage) -> None:
+        """Note the event of the next image."""
+        event = text_of(image.seq_id)
+        number = self._numbers.get(event)
+        if number is None:
+            number = self._numbers[event] = len(self._events)
+            self._events.append(event)
+        self._event_of.append(number)
+        self.is_known = self.is_known or any(getattr(image, name) is not None for name in EVIDENCE)
+
+    def decide(
+        self, names: Sequence[str], columns: dict[Any, int], reading: Reading, is_own: bool
+    ) -> tuple[list[int], list[Decided]]:
+        """Decide which categories say that nothing is there.
+
+        Args:
+            names: The names of the classes.
+            columns: Category id -> index into `names`. Ids of empty categories are taken out, the others renumbered.
+            is_own: The file is one of our exports, whose categories are classes whatever they are called.
+
+        Returns:
+            The indices of the classes that stay, and the decision about the others.
+        """
+        if reading.empty_label is not None:
+            words = {word.casefold() for word in reading.empty_label if word != NONE}
+        else:
+            words = set() if is_own else set(EMPTY)
+        gone = {index for index, name in enumerate(names) if name.strip().casefold() in words}
+        if not gone:
+            return list(range(len(names))), []
+        self.empty = {category for category, index in columns.items() if index in gone}
+        kept = [index for index in range(len(names)) if index not in gone]
+        place = {index: number for number, index in enumerate(kept)}
+        for category in self.empty:
+            del columns[category]
+        columns.update({category: place[index] for category, index in columns.items()})
+        listed = " and ".join(repr(names[index]) for index in sorted(gone))
+        if reading.empty_label is not None:
+            why, is_sure = f"{listed} means that nothing is there, as you say", True
+        elif self.is_known:
+            why, is_sure = f"{listed} means that nothing is there, as in every COCO file of camera traps", True
+        else:
+            why = (
+                f"{listed} may mean that nothing is there, as in COCO files of camera traps; but no image names a "
+                "sequence or a location, so it may be a class as well"
+            )
+            is_sure = False
+        value = names[min(gone)]
+        return kept, [Decided("empty_label", value, why, is_sure, (NONE,))]
+
+    def item(self, image: TrapImage) -> dict[str, Any]:
+        """Return the fields of an item that say to what event an image belongs, and its facts."""
+        facts = {field: text_of(getattr(image, field)) for field in OF_IMAGE}
+        return {"event": text_of(image.seq_id), "attributes": {field: text for field, text in facts.items() if text}}
+
+    def reader(self, images: CocoImages, names: Sequence[str], columns: dict[Any, int]) -> "Annotations":
+        """Return a reader of the annotations, for one pass over them."""
+        return Annotations(self, images, names, columns, self._events, np.array(self._event_of, np.int64))
+
+
+class Annotations:
+    """One pass over the annotations: those that are answers about images are handed back, the others become items."""
+
+    def __init__(
+        self,
+        traps: CameraTraps,
+        images: CocoImages,
+        names: Sequence[str],
+        columns: dict[Any, int],
+        events: Sequence[str],
+        event_of: np.ndarray,
+    ):
+        self._traps, self._images, self._names, self._columns = traps, images, names, columns
+        self._events, self._event_of = events, event_of
+        self._empty_at = np.full(len(images), -1, np.int32)  # of each image the annotation that says that it is empty
+        self._shows = np.zeros(len(images), bool)
+        self._without_event = 0
+
+    def divide(
+        self, annotations: Sequence[tuple[int, Any]], place: Callable[[int], str]
+    ) -> tuple[list[tuple[int, Any]], list[Item]]:
+        """Return the annotations that make a class present on an image, and items for everything else."""
+        rows = self._images.rows([annotation.image_id for _, annotation in annotations]) if annotations else []
+        of_images: list[tuple[int, Any]] = []
+        items: list[Item] = []
+        for (number, annotation), row in zip(annotations, map(int, rows), strict=True):
+            is_empty = annotation.category_id in self._traps.empty
+            column = self._columns.get(annotation.category_id)
+            if row < 0 or not (is_empty or column is not None):
+                of_images.append((number, annotation))  # noted as a problem where present classes are read
+                continue
+            is_event = annotation.sequence_level_annotation is True
+            if is_event:
+                items += self._of_event(row, column, place(number))
+            elif is_empty:
+                self._empty_at[row] = number
+            else:
+                self._shows[row] = True
+                of_images.append((number, annotation))
+            if column is not None and (facts := self._facts(annotation, self._names[column], is_event)):
+                items.append(Item(self._images.name(row), place(number), attributes=facts, answered=False))
+        return of_images, items
+
+    def finish(self) -> Iterator[Item]:
+        """Yield the images on which nothing is; and say what could not be used."""
+        both = np.flatnonzero((self._empty_at >= 0) & self._shows)
+        for row in np.flatnonzero((self._empty_at >= 0) & ~self._shows).tolist():
+            yield Item(self._images.name(row), f"annotations[{self._empty_at[row]}]", exhaustive=True)
+        if len(both):
+            first = self._images.name(int(both[0]))
+            self._traps.said.append(
+                f"{counted(len(both), 'image')} (the first: {first!r}) are empty by one annotation and show something "
+                "by another: they keep what they show, and do not count as complete."
+            )
+        if self._without_event:
+            self._traps.said.append(
+                f"{counted(self._without_event, 'annotation')} of sequences left out: their images name no seq_id."
+            )
+
+    def _of_event(self, row: int, column: int | None, place: str) -> list[Item]:
+        event = self._events[int(self._event_of[row])]
+        if not event:
+            self._without_event += 1
+            return []
+        given = Given(NOTHING if column is None else self._names[column], PRESENT)
+        return [Item(self._images.name(row), place, event=event, event_labels=[given], answered=False)]
+
+    def _facts(self, annotation: TrapAnnotation, name: str, is_event: bool) -> dict[str, str]:
+        of = f"of {name}{' in the event' if is_event else ''}"
+        facts = {field: text_of(getattr(annotation, field)) for field in OF_ANNOTATION}
+        if facts["count"].startswith("-"):  # unknown
+            facts["count"] = ""
+        return {f"{field} {of}"[:LONGEST]: text for field, text in facts.items() if text}
+
+
+def text_of(value: object) -> str:
+    """Return a fact as text; "" for what is not there or no single value."""
+    if isinstance(value, bool):
+        return "true" if value else ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()[:2000] if isinstance(value, str | int | float) else ""

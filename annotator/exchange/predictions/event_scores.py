@@ -1,0 +1,56 @@
+"""Labels of events as a source of predictions: what a burst shows is likely, and not certain, on each of its images."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.predictions.outside_predictions import Choices, store_blocks
+from annotator.exchange.predictions.score_tables import ScoreBlock
+from annotator.records import ABSENT, PRESENT
+from annotator.store.classes import classes
+from annotator.store.database.database import Database
+from annotator.store.labels import event_labels
+from annotator.store.runs.prediction_sources import SCORE, Source
+
+NAME = "event labels"
+AT_ONCE = 5000  # images
+
+
+def store(db: Database, by: str) -> Source:
+    """Store a score for each image of each labeled event, in place of those stored before.
+
+    A class that the event was labeled with scores 1 on each of its images; all classes score 0 where the event shows
+    nothing. They are scores, of which only the order counts: how far they can be trusted is learned from answers.
+
+    Raises:
+        AnnotatorError: No event has a label.
+    """
+    ids = [row[0] for row in db.tuples("SELECT DISTINCT image_id FROM event_image ORDER BY image_id")]
+    names = [class_.name for class_ in classes.all_classes(db)]
+    if not ids or not event_labels.count(db):
+        raise AnnotatorError(
+            "No event has a label. Labels of events come with imports: COCO Camera Traps with "
+            "sequence_level_annotation, Camtrap DP with observations of events."
+        )
+    source, _ = store_blocks(db, NAME, _blocks(db, ids, names), Choices(scale=SCORE, replace=True), by)
+    return source
+
+
+def _blocks(db: Database, ids: list[int], names: list[str]) -> Iterator[ScoreBlock]:
+    column_of = {name: column for column, name in enumerate(names)}
+    for start in range(0, len(ids), AT_ONCE):
+        labels = event_labels.by_image(db, ids[start : start + AT_ONCE])
+        if not labels:
+            continue
+        scores = np.full((len(labels), len(names)), np.nan)
+        for row, of_image in enumerate(labels.values()):
+            for label in of_image:
+                if not label.class_name:
+                    scores[row] = np.fmax(scores[row], 0.0)
+                elif label.state in (PRESENT, ABSENT):
+                    column = column_of[label.class_name]
+                    scores[row, column] = np.fmax(scores[row, column], float(label.state == PRESENT))
+        marks = ",".join("?" * len(labels))
+        sha256 = dict(db.tuples(f"SELECT id, sha256 FROM image WHERE id IN ({marks})", list(labels)))
+        yield ScoreBlock([sha256[one] for one in labels], list(range(len(labels))), names, scores)

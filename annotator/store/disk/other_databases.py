@@ -1,0 +1,85 @@
+"""SQLite files besides the project's: somebody else's, opened for reading only; and temporary ones, to join tables.
+
+A foreign file is not trusted. It is opened immutable, so that no journal or lock beside it is read or written; nothing
+that its schema hides is run; and only plain tables are selected from.
+"""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.store.disk.open_files import open_file
+
+Connection = sqlite3.Connection
+Row = sqlite3.Row
+MAGIC = b"SQLite format 3\0"
+LONGEST_VALUE = 1 << 20  # bytes
+MOST_TABLES = 1000
+CACHE_KB = 64_000
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
+_FUNCTIONS = ("count", "max", "min")
+
+
+def temporary() -> Connection:
+    """Return a new database whose file is deleted when it is closed; it may be used by any thread."""
+    sql = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{CACHE_KB}"):
+        sql.execute(f"PRAGMA {pragma}")
+    return sql
+
+
+@contextmanager
+def read_only(path: Path, what: str) -> Generator[Connection]:
+    """Yield a connection to somebody else's SQLite file.
+
+    Args:
+        what: What the file should be, for messages: "a database of Timelapse".
+
+    Raises:
+        AnnotatorError: The file cannot be read, is no SQLite file, or turns out to be damaged within the block.
+    """
+    try:
+        with open_file(path) as file:
+            start = file.read(len(MAGIC))
+    except OSError as error:
+        raise AnnotatorError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if start != MAGIC:
+        raise AnnotatorError(f"{path} is not {what}: it is no SQLite file. Was it copied as a whole?")
+    try:
+        with closing(_opened(path)) as sql:
+            yield sql
+    except (sqlite3.Error, OverflowError, UnicodeError) as error:
+        raise AnnotatorError(
+            f"{path} cannot be read as {what}: {error}. Was it copied while a program had it open? Close that program "
+            "and copy it again."
+        ) from error
+
+
+def tables(sql: Connection) -> set[str]:
+    """Return the names of the plain tables: a view or a virtual table is a program."""
+    listed = sql.execute(f"SELECT name, sql FROM sqlite_master WHERE type = 'table' LIMIT {MOST_TABLES}")
+    return {name for name, made in listed if not str(made).upper().startswith("CREATE VIRTUAL")}
+
+
+def _opened(path: Path) -> Connection:
+    address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    sql = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    sql.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+    sql.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    for pragma in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0"):
+        sql.execute(f"PRAGMA {pragma}")
+    sql.text_factory = _text
+    sql.set_authorizer(_authorized)
+    return sql
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _authorized(action: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
+    if action == sqlite3.SQLITE_FUNCTION:
+        return sqlite3.SQLITE_OK if second in _FUNCTIONS else sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK if action in _ALLOWED and trigger is None else sqlite3.SQLITE_DENY
