@@ -3,9 +3,9 @@
 Format: "COCO data format", Object Detection, https://cocodataset.org/#format-data; LVIS 1.0 for classes known to be
 absent, https://www.lvisdataset.org/dataset ("Data Format").
 
-Read: an annotation, crowds included, makes its category present. `neg_category_ids` of an image (LVIS) are absent. All
-other cells are unknown, unless the person who imports says that the set names everything. Results of a detector are
-read in coco_results.py.
+Read: an annotation, crowds included, makes its category present; one with a `score` is a model's, and is a score of its
+category. `neg_category_ids` of an image (LVIS) are absent. All other cells are unknown, unless the person who imports
+says that the set names everything. Results of a detector are read in coco_results.py.
 
 Written: a present class is one annotation without a place. COCO has the crowd for "somewhere in this region", so it is
 a crowd whose region is the whole image: pycocotools, torchvision's CocoDetection and classification scripts load it
@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO
 
 import msgspec
 import numpy as np
@@ -32,14 +32,15 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.coco_images import CocoImages
+from annotator.exchange.formats.coco_images import CocoImages, Id, plain_id, plain_ids
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
+from annotator.exchange.reading.reading import NONE, Decided, Reading
 from annotator.records import ABSENT, ASSUMED, FILLED, PRESENT, UNSURE, Image
+from annotator.shares import counted
 
 ENDING = ".json"
-Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str
 
 _ARRAYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 
@@ -73,6 +74,7 @@ class Annotation(msgspec.Struct, gc=False):
     image_id: Id
     category_id: Id
     source: str = ""
+    score: float | None = None
 
 
 CATEGORIES, IMAGES = msgspec.json.Decoder(list[Category]), msgspec.json.Decoder(list[CocoImage])
@@ -90,12 +92,24 @@ def recognise(path: Path) -> str | None:
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the labels of a file of annotations. Reads it twice; image names stay in memory, some 50 bytes each."""
+    return read_as(path, problems, Reading())
+
+
+def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+    """Return the labels as `read` does. With the score_column NONE, annotations with a score are answers too."""
     index = CocoIndex(path, problems)
     said = ["An annotation makes its category present; boxes and masks are not kept."]
+    decided = []
+    if index.scored and reading.score_column == NONE:
+        said.append(f"{index.scored:,} annotations have a score, and are read as answers, as you say.")
+    elif index.scored:
+        why = f"`score` is a model's: the {counted(index.scored, 'annotation')} that have one are scores, not answers"
+        decided.append(Decided("score_column", "score", why, others=[NONE]))
     if index.has_absent:
         said.append("neg_category_ids are absent.")
     said.append("All other categories of an image are unknown, unless the source names everything (--exhaustive).")
-    return Contents(index.classes, _items(path, index, problems), place="entry", said=said)
+    items = _items(path, index, problems, reading.score_column == NONE)
+    return Contents(index.classes, items, place="entry", said=said, decided=decided)
 
 
 class CocoIndex:
@@ -106,25 +120,27 @@ class CocoIndex:
         columns: Category id -> column.
         images: Ids and names of the images.
         has_absent: Whether any image lists absent categories.
+        scored: The number of annotations with a score.
     """
 
     def __init__(self, path: Path, problems: Problems):
         self.classes: list[tuple[str, str]] = []
-        self.columns: dict[Id, int] = {}
+        self.columns: dict[int | str, int] = {}
         self.images = CocoImages()
-        self.has_absent = False
+        self.has_absent, self.scored = False, 0
         numbers: dict[str, int] = {}
-        arrays = set()
+        arrays, silent = set(), Problems()  # `_items` notes the annotations that cannot be read
         for piece in pieces(path, {"categories", "images", "annotations"}.__contains__):
             arrays.add(piece.key)
             if piece.key == "categories":
                 for index, category in piece.decode(CATEGORIES, problems):
-                    if category.id in self.columns:
+                    category_id = plain_id(category.id)
+                    if category_id in self.columns:
                         problems.add(f"{piece.place(index)}: the id {category.id!r} is there twice")
                     elif category.name in numbers:  # categories with the same name are one class
-                        self.columns[category.id] = numbers[category.name]
+                        self.columns[category_id] = numbers[category.name]
                     else:
-                        numbers[category.name] = self.columns[category.id] = len(self.classes)
+                        numbers[category.name] = self.columns[category_id] = len(self.classes)
                         about = category.description or category.def_ or category.supercategory or ""
                         self.classes.append((category.name, about))
             elif piece.key == "images":
@@ -132,6 +148,8 @@ class CocoIndex:
                     self.has_absent |= bool(image.neg_category_ids)
                     if problem := self.images.add(image.id, name_of(image)):
                         problems.add(f"{piece.place(index)}: {problem}")
+            elif b'"score"' in piece.text:  # rare, so that usual files are not decoded twice
+                self.scored += sum(one.score is not None for _, one in piece.decode(ANNOTATIONS, silent))
         if "annotations" in arrays and "categories" not in arrays:
             raise AnnotatorError(
                 f"{path} has annotations but no categories: captions and the like are no labels. COCO files with "
@@ -148,7 +166,7 @@ def name_of(image: CocoImage) -> str:
     return image.file_name or "/".join(image.coco_url.split("/")[-2:])
 
 
-def _items(path: Path, index: CocoIndex, problems: Problems) -> Iterator[Item]:
+def _items(path: Path, index: CocoIndex, problems: Problems, are_answers: bool) -> Iterator[Item]:
     silent = Problems()  # undecodable images were noted when the index was made
     for piece in pieces(path, {"images", "annotations"}.__contains__):
         if piece.key == "images":
@@ -159,6 +177,11 @@ def _items(path: Path, index: CocoIndex, problems: Problems) -> Iterator[Item]:
                 yield Item(name_of(image), place, labels, sha256=image.sha256, attributes=attributes)
         else:
             annotations = piece.decode(ANNOTATIONS, problems)
+            if index.scored and not are_answers:
+                yield from _scored(
+                    [one for one in annotations if one[1].score is not None], index, piece.place, problems
+                )
+                annotations = [one for one in annotations if one[1].score is None]
             yield from _present(annotations, index, piece.place, problems)
 
 
@@ -169,7 +192,7 @@ def _said_of(image: CocoImage, index: CocoIndex, place: str, problems: Problems)
         ("unsure_category_ids", UNSURE, image.unsure_category_ids),
     ):
         for category_id in ids:
-            column = index.columns.get(category_id)
+            column = index.columns.get(plain_id(category_id))
             if column is None:
                 problems.add(f"{place}.{field}: no category has the id {category_id!r}")
             elif category_id not in filled:
@@ -182,14 +205,7 @@ def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, pl
     """Yield one item for each image of these annotations, in the order of the images."""
     if not annotations:
         return
-    rows = index.images.rows([annotation.image_id for _, annotation in annotations])
-    columns = np.array([index.columns.get(annotation.category_id, -1) for _, annotation in annotations])
-    for at in np.flatnonzero((rows < 0) | (columns < 0)).tolist():
-        number, annotation = annotations[at]
-        if rows[at] < 0:
-            problems.add(f"{place(number)}: no image has the id {annotation.image_id!r}")
-        if columns[at] < 0:
-            problems.add(f"{place(number)}: no category has the id {annotation.category_id!r}")
+    rows, columns = _cells(annotations, index, place, problems)
     good = np.flatnonzero((rows >= 0) & (columns >= 0))
     cells, first = np.unique(rows[good] * len(index.classes) + columns[good], return_index=True)
     given = [Given(name, PRESENT) for name, _ in index.classes]
@@ -203,6 +219,33 @@ def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, pl
         labels.append(given[cell % len(given)]._replace(source=source) if source else given[cell % len(given)])
     if labels:
         yield Item(index.images.name(row), place(annotations[at][0]), labels)
+
+
+def _cells(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
+    """Return the row and the column of each annotation; -1, with a problem noted, where there is none."""
+    rows = index.images.rows([annotation.image_id for _, annotation in annotations])
+    ids = plain_ids([annotation.category_id for _, annotation in annotations])
+    columns = np.array([index.columns.get(category_id, -1) for category_id in ids])
+    for at in np.flatnonzero((rows < 0) | (columns < 0)).tolist():
+        number, annotation = annotations[at]
+        if rows[at] < 0:
+            problems.add(f"{place(number)}: no image has the id {annotation.image_id!r}")
+        if columns[at] < 0:
+            problems.add(f"{place(number)}: no category has the id {annotation.category_id!r}")
+    return rows, columns
+
+
+def _scored(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
+    """Yield one item for each image of these annotations, with the largest score of each category."""
+    if not annotations:
+        return
+    rows, columns = _cells(annotations, index, place, problems)
+    scores: dict[int, dict[str, float]] = {}
+    for at in np.flatnonzero((rows >= 0) & (columns >= 0)).tolist():
+        of_image, name = scores.setdefault(int(rows[at]), {}), index.classes[columns[at]][0]
+        of_image[name] = max(of_image.get(name, float("-inf")), annotations[at][1].score or 0.0)
+    for row, of_image in scores.items():
+        yield Item(index.images.name(row), place(annotations[0][0]), scores=of_image, answered=False)
 
 
 def write(view: View, output: Output) -> None:
@@ -313,4 +356,5 @@ COCO = Format(
     read=read,
     write=write,
     lost=Lost(unknown=False, unsure=False, absent=False, provenance=True),
+    read_as=read_as,
 )
