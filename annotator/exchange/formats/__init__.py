@@ -16,12 +16,14 @@ from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
 from annotator.exchange.formats.fiftyone import FIFTYONE
+from annotator.exchange.formats.fiftyone_labels import FIFTYONE_LABELS
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.huggingface import HUGGINGFACE
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
+from annotator.exchange.formats.labelme import LABELME
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
@@ -52,7 +54,9 @@ FORMATS: dict[str, Format] = {
         CVAT,
         DATUMARO,
         FIFTYONE,
+        FIFTYONE_LABELS,
         LABEL_STUDIO,
+        LABELME,
         HUGGINGFACE,
         WEBDATASET,
     )

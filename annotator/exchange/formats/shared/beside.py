@@ -19,7 +19,7 @@ def first_files(folder: Path, endings: Collection[str], most: int = 20) -> list[
     """
     found: list[Path] = []
     waiting, count = [(folder, 0)], 0
-    for place, depth in waiting:  # grows meanwhile
+    for place, depth in waiting:  # grows meanwhile, so that outer folders come first
         try:
             with os.scandir(place) as entries:
                 for entry in entries:
@@ -31,10 +31,10 @@ def first_files(folder: Path, endings: Collection[str], most: int = 20) -> list[
                     elif depth < DEEPEST and len(waiting) < FOLDERS and entry.is_dir(follow_symlinks=False):
                         waiting.append((Path(entry.path), depth + 1))
                     if len(found) >= most or count >= ENTRIES:
-                        return found
+                        return sorted(found)
         except OSError:
             continue
-    return found
+    return sorted(found)
 
 
 def split_of(path: str) -> str:
