@@ -25,11 +25,11 @@ def plain_id(written: Id) -> int | str:
 
     A text such as "007" is not the integer 7: it may be the name of an image.
     """
-    if type(written) is int:
+    if isinstance(written, int):
         return written
     if isinstance(written, float):
         return int(written) if written.is_integer() and abs(written) <= EXACT else repr(written)
-    return int(written.partition(".")[0]) if _WHOLE.fullmatch(str(written)) else str(written)
+    return int(written.partition(".")[0]) if _WHOLE.fullmatch(written) else written
 
 
 def plain_ids(written: Sequence[Id]) -> Sequence[int | str]:

@@ -2,8 +2,8 @@
 
 Format: https://github.com/wkentaro/labelme (`labelme --flags`); AnyLabeling and X-AnyLabeling write it too. LabelMe
 writes every flag of its list into every file, so that false means not ticked by somebody who looked at the image:
-absent. The label of a shape is present. X-AnyLabeling gives shapes that a model drew a `score`; they are a model's until
-the file is `checked`. `__ignore__` is LabelMe's own flag for images that are not to be used.
+absent. The label of a shape is present. X-AnyLabeling gives shapes that a model drew a `score`; they are a model's
+until the file is `checked`. `__ignore__` is LabelMe's own flag for images that are not to be used.
 """
 
 from collections.abc import Iterator
