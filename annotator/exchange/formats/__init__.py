@@ -12,6 +12,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
+from annotator.exchange.formats.createml import CREATEML
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
@@ -30,6 +31,7 @@ from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.records import RECORDS
 from annotator.exchange.formats.spml import SPML
+from annotator.exchange.formats.via import VIA
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.webdataset import WEBDATASET
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
@@ -61,6 +63,8 @@ FORMATS: dict[str, Format] = {
         FIFTYONE_LABELS,
         LABEL_STUDIO,
         LABELME,
+        CREATEML,
+        VIA,
         HUGGINGFACE,
         WEBDATASET,
     )
