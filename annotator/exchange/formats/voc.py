@@ -139,7 +139,7 @@ def _file_of(written: str, image_id: str, images: Path | None) -> str:
 
 def _image_of(images: Path | None, image_id: str) -> str:
     """Return the name of an image by its id, with the ending of its file in JPEGImages; with .jpg if it has no file."""
-    names = [f"{image_id}{ending}" for ending in (".jpg", ".JPG", ".jpeg", ".png")]
+    names = [f"{image_id}{ending}" for ending in (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG")]
     return next((name for name in names if _existing(images, name)), names[0])
 
 
