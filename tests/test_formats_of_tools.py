@@ -145,6 +145,9 @@ def test_xml_with_entities_beside_an_image_is_named(annotator, tmp_path):
         {"train/a.jpg": None, "train/a.txt": f"1 {BOX}\n", "train/_darknet.labels": "fox\ndeer\n"},
         {"data/a.jpg": None, "data/a.txt": f"1 {BOX}\n", "obj.names": "fox\ndeer\n", "images.txt": "data/a.jpg\n"},
         {"images/a.jpg": None, "labels/a.txt": f"1 {BOX}\n", "labels/classes.txt": "fox\ndeer\n"},
+        {"images/a.jpg": None, "labels/a.txt": f"1 {BOX}\n", "animals.yaml": "names: [fox, deer]\n"},
+        {"a.jpg": None, "a.txt": f"1 {BOX}\n", "animals.names": "fox\ndeer\n"},
+        {"a.jpg": None, "labels/a.txt": f"1 {BOX}\n", "labels/classes.txt": "\ufefffox\r\ndeer\r\n"},
         {
             "obj_train_data/a.jpg": None,
             "obj_train_data/a.txt": f"1 {BOX}\n",
@@ -274,6 +277,34 @@ def test_a_table_of_via_is_read_as_its_json_is(cells, tmp_path):
     ]
     root = put(tmp_path / "set", {"a.jpg": None, "via.csv": "\n".join(rows) + "\n"})
     assert cells(root) == {"a.jpg": {"fox": "1", "deer": "1"}}
+
+
+def test_tags_and_objects_of_supervisely_are_present(cells, tmp_path):
+    tags = [{"name": "night", "value": None}, {"name": "weather", "value": "rain"}]
+    objects = [{"classTitle": "fox", "labelerLogin": "ann"}]
+    files = {"set/img/a.jpg": None, "set/img/b.jpg": None, "set/ann/a.jpg.json": {"tags": tags, "objects": objects}}
+    files |= {"meta.json": {"classes": [{"title": "fox"}, {"title": "deer"}], "tags": []}, "set/ann/b.jpg.json": {}}
+    root = put(tmp_path / "project of another", files)
+    assert cells(root) == {"set/img/a.jpg": {"fox": "1", "night": "1", "weather: rain": "1"}, "set/img/b.jpg": {}}
+
+
+def test_tags_of_regions_of_vott_are_present(cells, tmp_path):
+    assets = {
+        "1": {"asset": {"name": "a.jpg", "state": 2}, "regions": [{"tags": ["fox", "deer"]}, {"tags": ["fox"]}]},
+        "2": {"asset": {"name": "b.jpg", "state": 0}, "regions": []},
+    }
+    export = {"securityToken": "x", "tags": [{"name": "fox"}], "assets": assets}
+    root = put(tmp_path / "set", {"a.jpg": None, "b.jpg": None, "export.json": export})
+    assert cells(root) == {"a.jpg": {"fox": "1", "deer": "1"}, "b.jpg": {}}
+
+
+def test_objects_that_were_deleted_in_labelme_of_mit_are_left_out(cells, tmp_path):
+    deleted = (
+        "<object><name>fox</name><deleted>1</deleted></object><object><name>deer</name><deleted>0</deleted></object>"
+    )
+    assert cells(put(tmp_path / "set", {"a.jpg": None, "a.xml": XML.format("a.jpg", deleted)})) == {
+        "a.jpg": {"deer": "1"}
+    }
 
 
 def coco(category_ids, **more):

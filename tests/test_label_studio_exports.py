@@ -82,9 +82,10 @@ def test_yes_and_no_of_a_control_whose_name_says_nothing_are_asked_for(tmp_path)
     assert answers(path, label_columns=("choice",)) == ([[("Yes", PRESENT)], [("No", PRESENT)]], [])
 
 
-def test_numbers_are_no_yes_and_no(tmp_path):
-    path = write_json(tmp_path, tasks_of([choices("animals", "1")], [choices("animals", "0")]))
-    assert answers(path) == ([[("1", PRESENT)], [("0", PRESENT)]], [])
+@over(words=[("1", "0"), ("positive", "negative"), ("x", "y"), ("unknown", "unsure"), ("yes", "fox")])
+def test_numbers_and_moods_are_no_yes_and_no(words, tmp_path_factory):
+    path = write_json(tmp_path_factory.mktemp("set"), tasks_of(*([choices("mood", word)] for word in words)))
+    assert answers(path) == ([[(word, PRESENT)] for word in words], [])
 
 
 def test_choices_beside_boxes_are_told_from_them(tmp_path):

@@ -31,8 +31,10 @@ from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.records import RECORDS
 from annotator.exchange.formats.spml import SPML
+from annotator.exchange.formats.supervisely import SUPERVISELY
 from annotator.exchange.formats.via import VIA
 from annotator.exchange.formats.voc import VOC
+from annotator.exchange.formats.vott import VOTT
 from annotator.exchange.formats.webdataset import WEBDATASET
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
 from models.plugins import left_out, load, plugins
@@ -65,6 +67,8 @@ FORMATS: dict[str, Format] = {
         LABELME,
         CREATEML,
         VIA,
+        SUPERVISELY,
+        VOTT,
         HUGGINGFACE,
         WEBDATASET,
     )

@@ -162,7 +162,8 @@ def _items(
         data = {name: value for name, value in row.items() if name not in fields and name not in META}
         image = image_name(str(row[image_column])) if image_column else image_of(data)
         if not image:
-            problems.add(f"{place} {number}: none of {', '.join(map(repr, list(data)[:10]))} names an image")
+            listed = f" ({', '.join(map(repr, list(data)[:10]))})" if data else ""
+            problems.add(f"{place} {number}: no field{listed} names an image")
             continue
         found = {name: values_of(row[name]) for name in fields}
         try:

@@ -71,6 +71,8 @@ def _facts(tree: Any, place: str, problems: Problems) -> dict[str, Any] | None:
     ours = tree.findtext("source/database") == OURS
     objects: dict[str, tuple[bool, str]] = {}
     for number, object_ in enumerate(tree.findall("object"), start=1):
+        if (object_.findtext("deleted") or "").strip() == "1":  # LabelMe of MIT keeps what was deleted
+            continue
         name = _text(object_, "name", ours)
         if not name:
             problems.add(f"{place}: object {number} has no name")

@@ -36,6 +36,7 @@ from annotator.exchange.formats.yolo_names import (
     Names,
     darknet_file,
     darknet_names,
+    described_by,
     has_names,
     is_file,
     listed_names,
@@ -72,7 +73,7 @@ def recognise(path: Path) -> str | None:
     if data := darknet_file(path):
         return f"a YOLO data set of Darknet: {data.name} says where its names of classes are"
     for file in first_files(path, (".txt",), most=200):
-        if has_boxes(file) and (listed or names_near(file, path) or image_beside(file)):
+        if has_boxes(file) and (listed or names_near(file, path) or described_by(path) or image_beside(file)):
             return f"a YOLO data set: {file.relative_to(path)} holds boxes"
     return None
 
@@ -89,7 +90,7 @@ def read(path: Path, problems: Problems) -> Contents:
 def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
     """Return the images as `read` does. With the score_column NONE, boxes with a confidence are answers too."""
     root = path if path.is_dir() else path.parent
-    yaml = path if path.is_file() else next((root / name for name in YAMLS if (root / name).is_file()), None)
+    yaml = path if path.is_file() else _usual(root) or described_by(root)
     described = read_description(yaml) if yaml else {}
     root = _root(root, described)
     data = None if yaml else darknet_file(root)
@@ -117,6 +118,10 @@ def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
     if not images:
         items = _without_images(listing.paths, described, labels, said, root)
     return Contents([(name, "") for name in listed], items, folder=root if images else None, place="file", said=said)
+
+
+def _usual(folder: Path) -> Path | None:
+    return next((folder / name for name in YAMLS if (folder / name).is_file()), None)
 
 
 def _root(folder: Path, described: Mapping[str, Any]) -> Path:

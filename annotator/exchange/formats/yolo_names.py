@@ -6,6 +6,7 @@ of images, Roboflow _darknet.labels, and FiftyOne obj.names beside the folder; a
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,7 +18,7 @@ from annotator.store.disk.open_files import open_file
 LARGEST = 1 << 20  # bytes of a description
 YAMLS = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
 NAMES = ("classes.txt", "obj.names", "_darknet.labels", "classes.names")
-DARKNET = ("obj.data", "data.data", "darknet.data")
+MANY = 20  # files of a kind that are looked at
 
 
 def has_names(yaml: Path) -> bool:
@@ -61,8 +62,24 @@ def listed_names(yaml: Path, described: Mapping[str, Any]) -> dict[int, str]:
 
 def darknet_file(folder: Path) -> Path | None:
     """Return Darknet's description of a data set, `names = ...` and `train = ...`; None without one."""
-    files = (folder / name for name in DARKNET)
-    return next((file for file in files if is_file(file) and "names" in read_darknet(file)), None)
+    for file in _of_kind(folder, ".data"):
+        fields = read_darknet(file)
+        if "names" in fields and {"train", "valid", "classes"} & fields.keys():
+            return file
+    return None
+
+
+def described_by(folder: Path) -> Path | None:
+    """Return the YAML file with names in a folder: one with a usual name, else the only one; None without one."""
+    usual = next((folder / name for name in YAMLS if has_names(folder / name)), None)
+    others = [] if usual else [file for end in (".yaml", ".yml") for file in _of_kind(folder, end) if has_names(file)]
+    return usual or (others[0] if len(others) == 1 else None)
+
+
+def _of_kind(folder: Path, ending: str) -> list[Path]:
+    """Return the first files in a folder with an ending, by name; hidden ones are left out."""
+    files = islice((file for file in folder.glob(f"*{ending}") if not file.name.startswith(".")), MANY)
+    return sorted(file for file in files if is_file(file))
 
 
 def read_darknet(path: Path) -> dict[str, str]:
@@ -89,7 +106,8 @@ def darknet_names(root: Path, data: Path, described: Mapping[str, str]) -> dict[
 
 def names_file(folder: Path) -> Path | None:
     """Return the list of names in a folder, None without one."""
-    return next((folder / name for name in NAMES if is_file(folder / name)), None)
+    usual = next((folder / name for name in NAMES if is_file(folder / name)), None)
+    return usual or next(iter(_of_kind(folder, ".names")), None)
 
 
 def names_near(file: Path, root: Path) -> Path | None:

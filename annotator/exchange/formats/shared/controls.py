@@ -18,6 +18,7 @@ BARE, NAMED, STATE, FACT = "bare", "named", "state", "fact"
 KEPT = 10_000  # different choices of a control
 LONGEST = 100  # letters of a choice; longer ones are texts that somebody wrote
 FEW = 20  # different texts that may well be choices
+YES_NO = frozenset("yes no true false present absent".split())
 GENERAL = frozenset("choice choices label labels class classes tag tags category categories answer image value".split())
 """Names of controls that say nothing about a class."""
 
@@ -148,11 +149,10 @@ class Controls:
             self._nothing = frozenset(map(plain, words))
 
     def _is_yes_no(self, name: str) -> bool:
-        """Return whether all choices are words such as yes, no and unsure; numbers may be counts."""
-        words = [word.strip().lower() for word in self._choices[name]]
-        states = {self._states.get(word) for word in words if word in self._states and word.isalpha() and len(word) > 1}
-        known = all(word in self._states and (word.isalpha() or not word) for word in words)
-        return known and bool(states & {PRESENT, ABSENT})
+        """Return whether all choices are yes, no and unsure; numbers may be counts, and positive a mood."""
+        words = {word.strip().lower() for word in self._choices[name]}
+        others = {word for word in words - YES_NO if self._states.get(word, PRESENT) in (PRESENT, ABSENT)}
+        return bool(words & YES_NO) and not others
 
     def _is_text(self, name: str) -> bool:
         if name in self._certain:
