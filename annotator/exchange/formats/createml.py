@@ -78,10 +78,11 @@ def _label(annotation: Any) -> tuple[str, float | None]:
     """Return the label of an annotation, and its confidence or None. Raises ValueError for one without a label."""
     if isinstance(annotation, str) and annotation:
         return annotation, None
-    label = annotation.get("label") if isinstance(annotation, dict) else None
+    fields = annotation if isinstance(annotation, dict) else {}
+    label = fields.get("label")
     if not isinstance(label, str) or not label:
         raise ValueError(f"the annotation {annotation!r:.100} has no label")
-    score = next((annotation[key] for key in ("confidence", "score") if annotation.get(key) is not None), None)
+    score = next((fields[key] for key in ("confidence", "score") if fields.get(key) is not None), None)
     if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
         raise ValueError(f"the confidence of {label!r:.100} is {score!r:.100}, not a number")
     return label, None if score is None else float(score)

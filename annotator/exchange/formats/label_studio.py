@@ -129,10 +129,13 @@ def _controls(path: Path, reading: Reading) -> Controls:
 
 
 def _results(task: _Task) -> Iterator[_Result]:
-    predictions = [one for one in task.predictions or () if isinstance(one, _Prediction)]
     answers = [one for one in task.annotations or task.completions or () if not one.was_cancelled and not one.skipped]
-    for one in (*answers, *predictions):
+    for one in (*answers, *_predictions(task)):
         yield from one.result or ()
+
+
+def _predictions(task: _Task) -> list[_Prediction]:
+    return [one for one in task.predictions or () if isinstance(one, _Prediction)]
 
 
 def _listed_classes(config: Path) -> list[tuple[str, str]]:
@@ -179,8 +182,8 @@ def _item(task: _Task, place: int, controls: Controls, problems: Problems) -> It
                 origins |= dict.fromkeys(named.labels, origin)
                 facts |= named.facts
                 is_nothing |= named.is_nothing
-        for prediction in task.predictions or ():
-            for result in (prediction.result or ()) if isinstance(prediction, _Prediction) else ():
+        for prediction in _predictions(task):
+            for result in prediction.result or ():
                 score = result.score if result.score is not None else prediction.score
                 if score is not None:
                     labels = _named([result], controls).labels
