@@ -307,6 +307,21 @@ def test_objects_that_were_deleted_in_labelme_of_mit_are_left_out(cells, tmp_pat
     }
 
 
+def test_a_table_beside_label_files_of_images_is_asked_for(annotator, cells, tmp_path):
+    files = {"a.jpg": None, "a.json": labelme({"fox": True}, image="a.jpg"), "labels.csv": "image,fox\na.jpg,0\n"}
+    photos = put(tmp_path / "photos", files)
+    error = refused(annotator, tmp_path, photos)
+    assert "--labels beside" in error
+    assert "labels.csv" in error
+    assert cells(photos, "--labels", "beside") == {"a.jpg": {"fox": "1"}}
+
+
+def test_label_files_of_images_in_folders_go_before_the_names_of_the_folders(cells, tmp_path):
+    files = {"site A/1.jpg": None, "site B/1.jpg": None, "site A/1.json": labelme({"fox": True}, image="1.jpg")}
+    assert cells(put(tmp_path / "photos", files)) == {"site A/1.jpg": {"fox": "1"}, "site B/1.jpg": {}}
+    assert "the names of folders are no classes" in cells.said
+
+
 def coco(category_ids, **more):
     return {
         "images": [{"id": 1, "file_name": "/srv/data/a.jpg"}, {"id": 2.0, "file_name": "data/b.jpg"}],
