@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from conftest import draw
+from formats_view import read
 from tables import over
 
+from annotator.errors import AnnotatorError
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.imports.label_files import formats_of
 
@@ -117,8 +119,6 @@ def test_xml_of_labelimg_is_found_beside_the_image_or_near_it(files, tmp_path_fa
 
 
 def items_of(name: str, path: Path):
-    from formats_view import read
-
     contents, problems = read(FORMATS[name], path)
     items = list(contents.items)
     assert problems.sentences == []
@@ -221,8 +221,6 @@ def test_labels_of_fiftyone_are_numbers_names_lists_or_nothing(cells, tmp_path):
 
 @over(label=[2, -1, 0.5, True, {"label": "fox", "confidence": "high"}, {}])
 def test_a_label_of_fiftyone_that_names_no_class_is_named(label, tmp_path_factory):
-    from formats_view import read
-
     root = put(tmp_path_factory.mktemp("set"), {"labels.json": {"classes": ["fox", "deer"], "labels": {"a": label}}})
     contents, problems = read(FORMATS["fiftyone-labels"], root)
     found = list(contents.items)
@@ -358,9 +356,81 @@ def test_a_zip_of_labelme_is_read_as_its_folder_is(cells, tmp_path):
 
 @over(name__content=[("a.json", '{"flags": {"fox": tr'), ("a.json", '{"shapes": [], "flags": ' + "[" * 100_000)])
 def test_broken_and_deep_json_beside_an_image_is_named(name, content, tmp_path_factory):
-    from formats_view import read
-
     root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, name: content + ' "shapes" "imageData"'})
     contents, problems = read(FORMATS["labelme"], root)
     assert list(contents.items) == []
     assert problems.sentences[0].startswith("a.json is no file of LabelMe")
+
+
+DEEP = "[" * 50_000
+CHOSEN = {"completed_by": 1, "result": [{"type": "choices", "from_name": "c", "value": {"choices": ["fox"]}}]}
+FILES = {
+    "labelme": ("a.json", json.dumps(labelme({"fox": True}, [{"label": "fox", "score": 0.5}], "a.jpg", checked=False))),
+    "voc": ("a.xml", XML.format("a.jpg", OBJECT.format("fox"))),
+    "yolo": ("a.txt", f"0 {BOX}\n1 {BOX} 0.5\n"),
+    "fiftyone-labels": ("labels.json", json.dumps({"classes": ["fox"], "labels": {"a": 0, "b": [{"label": "fox"}]}})),
+    "createml": ("labels.json", json.dumps([{"image": "a.jpg", "annotations": [{"label": "fox"}]}])),
+    "via": ("via.json", json.dumps(via(a=({}, [region(type="fox")])))),
+    "vott": (
+        "vott.json",
+        json.dumps({"securityToken": "", "tags": [], "assets": {"1": {"asset": {"name": "a"}, "regions": []}}}),
+    ),
+    "supervisely": ("set/ann/a.jpg.json", json.dumps({"tags": [], "objects": [{"classTitle": "fox"}]})),
+    "label-studio": ("tasks.json", json.dumps([{"id": 1, "data": {"image": "a.jpg"}, "annotations": [CHOSEN]}])),
+    "label-studio of JSON-MIN": (
+        "min.json",
+        json.dumps([{"image": "a.jpg", "id": 1, "choice": "fox", "annotator": 1, "annotation_id": 1}]),
+    ),
+    "coco": ("coco.json", json.dumps(coco((1, 2.0), score=0.5))),
+}
+
+
+@over(name=FILES)
+def test_a_byte_that_is_missing_or_another_one_is_an_error_in_words(name, tmp_path_factory):
+    root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, "classes.txt": "fox\ndeer\n", "meta.json": "{}"})
+    file, text = FILES[name]
+    content = text.encode()
+    whole = FORMATS[name].recognise(
+        put(root, {file: content}) if name in OF_FOLDERS else put(root, {file: content}) / file
+    )
+    assert whole or name == "supervisely"
+    for place in range(len(content)):
+        for broken in (
+            content[:place],
+            content[:place] + content[place + 1 :],
+            content[:place] + b'"' + content[place:],
+        ):
+            (root / file).write_bytes(broken)
+            _read_or_refused(name, root if name in OF_FOLDERS else root / file)
+
+
+@over(
+    name=[name for name in FILES if name not in ("voc", "yolo")],
+    inside=[DEEP, "9" * 5000, "1e999", '"\\ud800"', "null"],
+)
+def test_what_is_deep_or_huge_inside_a_file_is_an_error_in_words(name, inside, tmp_path_factory):
+    root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, "meta.json": '{"classes": []}'})
+    file, text = FILES[name]
+    for value in ('"fox"', "true", "0", '"a.jpg"', "[]"):
+        put(root, {file: text.replace(value, inside, 1)})
+        _read_or_refused(name, root if name in OF_FOLDERS else root / file)
+
+
+def test_a_number_that_python_does_not_convert_is_refused_and_ends_no_process(tmp_path):
+    long = '{"dm_format_version": "1.0", "categories": {"label": {"labels": [' + "9" * 5000 + "]}}}"
+    with pytest.raises(AnnotatorError, match=r"a number of more than 1,000 digits"):
+        items_of("datumaro", put(tmp_path / "set", {"labels.json": long}) / "labels.json")
+
+
+OF_FOLDERS = ("labelme", "voc", "yolo", "supervisely")
+
+
+def _read_or_refused(name: str, path: Path) -> None:
+    format_ = FORMATS[name.split()[0]]
+    format_.recognise(path)
+    try:
+        contents, _ = read(format_, path)
+        for item in contents.items:
+            assert all(isinstance(given.class_name, str) for given in item.labels)
+    except AnnotatorError:
+        pass

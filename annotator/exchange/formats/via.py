@@ -94,8 +94,8 @@ def _items(rows: Iterator[tuple[str, str, Choices]], controls: Controls, problem
 
 
 def _of_json(path: Path, problems: Problems) -> Iterator[tuple[str, str, Choices]]:
-    prefix = PROJECT if _has_project(path) else ""
     try:
+        prefix = PROJECT if _has_project(path) else ""
         with open_file(path) as file:
             for key, entry in ijson.kvitems(file, prefix, use_float=True):
                 place = f"the entry {key!r:.100}"
@@ -104,7 +104,10 @@ def _of_json(path: Path, problems: Problems) -> Iterator[tuple[str, str, Choices
                     problems.add(f"{place} has no filename")
                     continue
                 regions = entry.get("regions") or ()
-                regions = regions.values() if isinstance(regions, dict) else regions  # VIA 1 numbers them
+                regions = list(regions.values()) if isinstance(regions, dict) else regions  # VIA 1 numbers them
+                if not isinstance(regions, list | tuple):
+                    problems.add(f"{place}: its regions are {regions!r:.100}, not a list")
+                    continue
                 of_regions = (region.get("region_attributes") for region in regions if isinstance(region, dict))
                 yield place, image, _chosen(chain([entry.get("file_attributes")], of_regions))
     except (ijson.JSONError, UnicodeDecodeError) as error:

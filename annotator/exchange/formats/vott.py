@@ -38,7 +38,8 @@ def read(path: Path, problems: Problems) -> Contents:
             tags = next(ijson.items(file, "tags"), None) or []
     except (ijson.JSONError, UnicodeDecodeError) as error:
         raise AnnotatorError(f"{path} cannot be read: {error}.") from error
-    names = [tag["name"] for tag in tags if isinstance(tag, dict) and isinstance(tag.get("name"), str)]
+    listed = tags if isinstance(tags, list) else []
+    names = [tag["name"] for tag in listed if isinstance(tag, dict) and isinstance(tag.get("name"), str)]
     said = ["The tags of a region are present. Regions are not kept."]
     return Contents([(name, "") for name in dict.fromkeys(names)], _items(path, problems), place="asset", said=said)
 
