@@ -56,8 +56,9 @@ _FILE, _META = msgspec.json.Decoder(_File), msgspec.json.Decoder(_Meta)
 def recognise(path: Path) -> str | None:
     """Return why a folder is Supervisely's, or None: it has meta.json with classes and tags, and folders ann."""
     start = starts_with(path / META) if (path / META).is_file() else b""
-    has_ann = any((folder / ANN).is_dir() for folder in (path, *(path.iterdir() if path.is_dir() else ())))
-    if start[:1] == b"{" and b'"classes"' in start and has_ann:
+    if start[:1] != b"{" or b'"classes"' not in start:
+        return None
+    if any((folder / ANN).is_dir() for folder in (path, *path.iterdir())):
         return "a project of Supervisely: it has meta.json with classes, and folders ann"
     return None
 

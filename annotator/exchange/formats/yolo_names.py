@@ -4,8 +4,10 @@ A list is one class a line, in the order of the numbers. LabelImg and X-AnyLabel
 of images, Roboflow _darknet.labels, and FiftyOne obj.names beside the folder; a label file follows the nearest list.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -78,8 +80,11 @@ def described_by(folder: Path) -> Path | None:
 
 def _of_kind(folder: Path, ending: str) -> list[Path]:
     """Return the first files in a folder with an ending, by name; hidden ones are left out."""
-    files = islice((file for file in folder.glob(f"*{ending}") if not file.name.startswith(".")), MANY)
-    return sorted(file for file in files if is_file(file))
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = (entry.name for entry in entries)
+        found = islice((name for name in names if name.endswith(ending) and name[0] != "."), MANY)
+        return sorted(folder / name for name in found if is_file(folder / name))
+    return []
 
 
 def read_darknet(path: Path) -> dict[str, str]:

@@ -24,9 +24,10 @@ def first_files(folder: Path, endings: Collection[str], most: int = 20) -> list[
             with os.scandir(place) as entries:
                 for entry in entries:
                     count += 1
-                    if entry.name.startswith("."):
+                    name = entry.name
+                    if name[:1] == ".":
                         continue
-                    if PurePath(entry.name).suffix.lower() in endings and entry.is_file():
+                    if name[name.rfind(".") :].lower() in endings and entry.is_file():
                         found.append(Path(entry.path))
                     elif depth < DEEPEST and len(waiting) < FOLDERS and entry.is_dir(follow_symlinks=False):
                         waiting.append((Path(entry.path), depth + 1))
