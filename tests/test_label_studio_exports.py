@@ -76,6 +76,16 @@ def test_a_control_of_yes_and_no_is_a_class(tmp_path):
     ]
 
 
+def test_the_reading_that_is_shown_gives_the_same_labels_again(tmp_path):
+    kinds = [choices("size", "large"), choices("damage", "none at all"), choices("blurry", "No")]
+    contents = LABEL_STUDIO.read_as(write_json(tmp_path, tasks_of(kinds)), Problems(), Reading())
+    (decided,) = [one for one in contents.decided if one.field in ("label_columns", "class_columns")]
+    told = {decided.field: tuple(decided.value.split(","))}
+    expected = [[("size: large", PRESENT), ("damage: none at all", PRESENT), ("blurry", ABSENT)]]
+    assert answers(tmp_path / "export") == answers(tmp_path / "export", **told) == (expected, [])
+    assert answers(tmp_path / "export", label_columns=("size",))[0] == [[("large", PRESENT), ("blurry", ABSENT)]]
+
+
 def test_yes_and_no_of_a_control_whose_name_says_nothing_are_asked_for(tmp_path):
     path = write_json(tmp_path, tasks_of([choices("choice", "Yes")], [choices("choice", "No")]))
     assert answers(path)[1] == ["class_columns"]

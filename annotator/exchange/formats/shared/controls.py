@@ -81,27 +81,32 @@ class Controls:
             AnnotatorError: A control that the person named is not there.
         """
         controls = [name for name in self._choices if name not in self._own]
-        given = self._reading.label_columns, self._reading.class_columns
-        if given != (None, None):
-            self._as_told(controls, noun, *(tuple(name for name in names or () if name != NONE) for names in given))
+        told = self._reading.class_columns
+        labels, states = self._named("--label-column", self._reading.label_columns, controls, noun), []
+        if labels is None:
+            states = self._named("--class-columns", told, controls, noun)
+            self._decide(controls, states, noun, are_all)
         else:
-            self._decide(controls, noun, are_all)
+            states = [name for name in controls if self._is_yes_no(name) and name not in labels]
+            self._modes = dict.fromkeys(controls, FACT) | dict.fromkeys(states, STATE)
+            self._modes |= dict.fromkeys(labels, NAMED if len(labels) > 1 else BARE)
         self._decide_nothing()
 
-    def _as_told(self, controls: list[str], noun: str, labels: tuple[str, ...], states: tuple[str, ...]) -> None:
-        for option, names in (("--label-column", labels), ("--class-columns", states)):
-            for name in names:
-                if name not in self._choices:
-                    raise AnnotatorError(f"{option} {name}: there is no such {noun}. {did_you_mean(name, controls)}")
-        self._modes = dict.fromkeys(controls, FACT) | dict.fromkeys(states, STATE)
-        self._modes |= dict.fromkeys(labels, NAMED if len(labels) > 1 else BARE)
+    def _named(self, option: str, names: Sequence[str] | None, controls: list[str], noun: str) -> list[str] | None:
+        """Return the controls that the person named, None where nothing was said."""
+        if names is None:
+            return None
+        for name in names:
+            if name not in self._choices and name != NONE:
+                raise AnnotatorError(f"{option} {name}: there is no such {noun}. {did_you_mean(name, controls)}")
+        return [name for name in names if name != NONE]
 
-    def _decide(self, controls: list[str], noun: str, are_all: bool) -> None:
-        states = [name for name in controls if self._is_yes_no(name)]
+    def _decide(self, controls: list[str], told: list[str] | None, noun: str, are_all: bool) -> None:
+        states = [name for name in controls if self._is_yes_no(name)] if told is None else told
         texts = [name for name in controls if name not in states and self._is_text(name)]
         labels = [name for name in controls if name not in (*states, *texts)]
         unclear = [name for name in labels if not are_all and name not in self._certain]
-        is_sure = not unclear or len(labels) + len(states) == 1
+        is_sure = told is not None or not unclear or len(labels) + len(states) == 1
         if texts and not labels and not states:
             labels, texts, is_sure = texts, [], False
         self._modes = dict.fromkeys(texts, FACT) | dict.fromkeys(states, STATE)
@@ -110,25 +115,28 @@ class Controls:
         self._modes |= dict.fromkeys(labels, BARE if is_alone else NAMED)
         if texts:
             self.said.append(f"{in_words(texts)} holds texts, which are facts of the image.")
-        if states:
+        # One decision at most, because a person can say --label-column or --class-columns, not both.
+        if states and told is None:
             first = states[0]
-            self.decided.append(
-                Decided(
-                    "class_columns",
-                    ",".join(states),
-                    f"the choices of {in_words(states)} are yes and no: the {noun} is the class, present or absent. If "
-                    f"the choices are the classes: --label-column {first}",
-                    len(states) > 1 or plain(first) not in GENERAL,
-                )
+            why = (
+                f"the choices of {in_words(states)} are yes and no: the {noun} is the class, present or absent. If the "
+                f"choices are the classes: --label-column {first}"
             )
+            if is_sure:
+                is_telling = len(states) > 1 or plain(first) not in GENERAL
+                self.decided.append(Decided("class_columns", ",".join(states), why, is_telling))
+            else:
+                self.said.append(f"{why[0].upper()}{why[1:]}.")
         if len(labels) > 1 or not is_sure:
             example = next((f"{name}: {next(iter(self._choices[name]))}" for name in labels), "")
             why = f"{in_words(labels)} have the labels: a class is {noun} and choice, such as `{example}`"
             why = why if len(labels) > 1 else f"{in_words(labels)} has the labels, or texts that are none"
-            why += f". One {noun} alone gives its choices as the classes, and the others are facts"
-            self.decided.append(
-                Decided("label_columns", ",".join(labels), why, is_sure, labels if len(labels) > 1 else ())
-            )
+            why += f". With one {noun} (--label-column), its choices are the classes, and those of others are facts"
+            if is_sure and states:
+                self.said.append(f"{why}.")
+            else:
+                others = labels if len(labels) > 1 else ()
+                self.decided.append(Decided("label_columns", ",".join(labels), why, is_sure, others))
         elif labels and self._modes[labels[0]] == NAMED:
             self.said.append(f"The choices of {in_words(labels)} are classes beside those of the boxes and regions.")
 
