@@ -200,8 +200,13 @@ def test_an_unpacked_zip_of_cvat_is_read_as_the_zip_is(cells, annotator, tmp_pat
     root = put(tmp_path / "export", files)
     expected = {"images/Test/a.jpg": {"deer": "1"}, "images/Train/in/a.jpg": {"fox": "1"}}
     assert cells(root) == expected
-    plain = put(tmp_path / "plain", {"a.jpg": None, "CVAT": xml.replace(' subset="Test"', "")})
-    assert [format_.name for format_, _ in formats_of(plain / "CVAT")] == ["cvat"]
+
+
+def test_a_label_file_without_ending_is_found_in_a_folder(cells, tmp_path):
+    xml = '<annotations><version>1.1</version><image id="0" name="a.jpg"><tag label="fox"/></image></annotations>'
+    folder = put(tmp_path / "photos", {"a.jpg": None, "CVAT": xml, "README": "[all rights reserved]\n"})
+    assert cells(folder) == {"a.jpg": {"fox": "1"}}
+    assert "Labels are read from CVAT" in cells.said
 
 
 def test_labels_of_fiftyone_are_numbers_names_lists_or_nothing(cells, tmp_path):

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
-from annotator.exchange.files.json_stream import check
+from annotator.exchange.files.json_stream import check, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import all_formats, find_format, formats_of
 from annotator.exchange.formats.contents import Contents
@@ -296,10 +296,17 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _likely(folder: Path) -> Iterator[Path]:
+    opened = 0
     for level in ("*", "*/*"):
         for file in folder.glob(level):
-            if file.suffix.lower() in LABELS and file.is_file() and not file.name.startswith("."):
+            if file.name.startswith("."):
+                continue
+            if file.suffix.lower() in LABELS and file.is_file():
                 yield file
+            elif not file.suffix and opened < GLANCED and file.is_file():
+                opened += 1
+                if starts_with(file, 4).startswith((b"{", b"[", b"<", b"PAR1")):
+                    yield file
 
 
 def holds_images(folder: Path) -> bool:
