@@ -34,7 +34,8 @@ def test_what_is_written_is_recognised_and_read_back_whole(tmp_path_factory, nam
     path = write(
         format_, view_of(cells, classes, names, splits=splits, files=FILES, block=4), tmp_path_factory.mktemp(name)
     )
-    assert [other for other in FORMATS.values() if other.recognise and other.recognise(path)] == [format_]
+    fits = [other for other in FORMATS.values() if other.recognise and other.recognise(path)]
+    assert [other for other in fits if not other.is_general] == [format_]
     assert_same(cells_of(format_, path, names, classes), cells)
     contents, _ = read(format_, path)
     assert [name for name, _ in contents.classes] == classes

@@ -145,9 +145,9 @@ def test_lvis_says_what_is_absent_and_names_files_by_address(tmp_path):
     change__sentence=[
         ({"annotations": [{"image_id": 7, "category_id": 4}]}, "annotations[0]: no category has the id 4"),
         ({"annotations": [{"image_id": 8, "category_id": 3}]}, "annotations[0]: no image has the id 8"),
-        ({"annotations": [{"image_id": "7", "category_id": 3}]}, "annotations[0]: no image has the id '7'"),
+        ({"annotations": [{"image_id": "007", "category_id": 3}]}, "annotations[0]: no image has the id '007'"),
         ({"annotations": [{"image_id": 7}]}, "annotations[0] (line 1): Object missing required field `category_id`"),
-        ({"annotations": [{"image_id": 7.5, "category_id": 3}]}, "annotations[0] (line 1): Expected `int | str`"),
+        ({"annotations": [{"image_id": 7.5, "category_id": 3}]}, "annotations[0]: no image has the id 7.5"),
         ({"annotations": [{"image_id": 2**70, "category_id": 3}]}, "annotations[0] (line 1): "),
         ({"annotations": [5]}, "annotations[0] (line 1): Expected `object`, got `int`"),
         ({"images": [*IMAGES, {"id": 7, "file_name": "c.jpg"}]}, "images: the id 7 is there twice"),

@@ -63,6 +63,23 @@ def birds(tmp_path, photos, class_file):
     (tmp_path / "yolo-set/data.yaml").write_text("train: images/train\nnames: [deer, fox]\n")
     shutil.copy(photos / "00.jpg", tmp_path / "yolo-set/images/train/a.jpg")
     (tmp_path / "yolo-set/labels/train/a.txt").write_text("0 0.5 0.5 0.1 0.1\n1 0.2 0.2 0.1 0.1\n")
+    for name in ("labelme", "fiftyone-labels/data"):
+        (tmp_path / name).mkdir(parents=True)
+        shutil.copy(photos / "00.jpg", tmp_path / name / "00.jpg")
+    (tmp_path / "labelme/00.json").write_text('{"flags": {"fox": true}, "shapes": [], "imagePath": "00.jpg"}')
+    (tmp_path / "fiftyone-labels/labels.json").write_text('{"classes": ["fox"], "labels": {"00": 0}}')
+    (tmp_path / "createml.json").write_text('[{"image": "00.jpg", "annotations": [{"label": "fox"}]}]')
+    regions = [{"shape_attributes": {}, "region_attributes": {"type": "fox"}}]
+    via = {"00.jpg9": {"filename": "00.jpg", "size": 9, "regions": regions, "file_attributes": {}}}
+    (tmp_path / "via.json").write_text(json.dumps(via))
+    for part in ("img", "ann"):
+        (tmp_path / "supervisely/first" / part).mkdir(parents=True)
+    shutil.copy(photos / "00.jpg", tmp_path / "supervisely/first/img/00.jpg")
+    (tmp_path / "supervisely/meta.json").write_text('{"classes": [{"title": "fox"}], "tags": []}')
+    (tmp_path / "supervisely/first/ann/00.jpg.json").write_text('{"tags": [], "objects": [{"classTitle": "fox"}]}')
+    assets = {"1": {"asset": {"name": "00.jpg"}, "regions": [{"tags": ["fox"]}]}}
+    vott = {"securityToken": "", "tags": [{"name": "fox"}], "assets": assets}
+    (tmp_path / "vott.json").write_text(json.dumps(vott))
     images = [{"id": 1, "file_name": "00.jpg"}, {"id": 2, "file_name": "01.jpg"}]
     labels = {"images": images, "categories": [{"id": 1, "name": "fox"}], "annotations": []}
     (tmp_path / "annotations.json").write_text(json.dumps(labels))

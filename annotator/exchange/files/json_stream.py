@@ -28,6 +28,7 @@ CHUNK = 1 << 20  # bytes
 LARGEST_ENTRY = 64 << 20  # bytes of one entry of an array
 LARGEST_FRAME = 1 << 20  # bytes around the arrays
 DEEPEST = 200
+LONGEST_NUMBER = 1_000  # digits
 
 _OPEN, _CLOSE, _COMMA, _QUOTE = 1, 2, 3, 4
 _KINDS = np.zeros(256, np.uint8)
@@ -35,6 +36,7 @@ for _letters, _kind in ((b"[{", _OPEN), (b"]}", _CLOSE), (b",", _COMMA), (b'"', 
     _KINDS[list(_letters)] = _kind
 _ESCAPES = re.compile(rb"\\.", re.DOTALL)
 _LAST_KEY = re.compile(rb'("(?:[^"\\]|\\.)*")\s*:\s*$', re.DOTALL)
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 T = TypeVar("T")
@@ -119,9 +121,21 @@ def objects(path: Path, wanted: Callable[[str], bool]) -> dict[str, bytes]:
 
 
 def check(path: Path) -> None:
-    """Read a file to its end to check that it is JSON. Raises AnnotatorError as `pieces` does."""
+    """Read a file to its end to check that ijson can read it. Raises AnnotatorError as `pieces` does.
+
+    A number of more than 1,000 digits is refused as well: ijson's C code crashes on numbers that Python does not
+    convert (sys.get_int_max_str_digits), and the process with it.
+    """
     for _ in pieces(path, wanted=lambda key: False):
         pass
+    end = b""
+    with open_file(path) as file:
+        while chunk := file.read(CHUNK):
+            if _LONG_NUMBER.search(end + chunk):
+                raise AnnotatorError(
+                    f"{path} has a number of more than {LONGEST_NUMBER:,} digits. Is it the right file?"
+                )
+            end = chunk[-LONGEST_NUMBER:]
 
 
 def starts_with(path: Path, count: int = 1 << 16) -> bytes:

@@ -13,17 +13,20 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.exchange.formats.camtrap_dp import CAMTRAP_DP
 from annotator.exchange.formats.coco import COCO
 from annotator.exchange.formats.coco_results import COCO_RESULTS
+from annotator.exchange.formats.createml import CREATEML
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
 from annotator.exchange.formats.excel import EXCEL
 from annotator.exchange.formats.fiftyone import FIFTYONE
+from annotator.exchange.formats.fiftyone_labels import FIFTYONE_LABELS
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.huggingface import HUGGINGFACE
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.json_lines import JSONL
 from annotator.exchange.formats.label_studio import LABEL_STUDIO
+from annotator.exchange.formats.labelme import LABELME
 from annotator.exchange.formats.megadetector import MEGADETECTOR
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
@@ -31,8 +34,11 @@ from annotator.exchange.formats.parquet import PARQUET
 from annotator.exchange.formats.records import RECORDS
 from annotator.exchange.formats.speciesnet import SPECIESNET
 from annotator.exchange.formats.spml import SPML
+from annotator.exchange.formats.supervisely import SUPERVISELY
 from annotator.exchange.formats.timelapse import TIMELAPSE
+from annotator.exchange.formats.via import VIA
 from annotator.exchange.formats.voc import VOC
+from annotator.exchange.formats.vott import VOTT
 from annotator.exchange.formats.webdataset import WEBDATASET
 from annotator.exchange.formats.wildlife_insights import WILDLIFE_INSIGHTS
 from annotator.exchange.formats.yolo import YOLO, YOLO_CLS
@@ -66,7 +72,13 @@ FORMATS: dict[str, Format] = {
         CVAT,
         DATUMARO,
         FIFTYONE,
+        FIFTYONE_LABELS,
         LABEL_STUDIO,
+        LABELME,
+        CREATEML,
+        VIA,
+        SUPERVISELY,
+        VOTT,
         HUGGINGFACE,
         WEBDATASET,
     )

@@ -3,9 +3,10 @@
 Format: "COCO data format", Object Detection, https://cocodataset.org/#format-data; LVIS 1.0 for classes known to be
 absent, https://www.lvisdataset.org/dataset ("Data Format").
 
-Read: an annotation, crowds included, makes its category present. `neg_category_ids` of an image (LVIS) are absent. All
-other cells are unknown, unless the person who imports says that the set names everything. Results of a detector are
-read in coco_results.py, and what camera traps add in coco_camera_traps.py.
+Read: an annotation, crowds included, makes its category present; one with a `score` is a model's, and is a score of its
+category. `neg_category_ids` of an image (LVIS) are absent. All other cells are unknown, unless the person who imports
+says that the set names everything. Results of a detector are read in coco_results.py, and what camera traps add in
+coco_camera_traps.py.
 
 Written: a present class is one annotation without a place. COCO has the crowd for "somewhere in this region", so it is
 a crowd whose region is the whole image: pycocotools, torchvision's CocoDetection and classification scripts load it
@@ -24,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO
 
 import msgspec
 import numpy as np
@@ -33,15 +34,15 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.coco_camera_traps import CameraTraps, TrapAnnotation, TrapImage
-from annotator.exchange.formats.coco_images import CocoImages
+from annotator.exchange.formats.coco_images import CocoImages, Id, plain_id, plain_ids
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
-from annotator.exchange.reading.reading import Reading
+from annotator.exchange.reading.reading import NONE, Decided, Reading
 from annotator.records import ABSENT, ASSUMED, FILLED, PRESENT, UNSURE, Image
+from annotator.shares import counted
 
 ENDING = ".json"
-Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str
 
 _ARRAYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
 
@@ -75,6 +76,7 @@ class Annotation(TrapAnnotation, gc=False):
     image_id: Id
     category_id: Id
     source: str = ""
+    score: float | None = None
 
 
 CATEGORIES, IMAGES = msgspec.json.Decoder(list[Category]), msgspec.json.Decoder(list[CocoImage])
@@ -92,20 +94,32 @@ def recognise(path: Path) -> str | None:
     return f"a COCO file: it has {' and '.join(sorted(keys))}"
 
 
-def read(path: Path, problems: Problems, reading: Reading | None = None) -> Contents:
+def read(path: Path, problems: Problems) -> Contents:
     """Return the labels of a file of annotations. Reads it twice; image names stay in memory, some 50 bytes each."""
+    return read_as(path, problems, Reading())
+
+
+def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+    """Return the labels as `read` does. With the score_column NONE, annotations with a score are answers too."""
     index = CocoIndex(path, problems)
     names, traps = [name for name, _ in index.classes], index.traps
-    kept, decided = traps.decide(names, index.columns, reading or Reading(), index.is_own)
+    kept, decided = traps.decide(names, index.columns, reading, index.is_own)
     index.classes = [index.classes[at] for at in kept]
     said = ["An annotation makes its category present; boxes and masks are not kept."]
+    decided = [*decided]
+    if index.scored and reading.score_column == NONE:
+        said.append(f"{index.scored:,} annotations have a score, and are read as answers, as you say.")
+    elif index.scored:
+        why = f"`score` is a model's: the {counted(index.scored, 'annotation')} that have one are scores, not answers"
+        decided.append(Decided("score_column", "score", why, others=[NONE]))
     if index.has_absent:
         said.append("neg_category_ids are absent.")
     said.append("All other categories of an image are unknown, unless the source names everything (--exhaustive).")
     if traps.is_known:
         said.append("Annotations of a sequence are labels of the event, not of its images.")
     traps.said[:0] = said
-    return Contents(index.classes, _items(path, index, problems), place="entry", said=traps.said, decided=decided)
+    items = _items(path, index, problems, reading.score_column == NONE)
+    return Contents(index.classes, items, place="entry", said=traps.said, decided=decided)
 
 
 class CocoIndex:
@@ -116,28 +130,30 @@ class CocoIndex:
         columns: Category id -> column.
         images: Ids and names of the images.
         has_absent: Whether any image lists absent categories.
+        scored: The number of annotations with a score.
         is_own: Whether it is one of our exports.
         traps: What it says as a file of camera traps.
     """
 
     def __init__(self, path: Path, problems: Problems):
         self.classes: list[tuple[str, str]] = []
-        self.columns: dict[Id, int] = {}
+        self.columns: dict[int | str, int] = {}
         self.images = CocoImages()
-        self.has_absent = self.is_own = False
+        self.has_absent, self.is_own, self.scored = False, False, 0
         self.traps = CameraTraps()
         numbers: dict[str, int] = {}
-        arrays = set()
+        arrays, silent = set(), Problems()  # `_items` notes the annotations that cannot be read
         for piece in pieces(path, {"categories", "images", "annotations"}.__contains__):
             arrays.add(piece.key)
             if piece.key == "categories":
                 for index, category in piece.decode(CATEGORIES, problems):
-                    if category.id in self.columns:
+                    category_id = plain_id(category.id)
+                    if category_id in self.columns:
                         problems.add(f"{piece.place(index)}: the id {category.id!r} is there twice")
                     elif category.name in numbers:  # categories with the same name are one class
-                        self.columns[category.id] = numbers[category.name]
+                        self.columns[category_id] = numbers[category.name]
                     else:
-                        numbers[category.name] = self.columns[category.id] = len(self.classes)
+                        numbers[category.name] = self.columns[category_id] = len(self.classes)
                         about = category.description or category.def_ or category.supercategory or ""
                         self.classes.append((category.name, about))
             elif piece.key == "images":
@@ -148,6 +164,8 @@ class CocoIndex:
                         problems.add(f"{piece.place(index)}: {problem}")
                     else:
                         self.traps.add(image)
+            elif b'"score"' in piece.text:  # rare, so that usual files are not decoded twice
+                self.scored += sum(one.score is not None for _, one in piece.decode(ANNOTATIONS, silent))
         if "annotations" in arrays and "categories" not in arrays:
             raise AnnotatorError(
                 f"{path} has annotations but no categories: captions and the like are no labels. COCO files with "
@@ -164,7 +182,7 @@ def name_of(image: CocoImage) -> str:
     return image.file_name or "/".join(image.coco_url.split("/")[-2:])
 
 
-def _items(path: Path, index: CocoIndex, problems: Problems) -> Iterator[Item]:
+def _items(path: Path, index: CocoIndex, problems: Problems, are_answers: bool) -> Iterator[Item]:
     silent = Problems()  # undecodable images were noted when the index was made
     divided = index.traps.reader(index.images, [name for name, _ in index.classes], index.columns)
     for piece in pieces(path, {"images", "annotations"}.__contains__):
@@ -177,7 +195,13 @@ def _items(path: Path, index: CocoIndex, problems: Problems) -> Iterator[Item]:
                     item.attributes = {"split": image.split, **item.attributes}
                 yield item
         else:
-            annotations, others = divided.divide(piece.decode(ANNOTATIONS, problems), piece.place)
+            annotations = piece.decode(ANNOTATIONS, problems)
+            if index.scored and not are_answers:
+                yield from _scored(
+                    [one for one in annotations if one[1].score is not None], index, piece.place, problems
+                )
+                annotations = [one for one in annotations if one[1].score is None]
+            annotations, others = divided.divide(annotations, piece.place)
             yield from _present(annotations, index, piece.place, problems)
             yield from others
     yield from divided.finish()
@@ -190,7 +214,7 @@ def _said_of(image: CocoImage, index: CocoIndex, place: str, problems: Problems)
         ("unsure_category_ids", UNSURE, image.unsure_category_ids),
     ):
         for category_id in ids:
-            column = index.columns.get(category_id)
+            column = index.columns.get(plain_id(category_id))
             if column is None:
                 problems.add(f"{place}.{field}: no category has the id {category_id!r}")
             elif category_id not in filled:
@@ -203,14 +227,7 @@ def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, pl
     """Yield one item for each image of these annotations, in the order of the images."""
     if not annotations:
         return
-    rows = index.images.rows([annotation.image_id for _, annotation in annotations])
-    columns = np.array([index.columns.get(annotation.category_id, -1) for _, annotation in annotations])
-    for at in np.flatnonzero((rows < 0) | (columns < 0)).tolist():
-        number, annotation = annotations[at]
-        if rows[at] < 0:
-            problems.add(f"{place(number)}: no image has the id {annotation.image_id!r}")
-        if columns[at] < 0:
-            problems.add(f"{place(number)}: no category has the id {annotation.category_id!r}")
+    rows, columns = _cells(annotations, index, place, problems)
     good = np.flatnonzero((rows >= 0) & (columns >= 0))
     cells, first = np.unique(rows[good] * len(index.classes) + columns[good], return_index=True)
     given = [Given(name, PRESENT) for name, _ in index.classes]
@@ -224,6 +241,33 @@ def _present(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, pl
         labels.append(given[cell % len(given)]._replace(source=source) if source else given[cell % len(given)])
     if labels:
         yield Item(index.images.name(row), place(annotations[at][0]), labels)
+
+
+def _cells(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
+    """Return the row and the column of each annotation; -1, with a problem noted, where there is none."""
+    rows = index.images.rows([annotation.image_id for _, annotation in annotations])
+    ids = plain_ids([annotation.category_id for _, annotation in annotations])
+    columns = np.array([index.columns.get(category_id, -1) for category_id in ids])
+    for at in np.flatnonzero((rows < 0) | (columns < 0)).tolist():
+        number, annotation = annotations[at]
+        if rows[at] < 0:
+            problems.add(f"{place(number)}: no image has the id {annotation.image_id!r}")
+        if columns[at] < 0:
+            problems.add(f"{place(number)}: no category has the id {annotation.category_id!r}")
+    return rows, columns
+
+
+def _scored(annotations: Sequence[tuple[int, Annotation]], index: CocoIndex, place, problems: Problems):
+    """Yield one item for each image of these annotations, with the largest score of each category."""
+    if not annotations:
+        return
+    rows, columns = _cells(annotations, index, place, problems)
+    scores: dict[int, dict[str, float]] = {}
+    for at in np.flatnonzero((rows >= 0) & (columns >= 0)).tolist():
+        of_image, name = scores.setdefault(int(rows[at]), {}), index.classes[columns[at]][0]
+        of_image[name] = max(of_image.get(name, float("-inf")), annotations[at][1].score or 0.0)
+    for row, of_image in scores.items():
+        yield Item(index.images.name(row), place(annotations[0][0]), scores=of_image, answered=False)
 
 
 def write(view: View, output: Output) -> None:
@@ -332,7 +376,7 @@ COCO = Format(
     ending=ENDING,
     recognise=recognise,
     read=read,
-    read_as=read,
     write=write,
     lost=Lost(unknown=False, unsure=False, absent=False, provenance=True),
+    read_as=read_as,
 )

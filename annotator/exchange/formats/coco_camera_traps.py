@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from annotator.exchange.formats.coco_images import CocoImages
+from annotator.exchange.formats.coco_images import CocoImages, plain_id
 from annotator.exchange.formats.contents import NOTHING, Given, Item
 from annotator.exchange.reading.reading import NONE, Decided, Reading
 from annotator.records import PRESENT
@@ -154,8 +154,9 @@ class Annotations:
         of_images: list[tuple[int, Any]] = []
         items: list[Item] = []
         for (number, annotation), row in zip(annotations, map(int, rows), strict=True):
-            is_empty = annotation.category_id in self._traps.empty
-            column = self._columns.get(annotation.category_id)
+            category = plain_id(annotation.category_id)
+            is_empty = category in self._traps.empty
+            column = self._columns.get(category)
             if row < 0 or not (is_empty or column is not None):
                 of_images.append((number, annotation))  # noted as a problem where present classes are read
                 continue

@@ -1,9 +1,41 @@
-"""The ids and names of the images of a COCO file, some 50 bytes each: annotations name images by id, in any order."""
+"""The ids and names of the images of a COCO file, some 50 bytes each: annotations name images by id, in any order.
 
+An id is the same whether it is written as 1, 1.0 or "1": pandas writes integers as floats where a column has gaps, and
+tables of text write them as texts.
+"""
+
+import re
 from array import array
 from collections.abc import Sequence
+from typing import Annotated
 
+import msgspec
 import numpy as np
+
+LARGEST = 2**63 - 1
+EXACT = 2**53  # above it, a float stands for several integers
+Id = Annotated[int, msgspec.Meta(ge=-LARGEST - 1, le=LARGEST)] | float | str
+"""An id as files write it."""
+
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.0+)?")
+
+
+def plain_id(written: Id) -> int | str:
+    """Return the id that a file writes: an integer, or the text of an id that is no integer.
+
+    A text such as "007" is not the integer 7: it may be the name of an image.
+    """
+    if isinstance(written, int):
+        return written
+    if isinstance(written, float):
+        return int(written) if written.is_integer() and abs(written) <= EXACT else repr(written)
+    return int(written.partition(".")[0]) if _WHOLE.fullmatch(written) else written
+
+
+def plain_ids(written: Sequence[Id]) -> Sequence[int | str]:
+    """Return the ids that a file writes; those of a usual file, all integers, as they are."""
+    is_usual = all(type(each) is int for each in written)
+    return written if is_usual else [plain_id(each) for each in written]  # type: ignore[return-value]
 
 
 class CocoImages:
@@ -17,10 +49,11 @@ class CocoImages:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def add(self, image_id: int | str, name: str) -> str | None:
+    def add(self, written: Id, name: str) -> str | None:
         """Add an image; return why it cannot be added, or None."""
         if not name:
             return "it has no file_name"
+        image_id = plain_id(written)
         if isinstance(image_id, str):
             if image_id in self._rows_of_texts:
                 return f"the id {image_id!r} is there twice"
@@ -38,8 +71,9 @@ class CocoImages:
         self._sorted = ids[self._order]
         return np.unique(self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]).tolist()
 
-    def rows(self, ids: Sequence[int | str]) -> np.ndarray:
+    def rows(self, written: Sequence[Id]) -> np.ndarray:
         """Return the row of each id, -1 for an unknown id."""
+        ids = plain_ids(written)
         if self._rows_of_texts or any(isinstance(image_id, str) for image_id in ids):
             texts = self._rows_of_texts
             return np.array([texts.get(each, -1) if isinstance(each, str) else self._row(each) for each in ids])

@@ -18,6 +18,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import coco
+from annotator.exchange.formats.coco_images import Id, plain_ids
 from annotator.exchange.formats.contents import Box, Contents, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.model_boxes import BOXES_KEPT
@@ -29,8 +30,8 @@ AT_ONCE = 4_000_000  # results in memory before they are reduced to the largest 
 class Result(msgspec.Struct, gc=False):
     """A detection; bbox: left, top, width, height in pixels, missing in results of classifiers and of masks."""
 
-    image_id: coco.Id
-    category_id: coco.Id
+    image_id: Id
+    category_id: Id
     score: float
     bbox: list[float] | None = None
 
@@ -38,7 +39,7 @@ class Result(msgspec.Struct, gc=False):
 class Sized(msgspec.Struct, gc=False):
     """The size of an image, 0 where the file does not say it."""
 
-    id: coco.Id
+    id: Id
     width: float = 0
     height: float = 0
 
@@ -114,7 +115,8 @@ def _items(path: Path, index: coco.CocoIndex, sizes: np.ndarray, problems: Probl
         if not results:
             continue
         rows = index.images.rows([result.image_id for _, result in results])
-        columns = np.array([index.columns.get(result.category_id, -1) for _, result in results])
+        ids = plain_ids([result.category_id for _, result in results])
+        columns = np.array([index.columns.get(category_id, -1) for category_id in ids])
         for at in np.flatnonzero((rows < 0) | (columns < 0)).tolist():
             number, result = results[at]
             what, given = ("image", result.image_id) if rows[at] < 0 else ("category", result.category_id)

@@ -6,7 +6,8 @@ A tag with a class's own label means present. CVAT has no tag for "absent": each
 attributes so finds unusual classes, but no false labels. The file beside it has the labels of a task, for CVAT's raw
 label editor. CVAT keeps 64 letters of a label.
 
-When read, a tag that a model made (source "auto") gets the source "model" and does not count as an answer of a person.
+When read, annotations.xml may lie in a zip or beside the folder `images` of an unpacked one. A tag that a model made
+(source "auto") gets the source "model" and does not count as an answer of a person.
 """
 
 import json
@@ -19,6 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.files.inside import file_inside
 from annotator.exchange.files.json_stream import starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.xml_text import refuse_impossible
@@ -31,6 +33,8 @@ from annotator.store.disk.open_files import open_file
 
 LABELS = ".labels.json"
 XML = "annotations.xml"
+ZIP = b"PK\3\4"  # the first bytes of a zip
+IMAGES = "images"  # the folder of a zip with images; in that of a project, with a folder a subset
 DEEPEST = 50
 LARGEST = 64 << 20  # bytes without an image
 MEMORIZED = 100_000  # labels
@@ -52,13 +56,16 @@ def recognise(path: Path) -> str | None:
 def _xml_of(path: Path) -> Path | None:
     if path.is_dir():
         return path / XML if (path / XML).is_file() else None
-    return path if path.suffix.lower() in (".xml", ".zip") and starts_with(path, 4) else None
+    start = starts_with(path, 4) if path.is_file() else b""
+    return path if start.startswith((b"<", ZIP)) else None
 
 
 def _open(path: Path, stack: ExitStack) -> BinaryIO:
     """Open the XML of a file, folder or zip. Raises AnnotatorError for a damaged zip or one without annotations.xml."""
     file = stack.enter_context(open_file(_xml_of(path) or path))
-    if path.suffix.lower() != ".zip":
+    start = file.read(len(ZIP))
+    file.seek(0)
+    if start != ZIP:
         return file
     try:
         archive = stack.enter_context(zipfile.ZipFile(file))
@@ -106,6 +113,7 @@ def read(path: Path, problems: Problems) -> Contents:
     return Contents(
         [(name, "") for name in classes],
         reader.with_first(items),
+        folder=path if path.is_dir() else None,
         place="image",
         said=["Tags and the labels of shapes are present; what is not tagged stays unknown."],
     )
@@ -216,9 +224,17 @@ class _Reader:
             name,
             number,
             list(labels.values()),
+            file=self._file(name, subset or ""),
             attributes={"split": subset} if subset else {},
             answered=bool(labels),
         )
+
+    def _file(self, name: str, subset: str) -> str:
+        """Return the path of an image's file in an unpacked zip; "" where there is none."""
+        if not self._path.is_dir():
+            return ""
+        places = (f"{IMAGES}/{subset}/{name}" if subset else "", f"{IMAGES}/{name}", name)
+        return next((file for place in places if (file := file_inside(self._path, place))), "")
 
 
 def _meaning(label: str, facts: dict[Any, Any], otherwise: _Meaning) -> _Meaning:

@@ -7,6 +7,7 @@ annotation as present. Absent and unsure classes are lists in the item's attribu
 extras.py.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
@@ -26,6 +27,7 @@ from annotator.exchange.formats.view import Block, Output, View
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.store.disk.open_files import open_file
 
+_CATEGORIES = re.compile(rb'"categories"\s*:\s*\{')
 REST = "default"  # the subset of images that are in no split: Datumaro's own word
 IMAGE = 2  # datumaro.components.media.MediaType.IMAGE
 
@@ -60,17 +62,14 @@ def recognise(path: Path) -> str | None:
     """Return why a path is Datumaro, or None. It is a folder with annotations/*.json, or one such file."""
     for file in _files(path)[:1]:
         start = starts_with(file)
-        if (
-            start.startswith(b"{")
-            and b'"categories"' in start
-            and (b'"dm_format_version"' in start or b'"infos"' in start)
-        ):
+        is_ours = b'"dm_format_version"' in start or b'"infos"' in start or b'"info"' in start
+        if start.startswith(b"{") and is_ours and _CATEGORIES.search(start):  # those of COCO are a list
             return f"Datumaro's format: {file.name} has categories and items"
     return None
 
 
 def _files(path: Path) -> list[Path]:
-    return sorted((path / "annotations").glob("*.json")) if path.is_dir() else [path] if path.suffix == ".json" else []
+    return sorted((path / "annotations").glob("*.json")) if path.is_dir() else [path] if path.is_file() else []
 
 
 def read(path: Path, problems: Problems) -> Contents:

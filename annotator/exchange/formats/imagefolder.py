@@ -77,7 +77,8 @@ def _glance(folder: Path) -> tuple[list[str], bool]:
 
 def _are_of_others(names: list[str]) -> bool:
     """Return whether a folder has a name that other formats use; `_named` tells whether it is a class all the same."""
-    return not _OTHERS.isdisjoint(name.lower() for name in names)
+    lower = [name.lower() for name in names]
+    return not _OTHERS.isdisjoint(lower) or any(name.startswith("obj_") and name.endswith("_data") for name in lower)
 
 
 def _are_splits(names: list[str]) -> bool:

@@ -6,11 +6,14 @@ keeps a task's `meta` when it imports and exports, so that annotators and model 
 `completed_by` is left out, because Label Studio fails to import people whom the server does not know. A prediction
 ticks the classes from probability 0.5 on.
 
-When read, each choice of each control is present, except those of controls named `absent` and `unsure`; so is the label
-of a box, polygon or region, and the last word of a taxonomy's path.
+When read, each choice is present, except those of controls named `absent` and `unsure`; so is the label of a box,
+polygon or region, and the last word of a taxonomy's path. With several controls, shared/controls.py says what their
+choices are. Predictions are scores; the JSON of a project has only their ids, which are passed over. Its other exports,
+JSON-MIN, CSV and TSV, are read in label_studio_min.py.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,22 +22,26 @@ from xml.sax.saxutils import quoteattr
 import msgspec
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.files.addresses import image_name, looks_like_image
 from annotator.exchange.files.json_stream import pieces, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.xml_text import refuse_impossible
+from annotator.exchange.formats import label_studio_min
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.label_studio_min import image_of, who
+from annotator.exchange.formats.shared.controls import Controls, Named
 from annotator.exchange.formats.shared.extras import KEY, Answers, Extras, Origins, answers, extras, given_by
 from annotator.exchange.formats.shared.times import seconds_of
 from annotator.exchange.formats.view import Block, Output, View
-from annotator.records import PRESENT, STATES
+from annotator.exchange.reading.reading import Reading
+from annotator.records import PRESENT
 
 CONFIG = ".config.xml"
 CONTROLS = ("present", "absent", "unsure")
 TICKED = 0.5  # probability from which on a prediction ticks a class
 LOCAL = "/data/local-files/?d="
 LARGEST = 16 << 20  # bytes of a labeling config
+_KEYS = (b'"annotations"', b'"predictions"', b'"completions"')
 _NO_LABELS = ("textarea", "rating", "number", "datetime", "pairwise", "relation", "video", "ranker")
 
 
@@ -69,26 +76,66 @@ class _Task(msgspec.Struct):
     meta: _Meta | None = None
     annotations: list[_Annotation] | None = None
     completions: list[_Annotation] | None = None
-    predictions: list[_Prediction] | None = None
+    predictions: list[_Prediction | int | str] | None = None
+
+
+_TASKS = msgspec.json.Decoder(list[_Task])
 
 
 def recognise(path: Path) -> str | None:
     """Return why a file is Label Studio, or None: a JSON array with data, and annotations or predictions."""
     start = starts_with(path) if path.is_file() else b""
-    if start.startswith(b"[") and b'"data"' in start and (b'"annotations"' in start or b'"predictions"' in start):
+    if start.startswith(b"[") and b'"data"' in start and any(key in start for key in _KEYS):
         return "Label Studio tasks: a list of objects with data, annotations and predictions"
-    return None
+    return label_studio_min.recognise(path)
 
 
 def read(path: Path, problems: Problems) -> Contents:
     """Return the tasks as items; a place is a task's number in the file, from 1."""
+    return read_as(path, problems, Reading())
+
+
+def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+    """Return the tasks as `read` does. The label_columns and class_columns of a reading are controls.
+
+    The file is read twice, because the choices of all tasks say what controls mean; an export of ours is read once.
+    """
+    if label_studio_min.recognise(path):
+        return label_studio_min.read_as(path, problems, reading)
+    controls = _controls(path, reading)
     said = [
         "Ticked choices and the labels of boxes and regions are present; a skipped annotation is no answer.",
         "What is not ticked stays unknown, unless the set is said to be exhaustive.",
+        *controls.said,
     ]
-    return Contents(
-        _listed_classes(path.with_name(path.stem + CONFIG)), _items(path, problems), place="task", said=said
-    )
+    classes = _listed_classes(path.with_name(path.stem + CONFIG))
+    return Contents(classes, _items(path, controls, problems), place="task", said=said, decided=controls.decided)
+
+
+def _controls(path: Path, reading: Reading) -> Controls:
+    """Return the controls of all tasks, with what was decided about them."""
+    controls = Controls(reading, own=CONTROLS)
+    is_ours = f'"{KEY}"'.encode() in starts_with(path)
+    for piece in () if is_ours else pieces(path, wanted=lambda key: key == ""):
+        for _, task in piece.decode(_TASKS, Problems()):  # `_items` notes what cannot be read
+            for result in _results(task):
+                with suppress(ValueError):
+                    if result.type == "choices":
+                        controls.count(result.from_name or "", _classes(result))
+                    else:
+                        controls.count_regions(_classes(result))
+    controls.decide("control")
+    return controls
+
+
+def _results(task: _Task) -> Iterator[_Result]:
+    answers = [one for one in task.annotations or task.completions or () if not one.was_cancelled and not one.skipped]
+    for one in (*answers, *_predictions(task)):
+        yield from one.result or ()
+
+
+def _predictions(task: _Task) -> list[_Prediction]:
+    return [one for one in task.predictions or () if isinstance(one, _Prediction)]
 
 
 def _listed_classes(config: Path) -> list[tuple[str, str]]:
@@ -108,39 +155,46 @@ def _listed_classes(config: Path) -> list[tuple[str, str]]:
     return [(name, "") for name in dict.fromkeys(values) if name]
 
 
-def _items(path: Path, problems: Problems) -> Iterator[Item]:
-    decoder = msgspec.json.Decoder(list[_Task])
+def _items(path: Path, controls: Controls, problems: Problems) -> Iterator[Item]:
     for piece in pieces(path, wanted=lambda key: key == ""):
-        for index, task in piece.decode(decoder, problems):
-            item = _item(task, index + 1, problems)
+        for index, task in piece.decode(_TASKS, problems):
+            item = _item(task, index + 1, controls, problems)
             if item:
                 yield item
 
 
-def _item(task: _Task, place: int, problems: Problems) -> Item | None:
+def _item(task: _Task, place: int, controls: Controls, problems: Problems) -> Item | None:
     kept = task.meta.extras if task.meta else None
-    image = (kept.image if kept else "") or _image(task.data)
+    image = (kept.image if kept else "") or image_of(task.data)
     if not image:
         problems.add(f"task {place}: no value of data ({', '.join(map(repr, list(task.data)[:10]))}) names an image")
         return None
     origins: Origins = {}
     scores: dict[str, float] = {}
-    answered = False
+    facts: dict[str, str] = {}
+    answered = is_nothing = False
     try:
         for annotation in task.annotations or task.completions or ():
             if not annotation.was_cancelled and not annotation.skipped:
                 answered = True
-                _add_answers(annotation, origins)
-        for prediction in task.predictions or ():
+                named = _named(annotation.result, controls)
+                origin = (who(annotation.completed_by, annotation.created_username), _time(annotation), "")
+                origins |= dict.fromkeys(named.labels, origin)
+                facts |= named.facts
+                is_nothing |= named.is_nothing
+        for prediction in _predictions(task):
             for result in prediction.result or ():
                 score = result.score if result.score is not None else prediction.score
                 if score is not None:
-                    scores |= dict.fromkeys(_classes(result), score)
+                    labels = _named([result], controls).labels
+                    scores |= dict.fromkeys((name for name, state in labels if state == PRESENT), score)
     except ValueError as error:
         problems.add(f"task {place}: {error}")
         return None
     if not kept:
-        return Item(image, place, given_by(origins), scores=scores, answered=answered)
+        is_nothing &= all(state != PRESENT for _, state in origins)
+        labels = given_by(origins)
+        return Item(image, place, labels, exhaustive=is_nothing, scores=scores, attributes=facts, answered=answered)
     written = kept.origins()
     return Item(
         image,
@@ -154,23 +208,22 @@ def _item(task: _Task, place: int, problems: Problems) -> Item | None:
     )
 
 
-def _add_answers(annotation: _Annotation, origins: Origins) -> None:
-    origin = (_who(annotation), seconds_of(str(annotation.created_at or "")), "")
-    for result in annotation.result or ():
-        state = STATES.get(result.from_name or "", PRESENT) if result.type == "choices" else PRESENT
-        for name in _classes(result):
-            origins[name, state] = origin
+def _named(results: list[_Result] | None, controls: Controls) -> Named:
+    """Return what the results of an annotation or prediction mean. Raises ValueError if they name no classes."""
+    choices: list[tuple[str, list[str]]] = []
+    regions: list[tuple[str, int]] = []
+    for result in results or ():
+        if result.type == "choices":
+            choices.append((result.from_name or "", _classes(result)))
+        else:
+            regions += [(name, PRESENT) for name in _classes(result)]
+    named = controls.named(choices)
+    named.labels = list(dict.fromkeys([*named.labels, *regions]))
+    return named
 
 
-def _who(annotation: _Annotation) -> str:
-    """Return who completed an annotation: the e-mail address if it is given, else a name, else "user 3"."""
-    by = annotation.completed_by
-    if isinstance(by, dict):
-        by = by.get("email") or by.get("username") or by.get("id")
-    if isinstance(by, int):
-        name = annotation.created_username
-        return name.rsplit(",", 1)[0].strip() if isinstance(name, str) and name.strip() else f"user {by}"
-    return by if isinstance(by, str) else ""
+def _time(annotation: _Annotation) -> float | None:
+    return seconds_of(str(annotation.created_at or ""))
 
 
 def _classes(result: _Result) -> list[str]:
@@ -187,15 +240,6 @@ def _classes(result: _Result) -> list[str]:
     if not isinstance(named, (list, tuple)) or not all(isinstance(name, str) for name in named):
         raise ValueError(f"the field value.{result.type} of {result.from_name!r} is not a list of class names")
     return [name for name in named if name]
-
-
-def _image(data: dict[str, Any]) -> str:
-    """Return the image's name: in the field `image`, else the first text like an image, else the only text; or ""."""
-    texts = {key: value for key, value in data.items() if isinstance(value, str) and value}
-    fields = [key for key in ("image", "img", "image_url", "url") if key in texts]
-    fields += [key for key, value in texts.items() if looks_like_image(value)]
-    fields += list(texts) if len(texts) == 1 else []
-    return next((name for key in fields if (name := image_name(texts[key]))), "")
 
 
 def write(view: View, output: Output) -> None:
@@ -273,4 +317,5 @@ LABEL_STUDIO = Format(
     read,
     write,
     Lost(unsure=False, provenance=False),
+    read_as=read_as,
 )

@@ -5,7 +5,7 @@ http://host.robots.ox.ac.uk/pascal/VOC/voc2012/devkit_doc.pdf: Annotations/<id>.
 ImageSets/Main/<class>_<set>.txt with 1 (present), -1 (absent) or 0 (difficult) an image, JPEGImages/<id>.jpg.
 
 Read: an object makes its class present, or unsure if all objects of the class are difficult, which a list writes as 0;
--1 is absent; all other cells are unknown.
+-1 is absent; all other cells are unknown. Folders without ImageSets and JPEGImages are read in voc_beside.py.
 
 Written: objects have no bndbox, because nobody has drawn one: a training of detectors stops instead of learning a false
 box. An image is left out of the lists of the classes that are unknown on it. Elements of our own, which other readers
@@ -28,18 +28,18 @@ from annotator.exchange.files.lines import lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.safe_names import safe_names
 from annotator.exchange.files.xml_text import refuse_impossible
+from annotator.exchange.formats import voc_beside
 from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format, Lost
+from annotator.exchange.formats.shared.beside import stem_of
 from annotator.exchange.formats.view import STATE_WORDS, UNKNOWN, Block, Output, View
+from annotator.exchange.formats.voc_annotation import OURS, labels_of, parsed
 from annotator.records import ABSENT, FILLED, PRESENT, UNSURE
-from annotator.store.disk.open_files import open_file
 from annotator.store.pictures.files import list_files
 
 ANNOTATIONS, IMAGES, MAIN = "Annotations", "JPEGImages", "ImageSets/Main"
-OURS = "multilabel-annotator"  # text of source/database in our exports
 YEARS = tuple(f"VOC{year}" for year in range(2005, 2013))
 WHOLE = "trainval"  # the image set of an export without splits
-LARGEST = 16 << 20  # bytes of an XML file
 HELD = 4 << 20  # letters of lists in memory
 NAMES_KEPT = 200_000
 STATES = {1: PRESENT, -1: ABSENT, 0: UNSURE}
@@ -48,11 +48,11 @@ STATES = {1: PRESENT, -1: ABSENT, 0: UNSURE}
 def recognise(path: Path) -> str | None:
     """Return why a path is Pascal VOC, or None: it has Annotations with XML files, or ImageSets/Main.
 
-    The only VOC folder inside a VOCdevkit counts as well.
+    The only VOC folder inside a VOCdevkit counts as well, and so do XML files beside images (voc_beside.py).
     """
     root = _root(path)
     if root is None:
-        return None
+        return voc_beside.recognise(path)
     has = [name for name in (ANNOTATIONS, MAIN, IMAGES) if (root / name).is_dir()]
     return f"Pascal VOC: it has {' and '.join(has)}"
 
@@ -86,9 +86,11 @@ def read(path: Path, problems: Problems) -> Contents:
     """
     root = _root(path)
     if root is None:
+        if voc_beside.recognise(path):
+            return voc_beside.read(path, problems)
         raise AnnotatorError(f"{path} is no single VOC folder: it has neither {ANNOTATIONS}/*.xml nor {MAIN}.")
     first = _first_xml(root / ANNOTATIONS)
-    ours = bool(first) and (_parsed(root / ANNOTATIONS / first, Problems()) or {}).get("ours", False)
+    ours = bool(first) and (parsed(root / ANNOTATIONS / first, first, Problems()) or {}).get("ours", False)
     lists = [] if ours else _lists(root / MAIN)
     images = root / IMAGES if (root / IMAGES).is_dir() else None
     said = ["An object makes its class present; unsure where all are difficult. Boxes are not kept."]
@@ -109,7 +111,9 @@ def read(path: Path, problems: Problems) -> Contents:
 def _items(root: Path, images: Path | None, lists: Sequence[tuple[Path, str, str]], problems: Problems):
     if (root / ANNOTATIONS).is_dir():
         for name in list_files(root / ANNOTATIONS, leave_out=root / ANNOTATIONS).paths:
-            if name.endswith(".xml") and (found := _parsed(root / ANNOTATIONS / name, problems)):
+            if name.endswith(".xml") and (
+                found := parsed(root / ANNOTATIONS / name, f"{ANNOTATIONS}/{name}", problems)
+            ):
                 yield _item(found, name, images)
     name_of = lru_cache(NAMES_KEPT)(partial(_image_of, images))  # every list of a class names the same images
     for file, class_name, split in lists:
@@ -117,21 +121,25 @@ def _items(root: Path, images: Path | None, lists: Sequence[tuple[Path, str, str
 
 
 def _item(found: dict[str, Any], name: str, images: Path | None) -> Item:
-    file = found["filename"] or f"{name.removesuffix('.xml')}.jpg"
+    file = found["filename"] if found["ours"] else _file_of(found["filename"], name.removesuffix(".xml"), images)
     image = found["image"] if found["ours"] else file
-    labels = [
-        Given(class_name, UNSURE if difficult else PRESENT, source=source)
-        for class_name, (difficult, source) in found["objects"].items()
-    ]
-    labels += [Given(class_name, ABSENT, source=source) for class_name, source in found["absent"]]
     attributes = {"split": found["split"]} if found["split"] else {}
     place = f"{ANNOTATIONS}/{name}"
-    return Item(image, place, labels, file=_existing(images, file), sha256=found["sha256"], attributes=attributes)
+    return Item(
+        image, place, labels_of(found), file=_existing(images, file), sha256=found["sha256"], attributes=attributes
+    )
+
+
+def _file_of(written: str, image_id: str, images: Path | None) -> str:
+    """Return the name of the image's file: as it is written, or with the ending that the file has."""
+    tail = written.replace("\\", "/").rpartition("/")[2]
+    tried = [written, tail, *(_image_of(images, stem) for stem in (tail, stem_of(tail), image_id) if stem)]
+    return next((name for name in tried if _existing(images, name)), written or f"{image_id}.jpg")
 
 
 def _image_of(images: Path | None, image_id: str) -> str:
     """Return the name of an image by its id, with the ending of its file in JPEGImages; with .jpg if it has no file."""
-    names = [f"{image_id}{ending}" for ending in (".jpg", ".JPG", ".jpeg", ".png")]
+    names = [f"{image_id}{ending}" for ending in (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG")]
     return next((name for name in names if _existing(images, name)), names[0])
 
 
@@ -143,62 +151,6 @@ def _existing(images: Path | None, file: str) -> str:
         return file if (images / file).is_file() else ""
     except OSError:  # a name too long for a file
         return ""
-
-
-def _parsed(path: Path, problems: Problems) -> dict[str, Any] | None:
-    """Return the facts in one XML file; None, with a problem noted, if it cannot be read."""
-    from defusedxml.common import DefusedXmlException
-    from defusedxml.ElementTree import ParseError, fromstring
-
-    place = f"{ANNOTATIONS}/{path.name}"
-    try:
-        with open_file(path) as file:
-            # Not read(LARGEST): allocating 16 MB for each small file costs more than parsing it.
-            text = file.read(min(os.fstat(file.fileno()).st_size, LARGEST) + 1)
-        if len(text) > LARGEST:
-            problems.add(f"{place} has more than {LARGEST >> 20} MB")
-            return None
-        tree = fromstring(text, forbid_dtd=True)
-    except ParseError as error:
-        problems.add(f"{place} is no XML: {error}")
-    except DefusedXmlException:
-        problems.add(f"{place} declares a document type or entities, which are not read")
-    except (OSError, ValueError, LookupError) as error:
-        problems.add(f"{place} cannot be read: {getattr(error, 'strerror', None) or error}")
-    else:
-        return _facts(tree, place, problems)
-    return None
-
-
-def _facts(tree: Any, place: str, problems: Problems) -> dict[str, Any] | None:
-    if tree.tag != "annotation":
-        problems.add(f"{place} is no VOC annotation: it begins with <{tree.tag}>")
-        return None
-    ours = tree.findtext("source/database") == OURS
-    objects: dict[str, tuple[bool, str]] = {}
-    for number, object_ in enumerate(tree.findall("object"), start=1):
-        name = _text(object_, "name", ours)
-        if not name:
-            problems.add(f"{place}: object {number} has no name")
-            continue
-        difficult = (object_.findtext("difficult") or "").strip() == "1"
-        known = objects.get(name, (True, ""))
-        objects[name] = (difficult and known[0], object_.get("source", "") if ours else "")
-    absent = [(each.text or "", each.get("source", "")) for each in tree.findall("absent")] if ours else []
-    return {
-        "ours": ours,
-        "filename": _text(tree, "filename", ours),
-        "image": _text(tree, "source/image", ours),
-        "sha256": _text(tree, "sha256", ours) if ours else "",
-        "split": _text(tree, "split", ours) if ours else "",
-        "objects": objects,
-        "absent": absent,
-    }
-
-
-def _text(node: Any, path: str, exact: bool) -> str:
-    text = node.findtext(path) or ""
-    return text if exact else text.strip()
 
 
 def _lists(folder: Path) -> list[tuple[Path, str, str]]:

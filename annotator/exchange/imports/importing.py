@@ -178,6 +178,7 @@ class Plan:
         facts = self._add_classes(contents)
         shown = (lambda items: progress("Reading", items, 0)) if progress else None
         self._staging.add(self._items(contents, problems), shown)
+        self.decided = [*self._origin.decided, *contents.decided]  # again: a reader may decide when it has read all
         self.samples = self._staging.samples()
         self.reread(coming, problems, progress)
         beside = [f"also read: {path.name}" for path in sidecars(self._origin.path)]

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
-from annotator.exchange.files.json_stream import check
+from annotator.exchange.files.json_stream import check, starts_with
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats import all_formats, find_format, formats_of
 from annotator.exchange.formats.contents import Contents
@@ -32,6 +32,10 @@ GLANCED = 200  # files of a folder that may be its labels
 LOOKED_AT = 100_000  # entries of a folder
 TRIED = 200  # images of a table that are looked for in the folder
 LABELS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".xml", ".parquet", ".xlsx", ".ddb", ".db", ".sqlite", ".yaml")
+IN_FILES = "beside"
+"""The value of Reading.labels for labels in a file for each image, beside it."""
+OF_IMAGES = ("labelme", "voc", "yolo")
+"""Formats that may have such files."""
 BESIDE = (".xml", ".json", ".txt", ".csv", ".npy")
 """Endings of files with the labels of the image of the same name."""
 _OF_OTHERS = frozenset(("package.json", "dataset_infos.json", "croissant.json", "config.json", "desktop.json"))
@@ -74,8 +78,7 @@ def find(paths: Sequence[Path], name: str | None, reading: Reading) -> Found:
         return Found(next(fits, folder), format_, "as you say")
     for path in paths:
         if found := formats_of(path):
-            chosen = Found(path, *_only(path, found))
-            return _class_folders(chosen) if chosen.format is IMAGEFOLDER else chosen
+            return _of_folder(path, found) if path.is_dir() else Found(path, *_only(path, found))
     if not folder.is_dir():
         return Found(folder, *choose_format(folder, None))
     return _inside(folder)
@@ -86,6 +89,13 @@ def _as_told(folder: Path, name: str | None, labels: str) -> Found:
         return Found(folder, IMAGES, "images only, as you say")
     if labels == FOLDERS:
         return Found(folder, IMAGEFOLDER, "folders are classes, as you say")
+    if labels == IN_FILES:
+        found = [one for one in formats_of(folder) if one[0] is not IMAGEFOLDER]
+        if not found:
+            raise AnnotatorError(
+                f"--labels {labels}: no format that is known has label files beside images in {folder}."
+            )
+        return Found(folder, *_only(folder, found))
     files = [folder / one.strip() for one in labels.split(",")]
     missing = [str(file) for file in files if not file.is_file() or not file.resolve().is_relative_to(folder.resolve())]
     if missing:
@@ -96,6 +106,27 @@ def _as_told(folder: Path, name: str | None, labels: str) -> Found:
     if others:
         raise AnnotatorError(f"--labels {labels}: {', '.join(others)} is of another format than {files[0].name}.")
     return Found(files[0], *chosen, (), files[1:])
+
+
+def _of_folder(folder: Path, found: list[tuple[Format, str]]) -> Found:
+    """Return a folder that formats fit: label files of images are certain, names of folders may be anything."""
+    others = [one for one in found if one[0] is not IMAGEFOLDER]
+    chosen = Found(folder, *_only(folder, others or found))
+    if chosen.format is IMAGEFOLDER:
+        return _class_folders(chosen)
+    if chosen.format.name not in OF_IMAGES:
+        return chosen
+    beside = set(sidecars(folder))
+    fits = {file: [format_ for format_, _ in formats_of(file)] for file in _files(folder) if file not in beside}
+    tables = [file for file, formats in fits.items() if formats and chosen.format not in formats]
+    if tables:
+        names = _names(tables, folder)
+        why = f"labels are in a file an image ({chosen.why}), and may be in {', '.join(names[:5])} too"
+        return replace(chosen, decided=[Decided("labels", IN_FILES, why, False, [*names, NONE])])
+    if len(others) < len(found):
+        why = f"labels are in a file an image ({chosen.why}), so that the names of folders are no classes"
+        return replace(chosen, decided=[Decided("labels", IN_FILES, why, True, (FOLDERS, NONE))])
+    return chosen
 
 
 def _inside(folder: Path) -> Found:
@@ -298,10 +329,17 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _likely(folder: Path) -> Iterator[Path]:
+    opened = 0
     for level in ("*", "*/*"):
         for file in folder.glob(level):
-            if file.suffix.lower() in LABELS and file.is_file() and not file.name.startswith("."):
+            if file.name.startswith("."):
+                continue
+            if file.suffix.lower() in LABELS and file.is_file():
                 yield file
+            elif not file.suffix and opened < GLANCED and file.is_file():
+                opened += 1
+                if starts_with(file, 4).startswith((b"{", b"[", b"<", b"PAR1")):
+                    yield file
 
 
 def holds_images(folder: Path) -> bool:

@@ -1,0 +1,97 @@
+"""CreateML: a list of images with annotations, [{"image": "a.jpg", "annotations": [{"label": "fox", ...}]}].
+
+Formats: Apple's object detection, https://developer.apple.com/documentation/createml, as Roboflow, LabelImg and
+RectLabel write it (older files: `imagefilename` and `annotation`); and multi-label classification, whose annotations
+are texts. An annotation is present; one with a confidence is a model's, and is a score.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from annotator.exchange.files.json_stream import pieces, starts_with
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.format import Format
+from annotator.records import PRESENT
+
+_IMAGE = re.compile(rb'"(?:image|imagefilename|imageFilename)"\s*:\s*"')
+_ANNOTATIONS = re.compile(rb'"annotations?"\s*:\s*(?:\[\s*(?:"|\]|\{)|")')
+_OTHERS = re.compile(rb'"(?:data|annotation_id|predictions)"\s*:')
+
+
+class _Entry(msgspec.Struct):
+    image: str = ""
+    imagefilename: str = ""
+    imageFilename: str = ""  # noqa: N815 - as files have it
+    annotations: Any = None
+    annotation: Any = None
+
+
+def recognise(path: Path) -> str | None:
+    """Return why a file is CreateML, or None: a list of objects with `image` and `annotations`."""
+    start = starts_with(path) if path.is_file() else b""
+    if start[:1] != b"[" or not _IMAGE.search(start) or not _ANNOTATIONS.search(start) or _OTHERS.search(start):
+        return None
+    has_labels = b'"label"' in start or not re.search(rb'"annotations?"\s*:\s*\[\s*\{', start)
+    return "CreateML: a list of images with annotations" if has_labels else None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """Return the images of the list as items."""
+    said = [
+        "An annotation makes its label present, one with a confidence is a score; boxes are not kept.",
+        "All other classes of an image are unknown, unless the source names everything (--exhaustive).",
+    ]
+    return Contents((), _items(path, problems), place="entry", said=said)
+
+
+def _items(path: Path, problems: Problems) -> Iterator[Item]:
+    decoder = msgspec.json.Decoder(list[_Entry])
+    for piece in pieces(path, wanted=lambda key: key == ""):
+        for index, entry in piece.decode(decoder, problems):
+            place = piece.place(index)
+            image = entry.image or entry.imagefilename or entry.imageFilename
+            given = entry.annotations if entry.annotations is not None else entry.annotation
+            if not image:
+                problems.add(f"{place}: it has no image")
+                continue
+            labels: dict[str, None] = {}
+            scores: dict[str, float] = {}
+            try:
+                for name, score in map(_label, given if isinstance(given, list) else [] if given is None else [given]):
+                    if score is None:
+                        labels[name] = None
+                    else:
+                        scores[name] = max(scores.get(name, 0.0), score)
+            except ValueError as error:
+                problems.add(f"{place}: {error}")
+                continue
+            answered = given is not None and (bool(labels) or not scores)
+            yield Item(image, place, [Given(name, PRESENT) for name in labels], scores=scores, answered=answered)
+
+
+def _label(annotation: Any) -> tuple[str, float | None]:
+    """Return the label of an annotation, and its confidence or None. Raises ValueError for one without a label."""
+    if isinstance(annotation, str) and annotation:
+        return annotation, None
+    fields = annotation if isinstance(annotation, dict) else {}
+    label = fields.get("label")
+    if not isinstance(label, str) or not label:
+        raise ValueError(f"the annotation {annotation!r:.100} has no label")
+    score = next((fields[key] for key in ("confidence", "score") if fields.get(key) is not None), None)
+    if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+        raise ValueError(f"the confidence of {label!r:.100} is {score!r:.100}, not a number")
+    return label, None if score is None else float(score)
+
+
+CREATEML = Format(
+    name="createml",
+    about="CreateML: a list of images with annotations, as Roboflow and RectLabel write it, too",
+    ending=".json",
+    recognise=recognise,
+    read=read,
+)

@@ -1,0 +1,120 @@
+"""Supervisely: meta.json, and in each data set img/ with images and ann/ with a JSON file each.
+
+Format: https://docs.supervisely.com/data-organization/00_ann_format_navi. A tag of the image and the class of an object
+are present. A tag with a value is tag and value, "weather: rain"; a tag whose value is yes or no, as words, stays that.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from annotator.exchange.files.inside import file_inside
+from annotator.exchange.files.json_stream import starts_with
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.shared.times import seconds_of
+from annotator.records import PRESENT
+from annotator.store.disk.open_files import open_file
+from annotator.store.pictures.files import list_files
+
+META, ANN, IMG = "meta.json", "ann", "img"
+LARGEST = 64 << 20  # bytes of a file
+
+
+class _Tag(msgspec.Struct):
+    name: str = ""
+    value: Any = None
+    labelerLogin: str | None = None  # noqa: N815 - as the file has it
+    createdAt: str | None = None  # noqa: N815
+
+
+class _Object(msgspec.Struct):
+    classTitle: str = ""  # noqa: N815
+    labelerLogin: str | None = None  # noqa: N815
+    createdAt: str | None = None  # noqa: N815
+
+
+class _File(msgspec.Struct):
+    tags: list[_Tag | str] = []
+    objects: list[_Object] = []
+
+
+class _Class(msgspec.Struct):
+    title: str = ""
+
+
+class _Meta(msgspec.Struct):
+    classes: list[_Class] = []
+
+
+_FILE, _META = msgspec.json.Decoder(_File), msgspec.json.Decoder(_Meta)
+
+
+def recognise(path: Path) -> str | None:
+    """Return why a folder is Supervisely's, or None: it has meta.json with classes and tags, and folders ann."""
+    start = starts_with(path / META) if (path / META).is_file() else b""
+    if start[:1] != b"{" or b'"classes"' not in start:
+        return None
+    if any((folder / ANN).is_dir() for folder in (path, *path.iterdir())):
+        return "a project of Supervisely: it has meta.json with classes, and folders ann"
+    return None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """Return the images of all data sets of the project."""
+    listing = list_files(path, leave_out=path)
+    names = [name for name in listing.paths if name.split("/")[-2:-1] == [ANN] and name.endswith(".json")]
+    meta = _parsed(path / META, META, _META, problems)
+    classes = [one.title for one in meta.classes if one.title] if meta else []
+    said = ["Tags of images and the classes of objects are present. Shapes are not kept."]
+    folder = path if listing.images() else None
+    items = _items(path, names, problems)
+    return Contents([(name, "") for name in dict.fromkeys(classes)], items, folder, "file", said)
+
+
+def _items(root: Path, names: list[str], problems: Problems) -> Iterator[Item]:
+    for name in names:
+        found = _parsed(root / name, name, _FILE, problems)
+        if found is None:
+            continue
+        folder, _, file = name.rpartition("/")
+        data_set = folder.rpartition("/")[0]
+        image = "/".join(part for part in (data_set, IMG, file.removesuffix(".json")) if part)
+        labels: dict[str, Given] = {}
+        for tag in found.tags:
+            word = tag if isinstance(tag, str) else tag.name if tag.value in (None, "") else f"{tag.name}: {tag.value}"
+            who = ("", None) if isinstance(tag, str) else (tag.labelerLogin or "", seconds_of(tag.createdAt or ""))
+            if word:
+                labels[word] = Given(word, PRESENT, *who)
+        for one in found.objects:
+            if one.classTitle:
+                who = one.labelerLogin or "", seconds_of(one.createdAt or "")
+                labels.setdefault(one.classTitle, Given(one.classTitle, PRESENT, *who))
+        yield Item(image, name, list(labels.values()), file=file_inside(root, image))
+
+
+def _parsed(path: Path, place: str, decoder: "msgspec.json.Decoder", problems: Problems) -> Any:
+    """Return the content of a JSON file; None, with a problem noted, if it cannot be read."""
+    try:
+        with open_file(path) as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            problems.add(f"{place} has more than {LARGEST >> 20} MB")
+            return None
+        return decoder.decode(text.removeprefix(b"\xef\xbb\xbf"))
+    except OSError as error:
+        problems.add(f"{place} cannot be read: {error.strerror or error}")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        problems.add(f"{place} is no file of Supervisely: {error}")
+    return None
+
+
+SUPERVISELY = Format(
+    name="supervisely",
+    about="Supervisely: meta.json, img/ with images and ann/ with a JSON file each",
+    recognise=recognise,
+    read=read,
+)

@@ -1,0 +1,195 @@
+"""The names of the classes of a YOLO data set: of a YAML file, of Darknet's obj.data, or of lists beside label files.
+
+A list is one class a line, in the order of the numbers. LabelImg and X-AnyLabeling write classes.txt into each folder
+of images, Roboflow _darknet.labels, and FiftyOne obj.names beside the folder; a label file follows the nearest list.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.files.lines import lines
+from annotator.exchange.files.yaml_text import read_yaml
+from annotator.store.disk.open_files import open_file
+
+LARGEST = 1 << 20  # bytes of a description
+YAMLS = ("data.yaml", "dataset.yaml", "data.yml", "dataset.yml")
+NAMES = ("classes.txt", "obj.names", "_darknet.labels", "classes.names")
+MANY = 20  # files of a kind that are looked at
+
+
+def has_names(yaml: Path) -> bool:
+    """Return whether a YAML file has names of classes."""
+    return is_file(yaml) and b"\nnames:" in b"\n" + _start(yaml)
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a file, and no link."""
+    try:
+        return path.is_file() and not path.is_symlink()
+    except (OSError, ValueError):  # a name too long, or with a zero byte
+        return False
+
+
+def read_description(yaml: Path) -> dict[str, Any]:
+    """Return the fields of a YAML file. Raises AnnotatorError if it describes no data set."""
+    try:
+        if yaml.stat().st_size > LARGEST:
+            raise AnnotatorError(f"{yaml} has more than {LARGEST:,} bytes: it is no description of a data set.")
+        # Texts, lists and mappings only: a class called "no" is not False, and no tag makes an object.
+        described = read_yaml(yaml.read_text(encoding="utf-8-sig"), only_texts=True)
+    except (OSError, ValueError) as error:
+        raise AnnotatorError(f"{yaml} cannot be read as YAML: {error}") from error
+    if not isinstance(described, dict):
+        raise AnnotatorError(f"{yaml} has no names: it is no description of a YOLO data set.")
+    return described
+
+
+def listed_names(yaml: Path, described: Mapping[str, Any]) -> dict[int, str]:
+    """Return number -> name of each class in a YAML file. Raises AnnotatorError if its names are none."""
+    names = described.get("names")
+    if isinstance(names, list):
+        names = {str(number): name for number, name in enumerate(names)}
+    if isinstance(names, dict) and all(
+        number.isdigit() and number.isascii() and isinstance(name, str) for number, name in names.items()
+    ):
+        return {int(number): name.strip() for number, name in names.items()}
+    raise AnnotatorError(f"{yaml}: names must be a list of classes, or number: name pairs; it is {names!r:.100}.")
+
+
+def darknet_file(folder: Path) -> Path | None:
+    """Return Darknet's description of a data set, `names = ...` and `train = ...`; None without one."""
+    for file in _of_kind(folder, ".data"):
+        fields = read_darknet(file)
+        if "names" in fields and {"train", "valid", "classes"} & fields.keys():
+            return file
+    return None
+
+
+def described_by(folder: Path) -> Path | None:
+    """Return the YAML file with names in a folder: one with a usual name, else the only one; None without one."""
+    usual = next((folder / name for name in YAMLS if has_names(folder / name)), None)
+    others = [] if usual else [file for end in (".yaml", ".yml") for file in _of_kind(folder, end) if has_names(file)]
+    return usual or (others[0] if len(others) == 1 else None)
+
+
+def _of_kind(folder: Path, ending: str) -> list[Path]:
+    """Return the first files in a folder with an ending, by name; hidden ones are left out."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = (entry.name for entry in entries)
+        found = islice((name for name in names if name.endswith(ending) and name[0] != "."), MANY)
+        return sorted(folder / name for name in found if is_file(folder / name))
+    return []
+
+
+def read_darknet(path: Path) -> dict[str, str]:
+    """Return the fields of Darknet's description, `key = value` a line."""
+    pairs = (line.partition("=") for line in _start(path).decode("utf-8-sig", "replace").splitlines())
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def darknet_names(root: Path, data: Path, described: Mapping[str, str]) -> dict[int, str]:
+    """Return number -> name of each class, of the list that Darknet's description names.
+
+    Raises:
+        AnnotatorError: The list is not there.
+    """
+    # The path begins where Darknet was started, which nobody knows: data/obj.names is obj.names here.
+    tried = [root / name for name in tails(normal(described["names"]))]
+    file = next((path for path in [*tried, names_file(root)] if path and is_file(path)), None)
+    if file is None:
+        raise AnnotatorError(
+            f"{data} says that the names of classes are in {described['names']!r}, which is not there."
+        )
+    return _listed(file)
+
+
+def names_file(folder: Path) -> Path | None:
+    """Return the list of names in a folder, None without one."""
+    usual = next((folder / name for name in NAMES if is_file(folder / name)), None)
+    return usual or next(iter(_of_kind(folder, ".names")), None)
+
+
+def names_near(file: Path, root: Path) -> Path | None:
+    """Return the list of names that is nearest to a label file: in its folder or one above it, up to the root."""
+    for folder in file.parents:
+        if found := names_file(folder):
+            return found
+        if folder == root:
+            break
+    return None
+
+
+class Names:
+    """Number -> name of the classes of each label file.
+
+    Args:
+        fixed: Those of all label files, where a description names them; None: the nearest list counts.
+    """
+
+    def __init__(self, root: Path, fixed: dict[int, str] | None):
+        self._root, self._fixed = root, fixed
+        self._files: dict[str, Path | None] = {}
+        self._lists: dict[Path, dict[int, str]] = {}
+
+    def of(self, folder: str) -> dict[int, str]:
+        """Return those of the label files in a folder (relative to the root); {} where nothing names them."""
+        if self._fixed is not None:
+            return self._fixed
+        if folder not in self._files:
+            self._files[folder] = names_near(self._root / folder / "a.txt", self._root)
+        file = self._files[folder]
+        if file is None:
+            return {}
+        if file not in self._lists:
+            self._lists[file] = _listed(file)
+        return self._lists[file]
+
+    def all_of(self, paths: Sequence[str]) -> list[str]:
+        """Return all names, those of the folders of these files, each once."""
+        folders = dict.fromkeys(path.rpartition("/")[0] for path in paths)
+        lists = [self.of(folder) for folder in ("", *folders)]
+        return list(dict.fromkeys(names[number] for names in lists for number in sorted(names)))
+
+    def twice(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield (place of the list, names that are in it more than once)."""
+        lists = {"": self._fixed} if self._fixed is not None else {f" in {file}": n for file, n in self._lists.items()}
+        for place, names in lists.items():
+            if found := sorted(name for name, count in Counter(names.values()).items() if count > 1):
+                yield place, found
+
+
+def normal(path: str) -> str:
+    """Return a path without "." and "..", with "/" between its parts."""
+    return "/".join(part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("..", ".", "/"))
+
+
+def tails(path: str) -> Iterator[str]:
+    """Yield a path, then without its first folder, without its first two, ..., at last its name."""
+    while path:
+        yield path
+        path = path.partition("/")[2]
+
+
+def stem_of_path(path: str) -> str:
+    """Return a path without the ending of its name."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{name.rpartition('.')[0] or name}"
+
+
+def _listed(file: Path) -> dict[int, str]:
+    stripped = [line.strip() for line in lines(file)]
+    return {number: name for number, name in enumerate(stripped) if name}
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with open_file(path) as file:
+            return file.read(LARGEST)
+    except OSError:
+        return b""

@@ -1,0 +1,437 @@
+"""Exports of other tools as people have them: LabelMe, LabelImg, YOLO, CVAT, FiftyOne, CreateML, VIA, COCO.
+
+Each layout is a small real folder of drawn images, imported by the command line. What could be wrong is asked.
+"""
+
+import csv
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import draw
+from formats_view import read
+from tables import over
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.formats import FORMATS
+from annotator.exchange.imports.label_files import formats_of
+
+XML = "<annotation><filename>{}</filename>{}</annotation>"
+OBJECT = "<object><name>{}</name><bndbox><xmin>1</xmin></bndbox></object>"
+BOX = "0.5 0.5 0.2 0.2"
+
+
+def put(root: Path, files: dict[str, object]) -> Path:
+    """Write files: images are drawn, dictionaries and lists are JSON."""
+    for seed, (name, content) in enumerate(files.items()):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            draw(path, seed=seed, size=(48, 36))
+        elif isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return root
+
+
+@pytest.fixture
+def cells(annotator, tmp_path):
+    """Imports a source into a new project and returns image -> its known cells, as an export has them."""
+
+    def imported(source: Path, *options: object) -> dict[str, dict[str, str]]:
+        project, table = tmp_path / "project", tmp_path / "out.csv"
+        imported.said = annotator("import", project, source, *options, "--yes").stdout
+        annotator("export", project, table, "--overwrite")
+        with table.open(newline="") as file:
+            return {
+                row.pop("image"): {name: value for name, value in row.items() if value} for row in csv.DictReader(file)
+            }
+
+    return imported
+
+
+def refused(annotator, tmp_path, source: Path, *options: object) -> str:
+    """Returns the error of an import that stores nothing."""
+    done = annotator("import", tmp_path / "project", source, *options, "--yes", code=1)
+    assert not (tmp_path / "project/project.db").exists()
+    return done.stderr
+
+
+def labelme(flags=None, shapes=(), image="", **more):
+    return {"version": "5.2.1", "flags": flags or {}, "shapes": list(shapes), "imagePath": image, **more}
+
+
+def test_flags_of_labelme_are_answers_and_labels_of_shapes_are_present(cells, tmp_path):
+    photos = put(
+        tmp_path / "photos",
+        {
+            "a.jpg": None,
+            "deep/b.jpg": None,
+            "c.jpg": None,
+            "d.jpg": None,
+            "a.json": labelme({"fox": True, "deer": False, "__ignore__": False}, image="a.jpg"),
+            "deep/b.json": labelme({"fox": None}, [{"label": "bird"}, {"label": "_background_"}], "..\\deep\\b.jpg"),
+            "c.json": labelme({"fox": True, "__ignore__": True}, image="c.jpg"),
+            "d.json": labelme({}, [{"label": "fox", "score": 0.4}], "d.jpg"),
+        },
+    )
+    assert cells(photos) == {"a.jpg": {"fox": "1", "deer": "0"}, "c.jpg": {}, "d.jpg": {}, "deep/b.jpg": {"bird": "1"}}
+    assert "1 shape has a score" in cells.said
+
+
+def test_scores_of_shapes_that_a_person_checked_are_answers(cells, tmp_path):
+    shapes = [{"label": "fox", "score": 0.4}]
+    photos = put(tmp_path / "photos", {"a.jpg": None, "a.json": labelme({}, shapes, "a.jpg", checked=True)})
+    assert cells(photos) == {"a.jpg": {"fox": "1"}}
+
+
+def test_flags_of_labelme_that_are_all_false_are_asked_for(annotator, cells, tmp_path):
+    photos = put(tmp_path / "photos", {"a.jpg": None, "a.json": labelme({"fox": False}, image="a.jpg")})
+    assert "--absent false" in refused(annotator, tmp_path, photos)
+    assert cells(photos, "--absent", "false") == {"a.jpg": {"fox": "0"}}
+
+
+def test_a_label_file_that_names_another_image_than_its_own_is_asked_for(annotator, tmp_path):
+    photos = put(tmp_path / "photos", {"a.jpg": None, "b.jpg": None, "a.json": labelme({"fox": True}, image="b.jpg")})
+    assert "a.json: it names the image 'b.jpg', but 'a.jpg' beside it" in refused(annotator, tmp_path, photos)
+    photos = put(tmp_path / "other", {"a.jpg": None, "b.jpg": None, "a.xml": XML.format("b.jpg", OBJECT.format("fox"))})
+    assert "a.xml: it names the image 'b.jpg', but 'a.jpg' beside it" in refused(annotator, tmp_path, photos)
+
+
+@over(
+    files=[
+        {"a.jpg": None, "a.xml": XML.format("a.jpg", OBJECT.format("fox"))},
+        {"a.jpg": None, "a.xml": XML.format("a", OBJECT.format("fox"))},
+        {"a.jpg": None, "a.xml": XML.format("C:\\\\photos\\\\old.jpg", OBJECT.format("fox"))},
+        {"a.jpg": None, "a.xml": XML.format("a.png", OBJECT.format("fox")).encode("utf-16")},
+        {"images/a.jpg": None, "annotations/a.xml": XML.format("a.jpg", OBJECT.format("fox"))},
+        {"JPEGImages/a.jpg": None, "Annotations/a.xml": XML.format("a", OBJECT.format("fox"))},
+        {"JPEGImages/a.PNG": None, "Annotations/a.xml": XML.format("a.jpg", OBJECT.format("fox"))},
+    ]
+)
+def test_xml_of_labelimg_is_found_beside_the_image_or_near_it(files, tmp_path_factory):
+    root = put(tmp_path_factory.mktemp("set"), files)
+    assert [format_.name for format_, _ in formats_of(root)] == ["voc"]
+    (item,) = items_of("voc", root)
+    assert (Path(item.file).stem, [given.class_name for given in item.labels]) == ("a", ["fox"])
+
+
+def items_of(name: str, path: Path):
+    contents, problems = read(FORMATS[name], path)
+    items = list(contents.items)
+    assert problems.sentences == []
+    return items
+
+
+def test_each_split_has_its_own_image_of_a_name(cells, tmp_path):
+    files = {"train/1.jpg": None, "valid/1.jpg": None}
+    files |= {"train/1.xml": XML.format("1.jpg", OBJECT.format("fox"))}
+    files |= {"valid/1.xml": XML.format("1.jpg", OBJECT.format("deer"))}
+    assert cells(put(tmp_path / "set", files)) == {"train/1.jpg": {"fox": "1"}, "valid/1.jpg": {"deer": "1"}}
+
+
+def test_xml_with_entities_beside_an_image_is_named(annotator, tmp_path):
+    bomb = '<!DOCTYPE a [<!ENTITY b "bb">]><annotation><filename>&b;</filename></annotation>'
+    photos = put(tmp_path / "photos", {"a.jpg": None, "a.xml": bomb})
+    assert "a.xml declares a document type or entities" in refused(annotator, tmp_path, photos)
+
+
+@over(
+    files=[
+        {"a.jpg": None, "a.txt": f"1 {BOX}\n", "classes.txt": "fox\ndeer\n"},
+        {"in/a.jpg": None, "in/a.txt": f"1 {BOX}\n", "in/classes.txt": "fox\ndeer\n"},
+        {"train/a.jpg": None, "train/a.txt": f"1 {BOX}\n", "train/_darknet.labels": "fox\ndeer\n"},
+        {"data/a.jpg": None, "data/a.txt": f"1 {BOX}\n", "obj.names": "fox\ndeer\n", "images.txt": "data/a.jpg\n"},
+        {"images/a.jpg": None, "labels/a.txt": f"1 {BOX}\n", "labels/classes.txt": "fox\ndeer\n"},
+        {"images/a.jpg": None, "labels/a.txt": f"1 {BOX}\n", "animals.yaml": "names: [fox, deer]\n"},
+        {"a.jpg": None, "a.txt": f"1 {BOX}\n", "animals.names": "fox\ndeer\n"},
+        {"a.jpg": None, "labels/a.txt": f"1 {BOX}\n", "labels/classes.txt": "\ufefffox\r\ndeer\r\n"},
+        {
+            "obj_train_data/a.jpg": None,
+            "obj_train_data/a.txt": f"1 {BOX}\n",
+            "obj_valid_data/b.jpg": None,
+            "obj.names": "fox\ndeer\n",
+            "obj.data": "classes = 2\ntrain = data/train.txt\nnames = data/obj.names\n",
+            "train.txt": "data/obj_train_data/a.jpg\n",
+        },
+    ]
+)
+def test_yolo_is_read_where_tools_put_its_files(files, tmp_path_factory):
+    root = put(tmp_path_factory.mktemp("set"), files)
+    assert [format_.name for format_, _ in formats_of(root)] == ["yolo"]
+    first = items_of("yolo", root)[0]
+    assert (Path(first.file).name, [given.class_name for given in first.labels]) == ("a.jpg", ["deer"])
+
+
+def test_label_files_of_darknet_without_images_name_those_of_the_project(tmp_path):
+    files = {"obj.names": "fox\ndeer\n", "obj.data": "names = data/obj.names\ntrain = data/train.txt\n"}
+    files |= {"train.txt": "data/obj_train_data/in/a.png\n", "obj_train_data/in/a.txt": f"1 {BOX}\n"}
+    (item,) = items_of("yolo", put(tmp_path / "set", files))
+    assert item.image == "data/obj_train_data/in/a.png"
+    assert ([given.class_name for given in item.labels], dict(item.attributes)) == (["deer"], {"split": "train"})
+
+
+def test_a_sixth_number_of_yolo_is_a_score_and_no_answer(annotator, cells, tmp_path):
+    files = {"a.jpg": None, "a.txt": f"0 {BOX} 0.31\n0 {BOX} 0.62\n1 {BOX}\n", "classes.txt": "fox\ndeer\n"}
+    photos = put(tmp_path / "photos", files | {"b.jpg": None, "b.txt": "1 0 0 1 0 1 1\n"})  # b: a polygon
+    assert cells(photos) == {"a.jpg": {"deer": "1"}, "b.jpg": {"deer": "1"}}
+    assert "2 boxes have a confidence" in cells.said
+    assert [dict(item.scores) for item in items_of("yolo", photos)] == [{"fox": 0.62}, {}]
+
+
+def test_boxes_of_yolo_without_names_of_classes_are_refused_with_what_to_do(annotator, tmp_path):
+    photos = put(tmp_path / "photos", {"a.jpg": None, "a.txt": f"0 {BOX}\n"})
+    assert "classes.txt with one class a line" in refused(annotator, tmp_path, photos)
+
+
+def test_captions_beside_images_are_no_boxes(tmp_path):
+    photos = put(tmp_path / "photos", {"a.jpg": None, "a.txt": "0 foxes and 1 deer here\n", "classes.txt": "fox\n"})
+    assert formats_of(photos) == []
+
+
+def test_an_unpacked_zip_of_cvat_is_read_as_the_zip_is(cells, annotator, tmp_path):
+    xml = (
+        '<annotations><version>1.1</version><image id="0" name="in/a.jpg" subset="Train"><tag label="fox"/></image>'
+        '<image id="1" name="a.jpg" subset="Test"><tag label="deer"/></image></annotations>'
+    )
+    files = {"images/Train/in/a.jpg": None, "images/Test/a.jpg": None, "annotations.xml": xml}
+    root = put(tmp_path / "export", files)
+    expected = {"images/Test/a.jpg": {"deer": "1"}, "images/Train/in/a.jpg": {"fox": "1"}}
+    assert cells(root) == expected
+
+
+def test_a_label_file_without_ending_is_found_in_a_folder(cells, tmp_path):
+    xml = '<annotations><version>1.1</version><image id="0" name="a.jpg"><tag label="fox"/></image></annotations>'
+    folder = put(tmp_path / "photos", {"a.jpg": None, "CVAT": xml, "README": "[all rights reserved]\n"})
+    assert cells(folder) == {"a.jpg": {"fox": "1"}}
+    assert "Labels are read from CVAT" in cells.said
+
+
+def test_labels_of_fiftyone_are_numbers_names_lists_or_nothing(cells, tmp_path):
+    labels = {"a": 1, "in/b": None, "c": "fox", "d": {"label": 0, "confidence": 0.9}}
+    labels |= {"e.png": [{"label": "fox"}, {"label": "deer", "bounding_box": [0, 0, 1, 1]}]}
+    images = dict.fromkeys(("data/a.jpg", "data/in/b.png", "data/c.jpg", "data/d.jpg", "data/e.png"))
+    root = put(tmp_path / "set", images | {"labels.json": {"classes": ["fox", "deer"], "labels": labels}})
+    assert cells(root) == {
+        "a.jpg": {"deer": "1"},
+        "c.jpg": {"fox": "1"},
+        "d.jpg": {},
+        "e.png": {"fox": "1", "deer": "1"},
+        "in/b.png": {},
+    }
+    assert {item.image: dict(item.scores) for item in items_of("fiftyone-labels", root)}["d.jpg"] == {"fox": 0.9}
+
+
+@over(label=[2, -1, 0.5, True, {"label": "fox", "confidence": "high"}, {}])
+def test_a_label_of_fiftyone_that_names_no_class_is_named(label, tmp_path_factory):
+    root = put(tmp_path_factory.mktemp("set"), {"labels.json": {"classes": ["fox", "deer"], "labels": {"a": label}}})
+    contents, problems = read(FORMATS["fiftyone-labels"], root)
+    found = list(contents.items)
+    assert problems.sentences[0].startswith("labels.a: ") if label != {} else not found[0].labels
+
+
+@over(
+    entries__expected=[
+        ([{"image": "a.jpg", "annotations": [{"label": "fox", "coordinates": {}}]}], (["fox"], {})),
+        ([{"image": "a.jpg", "annotations": ["fox", "deer"]}], (["fox", "deer"], {})),
+        ([{"imagefilename": "a.jpg", "annotation": [{"label": "fox"}, {"label": "fox"}]}], (["fox"], {})),
+        ([{"image": "a.jpg", "annotations": [{"label": "fox", "confidence": 0.3}]}], ([], {"fox": 0.3})),
+    ]
+)
+def test_annotations_of_createml_are_present_and_those_with_a_confidence_scores(entries, expected, tmp_path_factory):
+    path = put(tmp_path_factory.mktemp("set"), {"labels": entries}) / "labels"
+    assert "createml" in [format_.name for format_, _ in formats_of(path)]
+    (item,) = items_of("createml", path)
+    assert ([given.class_name for given in item.labels], dict(item.scores)) == expected
+
+
+def via(**files):
+    return {
+        f"{name}.jpg99": {"filename": f"{name}.jpg", "size": 99, "regions": regions, "file_attributes": attributes}
+        for name, (attributes, regions) in files.items()
+    }
+
+
+def region(**attributes):
+    return {"shape_attributes": {"name": "rect"}, "region_attributes": attributes}
+
+
+def test_attributes_of_via_are_classes_of_one_attribute_and_attribute_with_choice_of_several(cells, tmp_path):
+    one = via(a=({}, [region(type="fox"), region(type="undefined")]), b=({}, {"0": region(type={"deer": True})}))
+    images = {"a.jpg": None, "b.jpg": None}
+    root = put(tmp_path / "one", images | {"via.json": {"_via_settings": {}, "_via_img_metadata": one}})
+    assert cells(root) == {"a.jpg": {"fox": "1"}, "b.jpg": {"deer": "1"}}
+
+
+def test_several_texts_of_via_are_asked_for(annotator, cells, tmp_path):
+    files = via(a=({"caption": "good"}, [region(species="fox")]), b=({"caption": "bad"}, [region(species="deer")]))
+    root = put(tmp_path / "set", {"a.jpg": None, "b.jpg": None, "via.json": files})
+    assert "--label-column" in refused(annotator, tmp_path, root)
+    assert cells(root, "--label-column", "species") == {"a.jpg": {"fox": "1"}, "b.jpg": {"deer": "1"}}
+
+
+def test_a_table_of_via_is_read_as_its_json_is(cells, tmp_path):
+    rows = [
+        "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes",
+        'a.jpg,9,"{}",2,0,"{}","{""species"":""fox""}"',
+        'a.jpg,9,"{}",2,1,"{}","{""species"":""deer""}"',
+    ]
+    root = put(tmp_path / "set", {"a.jpg": None, "via.csv": "\n".join(rows) + "\n"})
+    assert cells(root) == {"a.jpg": {"fox": "1", "deer": "1"}}
+
+
+def test_tags_and_objects_of_supervisely_are_present(cells, tmp_path):
+    tags = [{"name": "night", "value": None}, {"name": "weather", "value": "rain"}]
+    objects = [{"classTitle": "fox", "labelerLogin": "ann"}]
+    files = {"set/img/a.jpg": None, "set/img/b.jpg": None, "set/ann/a.jpg.json": {"tags": tags, "objects": objects}}
+    files |= {"meta.json": {"classes": [{"title": "fox"}, {"title": "deer"}], "tags": []}, "set/ann/b.jpg.json": {}}
+    root = put(tmp_path / "project of another", files)
+    assert cells(root) == {"set/img/a.jpg": {"fox": "1", "night": "1", "weather: rain": "1"}, "set/img/b.jpg": {}}
+
+
+def test_tags_of_regions_of_vott_are_present(cells, tmp_path):
+    assets = {
+        "1": {"asset": {"name": "a.jpg", "state": 2}, "regions": [{"tags": ["fox", "deer"]}, {"tags": ["fox"]}]},
+        "2": {"asset": {"name": "b.jpg", "state": 0}, "regions": []},
+    }
+    export = {"securityToken": "x", "tags": [{"name": "fox"}], "assets": assets}
+    root = put(tmp_path / "set", {"a.jpg": None, "b.jpg": None, "export.json": export})
+    assert cells(root) == {"a.jpg": {"fox": "1", "deer": "1"}, "b.jpg": {}}
+
+
+def test_objects_that_were_deleted_in_labelme_of_mit_are_left_out(cells, tmp_path):
+    deleted = (
+        "<object><name>fox</name><deleted>1</deleted></object><object><name>deer</name><deleted>0</deleted></object>"
+    )
+    assert cells(put(tmp_path / "set", {"a.jpg": None, "a.xml": XML.format("a.jpg", deleted)})) == {
+        "a.jpg": {"deer": "1"}
+    }
+
+
+def test_a_table_beside_label_files_of_images_is_asked_for(annotator, cells, tmp_path):
+    files = {"a.jpg": None, "a.json": labelme({"fox": True}, image="a.jpg"), "labels.csv": "image,fox\na.jpg,0\n"}
+    photos = put(tmp_path / "photos", files)
+    error = refused(annotator, tmp_path, photos)
+    assert "--labels beside" in error
+    assert "labels.csv" in error
+    assert cells(photos, "--labels", "beside") == {"a.jpg": {"fox": "1"}}
+
+
+def test_label_files_of_images_in_folders_go_before_the_names_of_the_folders(cells, tmp_path):
+    files = {"site A/1.jpg": None, "site B/1.jpg": None, "site A/1.json": labelme({"fox": True}, image="1.jpg")}
+    assert cells(put(tmp_path / "photos", files)) == {"site A/1.jpg": {"fox": "1"}, "site B/1.jpg": {}}
+    assert "the names of folders are no classes" in cells.said
+
+
+def coco(category_ids, **more):
+    return {
+        "images": [{"id": 1, "file_name": "/srv/data/a.jpg"}, {"id": 2.0, "file_name": "data/b.jpg"}],
+        "categories": [{"id": 1, "name": "fox"}, {"id": 2, "name": "deer"}],
+        "annotations": [
+            {"image_id": image, "category_id": category} | more
+            for image, category in zip((1, "2"), category_ids, strict=True)
+        ],
+    }
+
+
+def test_ids_of_coco_are_the_same_as_numbers_floats_and_texts(cells, tmp_path):
+    put(tmp_path / "photos", {"a.jpg": None, "b.jpg": None})
+    root = put(tmp_path / "set", {"coco": coco((1.0, "2"))})
+    assert cells(root / "coco", "--images", tmp_path / "photos") == {"a.jpg": {"fox": "1"}, "b.jpg": {"deer": "1"}}
+
+
+def test_annotations_of_coco_with_a_score_are_no_answers_unless_a_person_says_so(annotator, tmp_path):
+    root = put(tmp_path / "set", {"coco.json": coco((1, 1), score=0.7)})
+    items = [item for item in items_of("coco", root / "coco.json") if item.scores or item.labels]
+    assert [(item.image, list(item.labels), dict(item.scores)) for item in items] == [
+        ("/srv/data/a.jpg", [], {"fox": 0.7}),
+        ("data/b.jpg", [], {"fox": 0.7}),
+    ]
+
+
+def test_a_zip_of_labelme_is_read_as_its_folder_is(cells, tmp_path):
+    photos = put(tmp_path / "photos", {"a.jpg": None, "a.json": labelme({"fox": True, "deer": False}, image="a.jpg")})
+    with zipfile.ZipFile(tmp_path / "photos.zip", "w") as archive:
+        for path in photos.iterdir():
+            archive.write(path, path.name)
+    assert cells(tmp_path / "photos.zip") == {"a.jpg": {"fox": "1", "deer": "0"}}
+
+
+@over(name__content=[("a.json", '{"flags": {"fox": tr'), ("a.json", '{"shapes": [], "flags": ' + "[" * 100_000)])
+def test_broken_and_deep_json_beside_an_image_is_named(name, content, tmp_path_factory):
+    root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, name: content + ' "shapes" "imageData"'})
+    contents, problems = read(FORMATS["labelme"], root)
+    assert list(contents.items) == []
+    assert problems.sentences[0].startswith("a.json is no file of LabelMe")
+
+
+DEEP = "[" * 50_000
+CHOSEN = {"completed_by": 1, "result": [{"type": "choices", "from_name": "c", "value": {"choices": ["fox"]}}]}
+FILES = {
+    "labelme": ("a.json", json.dumps(labelme({"fox": True}, [{"label": "fox", "score": 0.5}], "a.jpg", checked=False))),
+    "voc": ("a.xml", XML.format("a.jpg", OBJECT.format("fox"))),
+    "yolo": ("a.txt", f"0 {BOX}\n1 {BOX} 0.5\n"),
+    "fiftyone-labels": ("labels.json", json.dumps({"classes": ["fox"], "labels": {"a": 0, "b": [{"label": "fox"}]}})),
+    "createml": ("labels.json", json.dumps([{"image": "a.jpg", "annotations": [{"label": "fox"}]}])),
+    "via": ("via.json", json.dumps(via(a=({}, [region(type="fox")])))),
+    "vott": (
+        "vott.json",
+        json.dumps({"securityToken": "", "tags": [], "assets": {"1": {"asset": {"name": "a"}, "regions": []}}}),
+    ),
+    "supervisely": ("set/ann/a.jpg.json", json.dumps({"tags": [], "objects": [{"classTitle": "fox"}]})),
+    "label-studio": ("tasks.json", json.dumps([{"id": 1, "data": {"image": "a.jpg"}, "annotations": [CHOSEN]}])),
+    "label-studio of JSON-MIN": (
+        "min.json",
+        json.dumps([{"image": "a.jpg", "id": 1, "choice": "fox", "annotator": 1, "annotation_id": 1}]),
+    ),
+    "coco": ("coco.json", json.dumps(coco((1, 2.0), score=0.5))),
+}
+
+
+@over(name=FILES)
+def test_a_byte_that_is_missing_or_another_one_is_an_error_in_words(name, tmp_path_factory):
+    root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, "classes.txt": "fox\ndeer\n", "meta.json": "{}"})
+    file, text = FILES[name]
+    content = text.encode()
+    put(root, {file: content})
+    path = root if name in OF_FOLDERS else root / file
+    assert FORMATS[name.split()[0]].recognise(path) or name == "supervisely"
+    for place in range(0, len(content), 2):
+        before, after = content[:place], content[place:]
+        for broken in (before, before + after[1:], before + b'"' + after):
+            (root / file).write_bytes(broken)
+            _read_or_refused(name, path)
+
+
+@over(
+    name=[name for name in FILES if name not in ("voc", "yolo")],
+    inside=[DEEP, "9" * 5000, "1e999", '"\\ud800"', "null"],
+)
+def test_what_is_deep_or_huge_inside_a_file_is_an_error_in_words(name, inside, tmp_path_factory):
+    root = put(tmp_path_factory.mktemp("set"), {"a.jpg": None, "meta.json": '{"classes": []}'})
+    file, text = FILES[name]
+    for value in ('"fox"', "true", "0", '"a.jpg"', "[]"):
+        put(root, {file: text.replace(value, inside, 1)})
+        _read_or_refused(name, root if name in OF_FOLDERS else root / file)
+
+
+def test_a_number_that_python_does_not_convert_is_refused_and_ends_no_process(tmp_path):
+    long = '{"dm_format_version": "1.0", "categories": {"label": {"labels": [' + "9" * 5000 + "]}}}"
+    with pytest.raises(AnnotatorError, match=r"a number of more than 1,000 digits"):
+        items_of("datumaro", put(tmp_path / "set", {"labels.json": long}) / "labels.json")
+
+
+OF_FOLDERS = ("labelme", "voc", "yolo", "supervisely")
+
+
+def _read_or_refused(name: str, path: Path) -> None:
+    format_ = FORMATS[name.split()[0]]
+    format_.recognise(path)
+    try:
+        contents, _ = read(format_, path)
+        for item in contents.items:
+            assert all(isinstance(given.class_name, str) for given in item.labels)
+    except AnnotatorError:
+        pass
