@@ -22,7 +22,7 @@ from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.images.address_registration import register_address
-from annotator.store.images.registration import Registered, register
+from annotator.store.images.registration import Registered, files_of, register
 from annotator.store.imports.project_creation import making
 from annotator.store.imports.staged_cells import Tally
 from annotator.store.imports.staged_names import Rules
@@ -104,6 +104,7 @@ def set_up(
         db = known_db or (stack.enter_context(making(project, new)) if new else Database(project))
         registered = register_address(db, address, fetching) if address else Registered()
         said = [*(fetched.said if fetched else ()), *(sentence for folder in folders for sentence in folder.said())]
+        said += registered.left_out.said()  # at an address
         plan = None
         if label_file:
             known = {row[0] for row in db.tuples("SELECT path FROM file")}
@@ -182,7 +183,7 @@ def add_folder(
     """
     if isinstance(folder, str):
         return register_address(db, folder, (lambda what, done, of: progress(done, of)) if progress else None)
-    listing = list_files(folder, leave_out=db.paths.project)
+    listing = list_files(folder, leave_out=db.paths.project, known=files_of(db, folder))
     if escaped(str(folder.resolve())) not in {known.path for known in images.folders(db)}:
         refuse_without_images(folder, listing)
     return register(db, folder, listing.paths, progress, listing.kept_out, threads)

@@ -11,10 +11,12 @@ from annotator.exchange.formats import all_formats, find_format
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.shared.provenance import sidecars
+from annotator.exchange.imports.folders import refuse_unread_pictures
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.source import Fetched, Progress
 from annotator.store.locations.addresses import is_address, redacted
-from annotator.store.pictures.files import looks_like_image
+from annotator.store.pictures.kinds import looks_like_image
+from annotator.store.pictures.leftovers import leftover_of
 
 GLANCED = 200  # files of a folder that may be its labels
 LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet")
@@ -96,6 +98,7 @@ def _recognised(paths: Sequence[Path], name: str | None) -> tuple[Path, Format, 
         file, found = inside[0]
         return file, *_only(file, found), (f"Labels are read from {file.relative_to(folder)}.",)
     if not inside and not _holds_images(folder):
+        refuse_unread_pictures(folder)
         return folder, *choose_format(folder, None), ()
     said = [f"Labels may be in {file}, and are not read: import it next." for file, _ in inside[:5]]
     return folder, IMAGES, "a folder of images", said
@@ -138,4 +141,5 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _holds_images(folder: Path) -> bool:
-    return any(looks_like_image(file.name) for file in islice(folder.rglob("*"), 100_000))
+    files = islice(folder.rglob("*"), 100_000)
+    return any(looks_like_image(file.name) and not leftover_of(str(file.relative_to(folder))) for file in files)

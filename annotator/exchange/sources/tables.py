@@ -16,7 +16,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.tables import arrow_batches, arrow_schema, parquet_batches, parquet_schema
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, landing, path_of
 from annotator.exchange.sources.source import Fetched, Progress, Source
-from annotator.store.pictures.files import looks_like_image
+from annotator.store.pictures.kinds import looks_like_image
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -35,6 +35,7 @@ from annotator.store.pictures.files import (
     state_of,
     unescaped,
 )
+from annotator.store.pictures.left_out import LeftOut
 from annotator.store.pictures.name_keys import name_key
 
 BATCH = 1000  # files registered in one transaction: a kill loses at most this many, and those that are being read
@@ -53,6 +54,7 @@ class Registered:
         bad: Files and folders kept out, with the reason.
         missing: Images that lost their last file since the previous scan.
         passed_over: Other files at an address.
+        left_out: Files at an address that are left out by their names.
         listed_at: When an interrupted attempt listed the address (seconds since 1970); None: this attempt did.
     """
 
@@ -63,6 +65,7 @@ class Registered:
     bad: list[BadFile] = field(default_factory=list)
     missing: list[BadFile] = field(default_factory=list)
     passed_over: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
     listed_at: float | None = None
 
 
@@ -128,10 +131,11 @@ def register(
 
 def _known(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, Known]:
     """Return path -> the registered state and sha256, for those of these paths that are registered."""
+    # What was no image may be one for a newer decoder, with an extra, or with bands that were chosen since.
     rows = db.tuples(
         """SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
         LEFT JOIN image i ON i.id = f.image_id
-        WHERE f.folder_id = ? AND f.path IN (SELECT value FROM json_each(?))""",
+        WHERE f.folder_id = ? AND f.path IN (SELECT value FROM json_each(?)) AND f.reason NOT GLOB 'not an image*'""",
         [folder_id, json.dumps(paths)],
     )
     return {row[0]: Known(FileState(*row[1:4]), row[4]) for row in rows}

@@ -27,7 +27,6 @@ from annotator.store.pictures.decoding_budget import DECODING
 from annotator.store.pictures.exif import UNKNOWN, Capture
 from annotator.store.pictures.jpeg import whole_jpeg
 
-IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
 
 # Pillow's own hard limit at its default setting; 720 MB once decoded (4 bytes a pixel).
