@@ -15,6 +15,7 @@ from annotator.cli import (
     assign,
     backbones,
     backup,
+    bands,
     certify,
     classes,
     doctor,
@@ -57,7 +58,7 @@ def _root(
 
 
 for module in (
-    *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
+    *(project, import_, bands, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
     *(agreement, people, backup, doctor, home),
 ):
     app.add_typer(module.commands)

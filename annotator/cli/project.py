@@ -56,6 +56,9 @@ def init(
         float | None,
         typer.Option(help="Disk for images that were read at addresses [default: 10 GB].", show_default=False),
     ] = None,
+    bands: Annotated[
+        str | None, typer.Option(help="Which bands of images of many are shown, such as 4,3,2 (see annotator bands).")
+    ] = None,
     method: MethodName = None,
     backbone: Annotated[
         str | None, typer.Option(help="A network; annotator backbones lists some [default: efficientnet_lite0_320].")
@@ -68,6 +71,7 @@ def init(
     from annotator.store.database.database import Database
     from annotator.store.disk.private import files_for_owner_only
     from annotator.store.images.address_cache import check_cache_gb, set_cache_gb
+    from annotator.store.pictures.bands import parsed
     from annotator.worker.features.backbone import prepare_backbone
 
     files_for_owner_only()
@@ -88,6 +92,7 @@ def init(
             progress=show,
             in_place=in_place,
             commas=commas,
+            bands=parsed(bands) if bands else None,
         )
     if cache_gb is not None:
         set_cache_gb(Database(project), cache_gb)
@@ -95,6 +100,8 @@ def init(
     for sentence in done.said:
         print(printable(sentence))
     print(f"{project}: {registered_in_words(files)}.")
+    for sentence in files.notes.said():
+        print(sentence)
     print_by_reason(files.bad, "skipped")
     print_by_reason(files.missing, "missing")
     if done.classes_added:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
+from annotator.exchange.band_choice import choose_bands
 from annotator.exchange.formats.shared.class_list import read_classes
 from annotator.exchange.imports.folders import listed as listed_folders
 from annotator.exchange.imports.folders import refuse_without_images
@@ -30,6 +31,7 @@ from annotator.store.imports.staging import Staging
 from annotator.store.locations.addresses import is_address
 from annotator.store.locations.objects import folder_of
 from annotator.store.networks import configuration
+from annotator.store.pictures.bands import Three
 from annotator.store.pictures.files import escaped, list_files
 
 
@@ -64,6 +66,7 @@ def set_up(
     fetching: Progress | None = None,
     in_place: bool = False,
     commas: str | None = None,
+    bands: Three | None = None,
 ) -> Setup:
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
@@ -72,6 +75,7 @@ def set_up(
             an address.
         fetching: Called with the progress of unpacking or downloading.
         in_place: images_folder is an address whose images are read from there; nothing is downloaded.
+        bands: The bands to show of images that do not name red, green and blue; None: as it is.
         commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
@@ -102,6 +106,8 @@ def set_up(
     with ExitStack() as stack:
         new = address or (folders[0].path if folders else None)
         db = known_db or (stack.enter_context(making(project, new)) if new else Database(project))
+        if bands:
+            choose_bands(db, bands)
         registered = register_address(db, address, fetching) if address else Registered()
         said = [*(fetched.said if fetched else ()), *(sentence for folder in folders for sentence in folder.said())]
         said += registered.left_out.said()  # at an address

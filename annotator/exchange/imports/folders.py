@@ -143,4 +143,5 @@ def registered(
             bad=[*result.bad, *one.bad],
             missing=[*result.missing, *one.missing],
         )
+        result.notes.add(one.notes)
     return result

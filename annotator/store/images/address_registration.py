@@ -13,12 +13,14 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from annotator.errors import AnnotatorError, NoAnswer, several
 from annotator.store.database.database import Database
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.registration import Registered, Scan, count_registration
 from annotator.store.locations import staged_listing
 from annotator.store.locations.file_systems import failed
 from annotator.store.locations.listing import is_sorted, listed
 from annotator.store.locations.objects import NOT_NOW, Objects, folder_of, objects_at
 from annotator.store.locations.staged_listing import Listed, StagedListing, is_no_path
+from annotator.store.pictures.bands import Bands
 from annotator.store.pictures.decoding import BadImage, check_image
 from annotator.store.pictures.files import NOT_READ, FoundFile, unescaped
 from annotator.store.pictures.kinds import looks_like_image
@@ -100,12 +102,12 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
     scan = Scan(db, folder_id)
     total = staged_listing.count_changed(db.sql, folder_id)
     bad = staged_listing.still_bad(db.sql, folder_id)
-    done = 0
+    done, bands = 0, shown_bands(db)
     shown("Registering", done, total)
     pool = ThreadPoolExecutor(READERS)
     try:
         for batch in staged_listing.changed(db.sql, folder_id, AT_ONCE):
-            found = [pool.submit(_inspect, objects, file) for file in batch]
+            found = [pool.submit(_inspect, objects, file, bands) for file in batch]
             wait(found, return_when=FIRST_EXCEPTION)
             # What was looked into before the address stopped answering is kept.
             scan.keep([future.result() for future in found if future.done() and not future.exception()])
@@ -133,7 +135,7 @@ def _check_refused(address: str, found: Sequence[FoundFile]) -> None:
         )
 
 
-def _inspect(objects: Objects, file: Listed) -> FoundFile:
+def _inspect(objects: Objects, file: Listed, bands: Bands) -> FoundFile:
     """Return the facts of a listed file, or why it is kept out. Raises NoAnswer where the address does not answer."""
     if is_no_path(unescaped(file.path)):
         return FoundFile(file.path, file.state, reason="its name is no path (it has '..', or '/' at an end or twice)")
@@ -144,7 +146,7 @@ def _inspect(objects: Objects, file: Listed) -> FoundFile:
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 == file.was_sha256:
             return FoundFile(file.path, file.state, sha256)
-        return FoundFile(file.path, file.state, sha256, check_image(io.BytesIO(content)))
+        return FoundFile(file.path, file.state, sha256, check_image(io.BytesIO(content), bands))
     except NoAnswer as error:
         if not objects.answers():
             raise

@@ -19,7 +19,9 @@ from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.database import project_identity as place
 from annotator.store.database.database import USUAL_KB, Database
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.facts import FACT_COLUMNS, fact_values
+from annotator.store.images.pixel_notes import PixelNotes
 from annotator.store.locations.objects import is_remote
 from annotator.store.pictures.files import (
     GONE,
@@ -55,6 +57,7 @@ class Registered:
         missing: Images that lost their last file since the previous scan.
         passed_over: Other files at an address.
         left_out: Files at an address that are left out by their names.
+        notes: What was done to the pixels of new images.
         listed_at: When an interrupted attempt listed the address (seconds since 1970); None: this attempt did.
     """
 
@@ -66,6 +69,7 @@ class Registered:
     missing: list[BadFile] = field(default_factory=list)
     passed_over: int = 0
     left_out: LeftOut = field(default_factory=LeftOut)
+    notes: PixelNotes = field(default_factory=PixelNotes)
     listed_at: float | None = None
 
 
@@ -110,7 +114,8 @@ def register(
     scan = Scan(db, folder_id)
     scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
     batch: list[FoundFile] = []
-    for number, (path, file) in enumerate(inspect_files(folder, paths, partial(_known, db, folder_id), threads), 1):
+    inspected = inspect_files(folder, paths, partial(_known, db, folder_id), threads, shown_bands(db))
+    for number, (path, file) in enumerate(inspected, 1):
         if file is not None:
             batch.append(file)
         elif path in reasons:
@@ -281,6 +286,9 @@ class Scan:
             )
         }
         self.result.added += len(new)
+        for file in new.values():
+            if file.facts:
+                self.result.notes.note(file.facts)
         rows = {
             file.path: (file.sha256, name_key(self.folder_id, file.path), *fact_values(file.facts))
             for file in reversed(new.values())

@@ -10,7 +10,6 @@ import json
 import os
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -98,7 +97,8 @@ class StagedListing:
     @property
     def left_out(self) -> LeftOut:
         """Return the files that are left out by their names: leftovers, and pictures that are not read."""
-        return LeftOut(*map(Counter, json.loads(self._fact("left_out") or "[{}, {}]")))
+        leftovers, unread = json.loads(self._fact("left_out") or "[{}, {}]")
+        return LeftOut(leftovers, unread)
 
     def count(self) -> int:
         """Return the number of stored names."""

@@ -30,7 +30,7 @@ class Bands:
     """
 
     unknown: Three | None = None
-    by_count: Mapping[int, Three] = field(default_factory=dict)
+    by_count: Mapping[int, Three] = field(default_factory=dict[int, Three])
 
 
 UNSAID = Bands()

@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
 from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError, features
 
 from annotator.errors import AnnotatorError
@@ -229,8 +230,8 @@ def _of_arrays(file: BinaryIO, bands: Bands) -> ArrayImage | None:
         names = f" (named {', '.join(layout.names)})" if any(layout.names) else ""
         kind = "bits" if layout.dtype.kind in "ui" else "bits, floating"
         raise BadImage(
-            f"{count} bands of {8 * layout.dtype.itemsize} {kind}{names}; {TO_CHOOSE}, until you say it, such as "
-            f"{'--bands 1 for the first as grey' if count < 3 else '--bands 3,2,1'}"
+            f"{count} bands of {8 * layout.dtype.itemsize} {kind}{names}; {TO_CHOOSE} until it is said: "
+            f"annotator bands PROJECT {'1' if count < 3 else '3,2,1'}"
         )
     return tiff_bands.opened(file, layout, shown.three if shown else None, shown.kind if shown else "")
 
@@ -247,7 +248,7 @@ def _refuse_cut_values(image: ImageFile.ImageFile) -> None:
     image.fp.seek(place)
     size = head.find(b"\xff\x4f\xff\x51")
     if 0 <= size < len(head) - 43 and (bits := (head[size + 42] & 0x7F) + 1) > 8:
-        brightest = max(high for _, high in image.convert("RGB").getextrema())
+        brightest = int(np.asarray(image.convert("RGB")).max())
         if brightest < 128:
             raise BadImage(
                 f"JPEG 2000 in colour of {bits} bits, of which this decoder keeps the upper 8, and the brightest value "

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.disk.open_files import open_file, read_file
+from annotator.store.pictures.bands import UNSAID, Bands
 from annotator.store.pictures.decoding import READ_WHOLE, BadImage, ImageFacts, check_image
 from annotator.store.pictures.kinds import IMAGE_SUFFIXES, advice_on, looks_like_image
 from annotator.store.pictures.left_out import LeftOut
@@ -124,7 +125,7 @@ def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> Li
     inside, left_out = os.path.realpath(folder), os.path.realpath(leave_out)
     paths: list[str] = []
     kept_out: list[BadFile] = []
-    left_out = LeftOut()
+    counts = LeftOut()
     kept = {path for path in known if leftover_of(path)}
     waiting = [""]
     while waiting:
@@ -138,17 +139,16 @@ def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> Li
             path = f"{subfolder}/{entry.name}" if subfolder else entry.name
             if leftover_folder(entry.name) and _is_folder(entry):
                 count = _count_files(entry)
-                left_out.leftovers[entry.name] += count - sum(
-                    name.startswith(f"{escaped(path)}/") and _exists(folder / unescaped(name)) for name in kept
-                )
+                below = [name for name in kept if name.startswith(f"{escaped(path)}/")]
+                counts.add_leftovers(entry.name, count - sum(_exists(folder / unescaped(name)) for name in below))
                 continue
             if leftover_of(entry.name):
-                left_out.leftovers[leftover_of(entry.name)] += escaped(path) not in kept
+                counts.add_leftovers(leftover_of(entry.name), int(escaped(path) not in kept))
                 continue
             if entry.name.startswith("."):
                 continue
             if not _is_folder(entry):
-                left_out.meet(path)
+                counts.meet(path)
                 paths.append(escaped(path))
             elif not entry.is_symlink():
                 if os.path.realpath(entry.path) != left_out and not _exists(Path(entry.path, "project.db")):
@@ -158,8 +158,7 @@ def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> Li
                 reason = f"a link to a folder outside of the image folder: to {escaped(target)}"
                 kept_out.append(BadFile(f"{escaped(path)}/", reason))
     paths += [path for path in kept if _exists(folder / unescaped(path))]
-    left_out.leftovers = +left_out.leftovers  # without those of which all are kept, and empty folders
-    return Listing(sorted(paths), sorted(kept_out, key=lambda file: file.path), left_out)
+    return Listing(sorted(paths), sorted(kept_out, key=lambda file: file.path), counts)
 
 
 def inspect_files(
@@ -167,6 +166,7 @@ def inspect_files(
     paths: Sequence[str],
     known: Callable[[Sequence[str]], Mapping[str, Known]],
     threads: int | None = None,
+    bands: Bands = UNSAID,
 ) -> Iterator[tuple[str, FoundFile | None]]:
     """Read the files, several at a time, and yield (path, FoundFile) in order; (path, None) where nothing changed.
 
@@ -175,12 +175,13 @@ def inspect_files(
         paths: Escaped.
         known: Returns the registered facts of some paths, KNOWN_OF at a time; files in the same state are not opened.
         threads: As many files are read at a time; None: as many as there are processors.
+        bands: Which bands are shown of images of many.
     """
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
 
     def inspect_some(some: Sequence[str], known_of: Mapping[str, Known]) -> list[tuple[str, FoundFile | None]]:
         below: dict[str, str] = {}
-        return [(path, _inspect(str(folder), inside, path, known_of.get(path), below)) for path in some]
+        return [(path, _inspect(str(folder), inside, path, known_of.get(path), below, bands)) for path in some]
 
     pool = ThreadPoolExecutor(count)
     ahead: deque[Future[list[tuple[str, FoundFile | None]]]] = deque()
@@ -264,7 +265,9 @@ def content_of(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _inspect(folder: str, inside: str, path: str, known: Known | None, below: dict[str, str]) -> FoundFile | None:
+def _inspect(
+    folder: str, inside: str, path: str, known: Known | None, below: dict[str, str], bands: Bands
+) -> FoundFile | None:
     """Return the facts of one file; None when it is in the registered state.
 
     Args:
@@ -290,7 +293,7 @@ def _inspect(folder: str, inside: str, path: str, known: Known | None, below: di
         sha256, source = _content(real)
         if known and known.sha256 == sha256:
             return FoundFile(path, state, sha256)
-        return FoundFile(path, state, sha256, check_image(source))
+        return FoundFile(path, state, sha256, check_image(source, bands))
     except BadImage as error:
         return FoundFile(path, state, reason=str(error))
     except OSError as error:

@@ -1,6 +1,5 @@
 """Counting the files of a source that are left out by their names: leftovers, and pictures that are not read."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from annotator.store.pictures.kinds import unread_ending, unread_in_words
@@ -16,18 +15,23 @@ class LeftOut:
         unread: Ending (kinds.py) -> the number of files that hold pictures and are not read here.
     """
 
-    leftovers: Counter[str] = field(default_factory=Counter)
-    unread: Counter[str] = field(default_factory=Counter)
+    leftovers: dict[str, int] = field(default_factory=dict[str, int])
+    unread: dict[str, int] = field(default_factory=dict[str, int])
 
     def meet(self, path: str) -> bool:
         """Count a file if it is left out by its name; return whether it is."""
         if name := leftover_of(path):
-            self.leftovers[name] += 1
+            self.add_leftovers(name, 1)
         elif ending := unread_ending(path):
-            self.unread[ending] += 1
+            self.unread[ending] = self.unread.get(ending, 0) + 1
         else:
             return False
         return True
+
+    def add_leftovers(self, name: str, files: int) -> None:
+        """Count so many files of a leftover."""
+        if files:
+            self.leftovers[name] = self.leftovers.get(name, 0) + files
 
     def said(self) -> list[str]:
         """Return sentences about the files that were counted, with what would help."""

@@ -196,7 +196,7 @@ def opened(file: BinaryIO, layout: Layout, three: Three | None, kind: str) -> Ar
 
 
 def _read(file: BinaryIO, layout: Layout, shown: list[int]) -> tuple[Image.Image, Stretch | None]:
-    places = list(dict.fromkeys([*shown, *([] if layout.alpha is None else [layout.alpha])]))
+    places = sorted({*shown, *(() if layout.alpha is None else (layout.alpha,))})
     values = _values(file, layout, places)
     colours = values[..., [places.index(place) for place in shown]]
     alpha = None if layout.alpha is None else _opaque(values[..., places.index(layout.alpha)])
