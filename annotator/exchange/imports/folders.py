@@ -8,7 +8,8 @@ from annotator.errors import several
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.shares import counted
 from annotator.store.database.database import Database
-from annotator.store.images.registration import Registered, differences, files_of, register, same_contents
+from annotator.store.images.file_differences import differences, same_contents
+from annotator.store.images.registration import Registered, files_of, register
 from annotator.store.imports.imports import taken_back_files
 from annotator.store.pictures.files import Listing, list_files
 from annotator.store.pictures.kinds import IMAGE_SUFFIXES, looks_like_image

@@ -15,7 +15,7 @@ from annotator.store.database.database import Database
 from annotator.store.features.contents import CHANGES
 from annotator.store.images.band_setting import BANDS, shown_bands
 from annotator.store.images.registration import count_registration
-from annotator.store.pictures.bands import NAMED, ORDER, TO_CHOOSE, Three, in_text
+from annotator.store.pictures.bands import NAMED, NOT_THERE, ORDER, TO_CHOOSE, Three, in_text
 
 COPIES = ("display", "thumb", "full")
 
@@ -81,7 +81,7 @@ def waiting_folders(db: Database) -> list[str]:
     """Return the folders, or addresses, with files that wait for a choice of bands, escaped."""
     rows = db.tuples(
         """SELECT DISTINCT d.path FROM file f JOIN folder d ON d.id = f.folder_id
-        WHERE f.image_id IS NULL AND f.reason LIKE ? ORDER BY d.path""",
-        [f"%{TO_CHOOSE}%"],
+        WHERE f.image_id IS NULL AND (f.reason LIKE ? OR f.reason LIKE ?) ORDER BY d.path""",
+        [f"%{TO_CHOOSE}%", f"%{NOT_THERE}%"],
     )
     return [row[0] for row in rows]

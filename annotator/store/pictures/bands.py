@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from annotator.errors import AnnotatorError
 
 MOST = 1000  # bands of a file
+NOT_THERE = "are to be shown"  # in the reason of a file that does not have the chosen bands
 TO_CHOOSE = "which three to show is not known"  # in the reason of a file that waits for a choice
 
 # Who says which bands of an image are red, green and blue.
@@ -66,7 +67,7 @@ def shown_of(count: int, known: Three | None, by: str, bands: Bands) -> Shown | 
     if chosen is None:
         return None
     if max(chosen) > count:
-        raise AnnotatorError(f"it has {count} bands, and {in_text(chosen)} are to be shown")
+        raise AnnotatorError(f"it has {count} bands, and {in_text(chosen)} {NOT_THERE}")
     return Shown(chosen, f"{count}:{in_text(chosen)}")
 
 

@@ -230,8 +230,8 @@ def _of_arrays(file: BinaryIO, bands: Bands) -> ArrayImage | None:
         names = f" (named {', '.join(layout.names)})" if any(layout.names) else ""
         kind = "bits" if layout.dtype.kind in "ui" else "bits, floating"
         raise BadImage(
-            f"{count} bands of {8 * layout.dtype.itemsize} {kind}{names}; {TO_CHOOSE} until it is said: "
-            f"annotator bands PROJECT {'1' if count < 3 else '3,2,1'}"
+            f"{count} bands of {8 * layout.dtype.itemsize} {kind}{names}; {TO_CHOOSE} until it is said "
+            f"(annotator bands PROJECT {'1' if count < 3 else '3,2,1'})"
         )
     return tiff_bands.opened(file, layout, shown.three if shown else None, shown.kind if shown else "")
 

@@ -2,7 +2,8 @@
 
 Few files use the whole scale of 0 to 65535: cameras of 12 bits, satellites and scanners write 0 to 4,000 into 16 bits,
 and cut to their high bytes most pictures would be black. All channels of an image are stretched alike, so that colours
-stay. Values that are not finite, that mean "no data", or that are transparent do not count, and become black.
+stay. Values that are not finite, that mean "no data", or that are transparent do not count. No data and nan become black,
+and what is infinite becomes the end of the scale.
 """
 
 from collections.abc import Iterator
@@ -59,7 +60,7 @@ def stretched(
         strip = values[rows]
         grey[rows] = scaled(strip, low, high) if table is None else table[strip]
         if missing is not None:
-            grey[rows][~_known(strip, missing)] = 0
+            grey[rows][strip == missing] = 0
     return grey, Stretch(bits, low, high)
 
 

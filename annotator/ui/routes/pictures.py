@@ -126,9 +126,7 @@ async def _picture(request: Request, kind: copies.Kind) -> Response:
     if picture.content is not None:
         return Response(picture.content, media_type=picture.media_type, headers=picture.headers)
     headers = {**picture.headers, "content-length": str(picture.size)}
-    return StreamingResponse(
-        _chunks(image_id, picture), media_type=picture.media_type, headers={**picture.headers, **length}
-    )
+    return StreamingResponse(_chunks(image_id, picture), media_type=picture.media_type, headers=headers)
 
 
 def _read(find: Callable[..., tuple[Path, str] | None], *arguments: Any) -> _Picture | None:
