@@ -98,8 +98,9 @@ def check_image(source: Path | BinaryIO, bands: Bands = UNSAID) -> ImageFacts:
         header_size, capture = image.size, exif.capture_of(image)
         image.draft(image.mode, (1, 1))
         with DECODING.granted(_bytes_to_load(image, header_size)), _reading(image):
+            head = _head(image)
             image.load()
-            _refuse_cut_values(image)
+            _refuse_cut_values(image, head)
             stretch = colours.stretch_of_grey(image) if colours.has_many_bits(image) else stretch_of(image)
         # A TIFF is turned while it is loaded, by EXIF or XMP; a JPEG has become smaller.
         width, height = image.size if image.format == "TIFF" else header_size
@@ -205,6 +206,12 @@ def opened(source: Path | BinaryIO, bands: Bands = UNSAID) -> Generator[ImageFil
                 image = png16(file, image) or image
         except Image.DecompressionBombError:
             raise BadImage(_too_large(file)) from None
+        except UnidentifiedImageError:
+            file.seek(0)
+            if (start := file.read(START))[4:8] == b"ftyp":  # a file of boxes: AVIF, HEIC, a video
+                brand = start[8:12].decode("ascii", "replace")
+                raise BadImage(f"truncated, damaged, or no still image: it begins as {brand!a} does") from None
+            raise
         if image.width * image.height > MAX_PIXELS:
             raise BadImage(_size_reason(*image.size))
         yield image
@@ -236,16 +243,12 @@ def _of_arrays(file: BinaryIO, bands: Bands) -> ArrayImage | None:
     return tiff_bands.opened(file, layout, shown.three if shown else None, shown.kind if shown else "")
 
 
-def _refuse_cut_values(image: ImageFile.ImageFile) -> None:
-    """Raise BadImage for a JPEG 2000 whose colours were cut to black, or whose fourth band nobody has named."""
+def _refuse_cut_values(image: ImageFile.ImageFile, head: bytes) -> None:
+    """Raise BadImage for a loaded JPEG 2000 whose colours were cut to black, or whose fourth band nobody has named."""
     if image.format != "JPEG2000" or image.mode not in {"RGB", "RGBA"}:
         return
-    place = image.fp.tell() if image.fp else 0
-    if image.fp is None:
-        return
-    image.fp.seek(0)
-    head = image.fp.read(4096)
-    image.fp.seek(place)
+    if image.mode == "RGBA" and b"cdef" not in head:
+        raise BadImage("JPEG 2000 of 4 bands, which does not say what the fourth is. Save it as a TIFF")
     size = head.find(b"\xff\x4f\xff\x51")
     if 0 <= size < len(head) - 43 and (bits := (head[size + 42] & 0x7F) + 1) > 8:
         brightest = int(np.asarray(image.convert("RGB")).max())
@@ -254,6 +257,17 @@ def _refuse_cut_values(image: ImageFile.ImageFile) -> None:
                 f"JPEG 2000 in colour of {bits} bits, of which this decoder keeps the upper 8, and the brightest value "
                 f"is {brightest} of 255. Save it as a TIFF of 16 bits"
             )
+
+
+def _head(image: ImageFile.ImageFile) -> bytes:
+    """Return the first bytes of a JPEG 2000; b"" of other files, which nobody asks."""
+    if image.format != "JPEG2000" or image.fp is None:
+        return b""
+    place = image.fp.tell()
+    image.fp.seek(0)
+    head = image.fp.read(4096)
+    image.fp.seek(place)
+    return head
 
 
 def orientation(image: ImageFile.ImageFile) -> int:
@@ -289,8 +303,9 @@ def _decoded(
                 image.draft(image.mode, _turned(wanted, turn))
         with DECODING.granted(_bytes_to_decode(image, size)):
             with _reading(image):
-                image.load()
-            _refuse_cut_values(image)
+                head = _head(image)
+            image.load()
+            _refuse_cut_values(image, head)
             if image.format not in {"JPEG", "MPO"}:
                 size, turn = image.size, orientation(image)  # a TIFF is turned by now
                 wanted = choose(_turned(size, turn))

@@ -2,7 +2,7 @@
 
 Few files use the whole scale of 0 to 65535: cameras of 12 bits, satellites and scanners write 0 to 4,000 into 16 bits,
 and cut to their high bytes most pictures would be black. All channels of an image are stretched alike, so that colours
-stay. Values that are not finite, that mean "no data", or that are transparent do not count. No data and nan become black,
+stay. Values that are not finite, mean "no data", or are transparent do not count. No data and nan become black,
 and what is infinite becomes the end of the scale.
 """
 
