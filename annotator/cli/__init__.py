@@ -15,7 +15,6 @@ from annotator.cli import (
     assign,
     backbones,
     backup,
-    bands,
     certify,
     classes,
     doctor,
@@ -58,7 +57,7 @@ def _root(
 
 
 for module in (
-    *(project, import_, bands, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
+    *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
     *(agreement, people, backup, doctor, home),
 ):
     app.add_typer(module.commands)

@@ -91,6 +91,11 @@ def _seconds_each(db: Database, image_ids: Sequence[int]) -> float:
     return (sum(times) / len(times) if times else 0.0) + network
 
 
+def seconds_to_analyze(db: Database, image_ids: Sequence[int]) -> str:
+    """Return in words about how long the worker takes for images, such as "about 3 seconds"."""
+    return f"about {seconds_in_words(max(1.0, _seconds_each(db, image_ids[:TRIED]) * len(image_ids)))}"
+
+
 def chosen_in_words(chosen: Chosen, three: Three, count: int | None) -> list[str]:
     """Return sentences about a choice that was carried out."""
     of = "images that do not name red, green and blue" if count is None else f"images of {count} bands"

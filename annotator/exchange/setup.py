@@ -110,7 +110,6 @@ def set_up(
             choose_bands(db, bands)
         registered = register_address(db, address, fetching) if address else Registered()
         said = [*(fetched.said if fetched else ()), *(sentence for folder in folders for sentence in folder.said())]
-        said += registered.left_out.said()  # at an address
         plan = None
         if label_file:
             known = {row[0] for row in db.tuples("SELECT path FROM file")}
@@ -192,7 +191,9 @@ def add_folder(
     listing = list_files(folder, leave_out=db.paths.project, known=files_of(db, folder))
     if escaped(str(folder.resolve())) not in {known.path for known in images.folders(db)}:
         refuse_without_images(folder, listing)
-    return register(db, folder, listing.paths, progress, listing.kept_out, threads)
+    done = register(db, folder, listing.paths, progress, listing.kept_out, threads)
+    done.left_out = listing.left_out
+    return done
 
 
 def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:

@@ -30,6 +30,10 @@ _MAGIC = {
     b"BM": ".bmp",
     b"II*\x00": ".tif",
     b"MM\x00*": ".tif",
+    b"II+\x00": ".tif",
+    b"MM\x00+": ".tif",
+    b"\x00\x00\x00\x0cjP  ": ".jp2",
+    b"\xff\x4f\xff\x51": ".j2k",
 }
 
 
@@ -171,6 +175,8 @@ def _rows(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 def _ending(content: bytes) -> str:
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return ".webp"
+    if content[4:8] == b"ftyp":
+        return ".avif" if content[8:12] in (b"avif", b"avis") else ".heic"
     return next((ending for magic, ending in _MAGIC.items() if content.startswith(magic)), ".img")
 
 

@@ -61,6 +61,11 @@ def _of_many_bands(db: Database) -> list[tuple[int, str]]:
     return db.tuples("SELECT id, bands FROM image WHERE bands != '' ORDER BY id")
 
 
+def has_many_bands(db: Database) -> bool:
+    """Return whether the project has images of which bands are chosen."""
+    return bool(db.value("SELECT 1 FROM image WHERE bands != '' LIMIT 1"))
+
+
 def forget_pictures(db: Database, image_ids: Sequence[int]) -> None:
     """Delete what was made of the pixels of images: copies for the browser, heat maps, feature maps."""
     for image_id in image_ids:

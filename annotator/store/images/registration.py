@@ -52,7 +52,7 @@ class Registered:
         bad: Files and folders kept out, with the reason.
         missing: Images that lost their last file since the previous scan.
         passed_over: Other files at an address.
-        left_out: Files at an address that are left out by their names.
+        left_out: Files that are left out by their names, where nobody has been told of them before.
         notes: What was done to the pixels of new images.
         listed_at: When an interrupted attempt listed the address (seconds since 1970); None: this attempt did.
     """
@@ -67,6 +67,10 @@ class Registered:
     left_out: LeftOut = field(default_factory=LeftOut)
     notes: PixelNotes = field(default_factory=PixelNotes)
     listed_at: float | None = None
+
+    def said(self) -> list[str]:
+        """Return sentences about the pixels of new images, and about files that are left out by their names."""
+        return [*self.notes.said(), *self.left_out.said()]
 
 
 def register(
