@@ -165,16 +165,14 @@ def _class_folders(chosen: Found) -> Found:
 
 def _folders(folder: Path) -> list[str]:
     """Return the names of the folders that would be classes, those in splits included."""
-    tops = sorted(
-        one
-        for one in folder.iterdir()
-        if one.is_dir() and not one.name.startswith(".") and not leftover_folder(one.name)
-    )
+    tops = sorted(one for one in _folders_in(folder) if not one.name.startswith("."))
     if tops and all(one.name.lower() in SPLITS for one in tops):
-        return sorted(
-            {one.name for top in tops for one in top.iterdir() if one.is_dir() and not leftover_folder(one.name)}
-        )
+        return sorted({one.name for top in tops for one in _folders_in(top)})
     return [one.name for one in tops]
+
+
+def _folders_in(folder: Path) -> Iterator[Path]:
+    return (one for one in folder.iterdir() if one.is_dir() and not leftover_folder(one.name))
 
 
 def _reaches(file: Path, format_: Format, folder: Path) -> tuple[float, set[str]]:
@@ -276,9 +274,9 @@ def _files(folder: Path) -> list[Path]:
 def _likely(folder: Path) -> Iterator[Path]:
     for level in ("*", "*/*"):
         for file in folder.glob(level):
-            if file.suffix.lower() in LABELS and file.is_file() and not file.name.startswith("."):
-                if not leftover_of(file.relative_to(folder).as_posix()):
-                    yield file
+            is_shown = not file.name.startswith(".") and not leftover_of(file.relative_to(folder).as_posix())
+            if file.suffix.lower() in LABELS and is_shown and file.is_file():
+                yield file
 
 
 def _below(folder: Path) -> Iterator[Path]:
