@@ -130,7 +130,7 @@ def test_an_unknown_order_is_left_out_with_the_reason_until_somebody_says_which(
             open_rgb(tiff(values_of(count)))
         assert str(refused.value) == (
             f"{count} bands of 16 bits; which three to show is not known until it is said (annotator bands PROJECT "
-            f"{example})"
+            f"{example}; of a new project, init --bands {example})"
         )
     assert np.array_equal(seen(tiff(values_of(2)), Bands((2, 2, 2)))[..., 0], scaled(values_of(2)[..., 1], 0, 3000))
     with pytest.raises(BadImage, match=r"it has 4 bands, and 9,3,2 are to be shown"):
@@ -383,3 +383,17 @@ def test_the_commands_say_what_was_stretched_and_how_to_choose(tmp_path, tiles, 
         "Of images that do not name red, green and blue, 4,3,2 are shown."
         in annotator("bands", tmp_path / "new").stdout
     )
+
+
+def test_a_new_project_of_nothing_else_is_made_by_import_and_waits_and_by_init_with_the_choice(
+    tmp_path, tiles, annotator
+):
+    (tiles / "plain.png").unlink()
+    assert "init --bands 3,2,1" in annotator("init", tmp_path / "one", "--images", tiles, code=1).stderr
+    assert "2 images added" in annotator("init", tmp_path / "one", "--images", tiles, "--bands", "3,2,1").stdout
+    assert "0 images added" in annotator("import", tmp_path / "two", tiles, "--yes").stdout
+    assert "2 images added" in annotator("bands", tmp_path / "two", "4,3,2").stdout
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "a.tif").write_bytes(tiff(values_of(5)).getvalue()[:90])
+    assert "No image of" in annotator("import", tmp_path / "three", tmp_path / "broken", "--yes", code=1).stderr
+    assert not (tmp_path / "three").exists()

@@ -8,8 +8,8 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.band_choice import choose_bands
 from annotator.exchange.formats.shared.class_list import read_classes
+from annotator.exchange.imports.folders import kept_out_in_words, refuse_without_images
 from annotator.exchange.imports.folders import listed as listed_folders
-from annotator.exchange.imports.folders import refuse_without_images
 from annotator.exchange.imports.folders import registered as register_folders
 from annotator.exchange.imports.importing import Choices, Plan, refuse_other_things
 from annotator.exchange.imports.label_files import choose_format
@@ -19,9 +19,7 @@ from annotator.exchange.reading.reading import Reading
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
-from annotator.records import BadFile
 from annotator.settings import IMPORTER
-from annotator.shares import counted
 from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
 from annotator.store.images import images
@@ -205,9 +203,3 @@ def add_folder(
     done = register(db, folder, listing.paths, progress, listing.kept_out, threads)
     done.left_out = listing.left_out
     return done
-
-
-def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
-    """Return one sentence per reason why files were left out, with the number of files and an example."""
-    groups = images.by_reason(bad).items()
-    return [f"{counted(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]

@@ -6,11 +6,14 @@ from pathlib import Path
 
 from annotator.errors import several
 from annotator.exchange.sources.source import Paths, Progress
+from annotator.records import BadFile
 from annotator.shares import counted
 from annotator.store.database.database import Database
+from annotator.store.images import images
 from annotator.store.images.file_differences import differences, same_contents
 from annotator.store.images.registration import Registered, files_of, register
 from annotator.store.imports.imports import taken_back_files
+from annotator.store.pictures.bands import TO_CHOOSE
 from annotator.store.pictures.files import Listing, list_files
 from annotator.store.pictures.kinds import IMAGE_SUFFIXES, looks_like_image
 
@@ -119,6 +122,21 @@ def refuse_without_images(folder: Path, listing: Listing) -> None:
             f"{len(listing.kept_out):,} folders that cannot be read). Read are: {', '.join(sorted(IMAGE_SUFFIXES))}.",
             listing.left_out.said(),
         )
+
+
+def refuse_unusable(name: str, result: Registered) -> None:
+    """Raise AnnotatorError if a new project would get no image, because none can be used: why, and what helps.
+
+    Files that wait for a choice of bands can be used: they come once it is made.
+    """
+    if result.bad and not result.added and not any(TO_CHOOSE in bad.reason for bad in result.bad):
+        raise several(f"No image of {name} can be used:", kept_out_in_words(result.bad))
+
+
+def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
+    """Return one sentence per reason why files were left out, with the number of files and an example."""
+    groups = images.by_reason(bad).items()
+    return [f"{counted(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]
 
 
 def refuse_unread_pictures(folder: Path) -> None:

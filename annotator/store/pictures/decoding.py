@@ -210,7 +210,7 @@ def opened(source: Path | BinaryIO, bands: Bands = UNSAID) -> Generator[ImageFil
             file.seek(0)
             if (start := file.read(START))[4:8] == b"ftyp":  # a file of boxes: AVIF, HEIC, a video
                 brand = start[8:12].decode("ascii", "replace")
-                raise BadImage(f"truncated, damaged, or no still image: it begins as {brand!a} does") from None
+                raise BadImage(f"truncated, damaged, or no still image (it begins as {brand!a} does)") from None
             raise
         if image.width * image.height > MAX_PIXELS:
             raise BadImage(_size_reason(*image.size))
@@ -235,10 +235,11 @@ def _of_arrays(file: BinaryIO, bands: Bands) -> ArrayImage | None:
         raise BadImage(f"not an image that is read here: a TIFF, but {error}") from None
     if count > 1 and shown is None:
         names = f" (named {', '.join(layout.names)})" if any(layout.names) else ""
+        example = "1" if count < 3 else "3,2,1"
         kind = "bits" if layout.dtype.kind in "ui" else "bits, floating"
         raise BadImage(
             f"{count} bands of {8 * layout.dtype.itemsize} {kind}{names}; {TO_CHOOSE} until it is said "
-            f"(annotator bands PROJECT {'1' if count < 3 else '3,2,1'})"
+            f"(annotator bands PROJECT {example}; of a new project, init --bands {example})"
         )
     return tiff_bands.opened(file, layout, shown.three if shown else None, shown.kind if shown else "")
 
