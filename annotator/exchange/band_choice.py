@@ -17,7 +17,7 @@ from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.pixel_notes import PixelNotes
 from annotator.store.locations.location import open_source
 from annotator.store.locations.objects import is_remote
-from annotator.store.networks import configuration, machine_settings
+from annotator.store.networks import configuration, embedding, machine_settings
 from annotator.store.pictures.bands import Three, in_text
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.pictures.files import unescaped
@@ -56,11 +56,10 @@ def choose_bands(
         three, count: As of store.images.band_choice.keep_bands.
 
     Raises:
-        AnnotatorError: Images that the choice concerns do not have these bands, or a folder cannot be read.
+        AnnotatorError: Images that the choice concerns do not have these bands, `annotator embed` is at work, or a
+            folder cannot be read.
     """
-    db.refuse_read_only()
-    changed = keep_bands(db, three, count)
-    forget_pictures(db, changed)
+    changed = change_bands(db, three, count)
     newest = db.value("SELECT coalesce(max(id), 0) FROM image")
     added, bad, notes = 0, list[BadFile](), PixelNotes()
     for folder in waiting_folders(db):
@@ -74,6 +73,18 @@ def choose_bands(
     new = [row[0] for row in db.tuples("SELECT id FROM image WHERE id > ? AND bands != '' LIMIT ?", [newest, TRIED])]
     seconds = _seconds_each(db, [*changed[:TRIED], *new][:TRIED]) * (len(changed) + added)
     return Chosen(len(changed), added, bad, seconds, notes.said())
+
+
+def change_bands(db: Database, three: Three, count: int | None = None) -> list[int]:
+    """Show these bands from now on, and return the images that are to be analyzed again. Raises as `choose_bands`."""
+    db.refuse_read_only()
+    if embedding.running(db) is not None:
+        raise AnnotatorError(
+            "annotator embed is at work on the images as they are shown now. Try again when it is done."
+        )
+    changed = keep_bands(db, three, count)
+    forget_pictures(db, changed)
+    return changed
 
 
 def _seconds_each(db: Database, image_ids: Sequence[int]) -> float:

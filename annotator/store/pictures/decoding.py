@@ -103,7 +103,7 @@ def check_image(source: Path | BinaryIO, bands: Bands = UNSAID) -> ImageFacts:
             _refuse_cut_values(image, head)
             stretch = colours.stretch_of_grey(image) if colours.has_many_bits(image) else stretch_of(image)
         # A TIFF is turned while it is loaded, by EXIF or XMP; a JPEG has become smaller.
-        width, height = image.size if image.format == "TIFF" else header_size
+        width, height = image.size if image.format in {"TIFF", "RAW"} else header_size
         if orientation(image) >= 5:
             width, height = height, width
         shown = image.bands if isinstance(image, ArrayImage) else ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.band_choice import seconds_to_analyze
+from annotator.exchange.band_choice import change_bands, seconds_to_analyze
 from annotator.exchange.files.text_cells import Rows
 from annotator.exchange.imports.in_words import registered_in_words
 from annotator.records import BadFile
@@ -16,7 +16,7 @@ from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.images import address_cache as fetched
 from annotator.store.images import images
-from annotator.store.images.band_choice import forget_pictures, has_many_bands, keep_bands, waiting_folders
+from annotator.store.images.band_choice import has_many_bands, waiting_folders
 from annotator.store.images.band_setting import bands_in_words, shown_bands
 from annotator.store.locations.objects import is_remote
 from annotator.store.pictures.bands import parsed
@@ -127,8 +127,7 @@ def _bands(db: Database) -> None:
         st.caption(sentence)
     if chosen:
         try:
-            changed = keep_bands(db, parsed(given), None)
-            forget_pictures(db, changed)
+            changed = change_bands(db, parsed(given))
             frame.info(f"{counted(len(changed), 'image')} to analyze again; {seconds_to_analyze(db, changed)}.")
             if waiting:
                 adding(db).start([path if is_remote(path) else Path(unescaped(path)) for path in waiting])
