@@ -28,7 +28,7 @@ HEARTBEAT_SECONDS = 1.0
 WORKER_SILENT_SECONDS = 15.0  # a heartbeat older than this: the worker is stuck or gone
 DISPLAY_PIXELS = 1600  # longest side of a picture sent to a browser; copies of larger files are made once
 THUMB_PIXELS = 320  # the same in the grid and on the map
-DECODER = "2"  # increased when pixels.py decodes some files differently: older copies are made again
+DECODER = "3"  # increased when decoding.py decodes some files differently: older copies are made again
 BUSY_STATUS = 3  # exit status of a worker started by the app that found another one at work
 DEFAULT_PORT = 8501
 

@@ -16,8 +16,10 @@ from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import data_set
 from annotator.exchange.formats.view import CODES
 from annotator.store.database.database import Database
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.labels import blocks
 from annotator.store.locations.location import Location, open_source
+from annotator.store.pictures.bands import UNSAID, Bands
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
 
@@ -49,6 +51,7 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
         missing: list[str],
         transform: Callable[[Any], Any] | None,
         size: int | None,
+        bands: Bands = UNSAID,
     ):
         """Keep what is needed to read the images; nothing is read yet.
 
@@ -61,9 +64,10 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
             transform: Called with each picture (PIL, RGB, upright); None: a tensor, or the picture where `size` is
                 None.
             size: Width and height in pixels without a transform; None: the picture as it is.
+            bands: Which bands are shown of images of many.
         """
         self.classes, self.names, self.targets, self.missing = classes, names, targets, missing
-        self._files, self._transform, self._size = files, transform, size
+        self._files, self._transform, self._size, self._bands = files, transform, size, bands
 
     def __len__(self) -> int:
         return len(self.names)
@@ -88,7 +92,7 @@ class LabeledImages(Dataset[tuple[Any, torch.Tensor, torch.Tensor]]):
     def _image(self, row: int) -> Any:
         square = (self._size, self._size) if self._size and self._transform is None else None
         try:
-            picture = open_rgb(open_source(self._files[row], patient=True), square)
+            picture = open_rgb(open_source(self._files[row], patient=True), square, self._bands)
         except (AnnotatorError, BadImage) as error:
             raise AnnotatorError(f"{self.names[row]} cannot be read: {error}") from error
         if self._transform is not None:
@@ -144,4 +148,4 @@ def labeled_images(
                 names.append(block.images[row].name)
             targets.append(CODES[block.values[readable]])
         classes = [class_.name for class_ in view.classes]
-    return LabeledImages(classes, names, np.concatenate(targets), files, missing, transform, size)
+    return LabeledImages(classes, names, np.concatenate(targets), files, missing, transform, size, shown_bands(db))

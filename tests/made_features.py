@@ -21,6 +21,9 @@ class MadeContents:
     def newest(self) -> int:
         return self.last
 
+    def changes(self) -> int:
+        return 0
+
     def of(self, image_ids: np.ndarray) -> np.ndarray:
         contents = np.stack([image_ids, np.full_like(image_ids, self.project)], 1).astype(np.uint32).view(np.uint8)
         contents[image_ids > self.last] = 0

@@ -113,11 +113,11 @@ def test_an_escaped_name_is_text_and_opens_the_same_file(name):
 def test_folders_that_may_not_be_looked_into_are_named_and_the_rest_goes_on(readable_folder, class_file):
     photos = readable_folder / "photos"
     with without_privileges():
-        for number, name in enumerate(("good", "lost+found", "entered", "listed")):
+        for number, name in enumerate(("good", "locked", "entered", "listed")):
             draw(photos / name / "one.jpg", seed=number)
         project = readable_folder / "project"
         set_up(project, images_folder=photos)
-        for name, rights in (("lost+found", 0o000), ("entered", 0o100), ("listed", 0o400)):
+        for name, rights in (("locked", 0o000), ("entered", 0o100), ("listed", 0o400)):
             (photos / name).chmod(rights)
         (photos / "good" / "more.jpg").write_bytes(draw(readable_folder / "more.jpg", seed=9).read_bytes())
         done = set_up(project, images_folder=photos).registered
@@ -127,12 +127,12 @@ def test_folders_that_may_not_be_looked_into_are_named_and_the_rest_goes_on(read
             set_up(readable_folder / "third", images_folder=photos / "entered")
     assert said["entered/"] == "a folder that may be entered but not listed"
     assert said["listed/"] == "a folder that may be listed but not entered"
-    assert "cannot be read" in said["lost+found/"]
+    assert "cannot be read" in said["locked/"]
     assert (fresh.added, done.added) == (2, 1)
     assert done.known == 2, "a file in a folder that cannot be listed is found by the name it had"
-    assert [one.path for one in done.missing] == ["listed/one.jpg", "lost+found/one.jpg"]
+    assert [one.path for one in done.missing] == ["listed/one.jpg", "locked/one.jpg"]
     with without_privileges():
-        for name in ("lost+found", "entered", "listed"):
+        for name in ("locked", "entered", "listed"):
             (photos / name).chmod(0o700)
         back = set_up(project, images_folder=photos).registered
         assert (back.added, back.bad, images.count_missing(Database(project))) == (0, [], 0)

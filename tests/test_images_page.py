@@ -147,3 +147,28 @@ def test_the_log_is_shown_as_text_with_its_newest_lines_and_a_link_in_its_place_
     served.paths.worker_log.unlink()
     served.paths.worker_log.symlink_to(tmp_path / "outside")
     assert heartbeat.log_end(served, 1000) == b""
+
+
+def test_bands_are_chosen_on_the_page_where_files_wait_for_it_and_what_was_stretched_is_said(served, tmp_path):
+    from test_bands import tiff, values_of
+
+    photos(tmp_path / "photos")
+    test = add(show(), tmp_path / "photos")
+    assert "Bands shown" not in str([one.label for one in test.text_input])
+    (tmp_path / "photos" / "many.tif").write_bytes(tiff(values_of(5)).getvalue())
+    test = add(test, tmp_path / "photos")
+    assert "which three to show is not known" in said(test)
+    test.text_input(key="bands_shown").input("5,4,99")
+    choose = lambda: next(button for button in test.button if button.label == "Show these bands").click().run()  # noqa: E731
+    choose()
+    adding(context.db()).wait()
+    assert images.count_kept_out(served) == 1
+    test.text_input(key="bands_shown").input("5,4,3")
+    choose()
+    adding(context.db()).wait()
+    test.run()
+    assert "1 image of 16 bits was stretched from 0..3000." in said(test)
+    assert served.value("SELECT bands FROM image WHERE name = 'many.tif'") == "5:5,4,3"
+    test.text_input(key="bands_shown").input("red")
+    choose()
+    assert "is no choice of bands" in test.error[0].value

@@ -25,7 +25,8 @@ from torchvision import transforms
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
-from annotator.store.pictures.decoding import IMAGE_SUFFIXES, BadImage, open_rgb
+from annotator.store.pictures.decoding import BadImage, open_rgb
+from annotator.store.pictures.kinds import IMAGE_SUFFIXES
 from annotator.worker.features.backbone import refuse_unaccepted
 from annotator.worker.features.embed import embed, embedding_threads
 from models.backbones.batches import settle_batch

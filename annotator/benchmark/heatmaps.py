@@ -22,8 +22,9 @@ from annotator.benchmark.truth import read_truth
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT
 from annotator.settings import DEFAULT_BACKBONE, EARLY_POSITIVES
-from annotator.store.pictures.decoding import IMAGE_SUFFIXES, check_image, open_rgb
+from annotator.store.pictures.decoding import check_image, open_rgb
 from annotator.store.pictures.files import list_files, unescaped
+from annotator.store.pictures.kinds import IMAGE_SUFFIXES
 from annotator.worker.features.embed import embed
 from models.backbones.cam import heat_map
 from models.backbones.networks import Backbone, load_backbone

@@ -56,6 +56,9 @@ def init(
         float | None,
         typer.Option(help="Disk for images that were read at addresses [default: 10 GB].", show_default=False),
     ] = None,
+    bands: Annotated[
+        str | None, typer.Option(help="Which bands of images of many are shown, such as 4,3,2 (see annotator bands).")
+    ] = None,
     method: MethodName = None,
     backbone: Annotated[
         str | None, typer.Option(help="A network; annotator backbones lists some [default: efficientnet_lite0_320].")
@@ -70,6 +73,7 @@ def init(
     from annotator.store.database.database import Database
     from annotator.store.disk.private import files_for_owner_only
     from annotator.store.images.address_cache import check_cache_gb, set_cache_gb
+    from annotator.store.pictures.bands import parsed
     from annotator.worker.features.backbone import prepare_backbone
 
     files_for_owner_only()
@@ -90,6 +94,7 @@ def init(
             progress=show,
             in_place=in_place,
             commas=commas,
+            bands=parsed(bands) if bands else None,
             reading=load(reading) if reading else None,
         )
     if cache_gb is not None:
@@ -98,6 +103,8 @@ def init(
     for sentence in done.said:
         print(printable(sentence))
     print(f"{project}: {registered_in_words(files)}.")
+    for sentence in files.said():
+        print(printable(sentence))
     print_by_reason(files.bad, "skipped")
     print_by_reason(files.missing, "missing")
     if done.classes_added:
@@ -112,6 +119,45 @@ def init(
     if (more := done.labels_skipped.count - len(done.labels_skipped.examples)) > 0:
         print(f"  and none for {counted(more, 'more skipped image', 'more skipped images')}")
     print(f"Next: annotator serve {project}")
+
+
+@commands.command(
+    epilog=examples(
+        "annotator bands birds",
+        "annotator bands birds 4,3,2",
+        "annotator bands birds 8,4,3 --of 13",
+    )
+)
+def bands(
+    project: Project,
+    shown: Annotated[
+        str | None, typer.Argument(help="Three numbers of bands, from 1, for red, green, blue; or one, as grey.")
+    ] = None,
+    of: Annotated[
+        int | None, typer.Option("--of", help="Only for images of exactly so many bands, whatever they say themselves.")
+    ] = None,
+) -> None:
+    """Show which bands of images of many bands are displayed, or choose them, for people and the network alike.
+
+    Images that name red, green and blue themselves need no choice. Images that waited for one are added; those that
+    were shown by other bands are analyzed again. Labels stay.
+    """
+    from annotator.exchange.band_choice import choose_bands, chosen_in_words
+    from annotator.store.database.database import Database
+    from annotator.store.images.band_setting import bands_in_words, shown_bands
+    from annotator.store.pictures.bands import parsed
+
+    db = Database(project)
+    if shown is None:
+        for sentence in bands_in_words(shown_bands(db)):
+            print(sentence)
+        return
+    three = parsed(shown)
+    with progress("Reading images") as show:
+        chosen = choose_bands(db, three, of, show)
+    for sentence in chosen_in_words(chosen, three, of):
+        print(printable(sentence))
+    print_by_reason(chosen.bad, "skipped")
 
 
 @commands.command(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
+from annotator.exchange.band_choice import choose_bands
 from annotator.exchange.formats.shared.class_list import read_classes
+from annotator.exchange.imports.folders import kept_out_in_words, refuse_without_images
 from annotator.exchange.imports.folders import listed as listed_folders
-from annotator.exchange.imports.folders import refuse_without_images
 from annotator.exchange.imports.folders import registered as register_folders
 from annotator.exchange.imports.importing import Choices, Plan, refuse_other_things
 from annotator.exchange.imports.label_files import choose_format
@@ -18,14 +19,12 @@ from annotator.exchange.reading.reading import Reading
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
-from annotator.records import BadFile
 from annotator.settings import IMPORTER
-from annotator.shares import counted
 from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.images.address_registration import register_address
-from annotator.store.images.registration import Registered, register
+from annotator.store.images.registration import Registered, files_of, register
 from annotator.store.imports.project_creation import making
 from annotator.store.imports.staged_cells import Tally
 from annotator.store.imports.staged_names import Rules
@@ -33,6 +32,7 @@ from annotator.store.imports.staging import Staging
 from annotator.store.locations.addresses import is_address
 from annotator.store.locations.objects import folder_of
 from annotator.store.networks import configuration
+from annotator.store.pictures.bands import Three
 from annotator.store.pictures.files import escaped, list_files
 
 
@@ -67,6 +67,7 @@ def set_up(
     fetching: Progress | None = None,
     in_place: bool = False,
     commas: str | None = None,
+    bands: Three | None = None,
     reading: Reading | None = None,
 ) -> Setup:
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
@@ -76,6 +77,7 @@ def set_up(
             an address.
         fetching: Called with the progress of unpacking or downloading.
         in_place: images_folder is an address whose images are read from there; nothing is downloaded.
+        bands: The bands to show of images that do not name red, green and blue; None: as it is.
         reading: What the person has said about the meaning of label_file.
         commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
 
@@ -108,6 +110,8 @@ def set_up(
     with ExitStack() as stack:
         new = address or (folders[0].path if folders else None)
         db = known_db or (stack.enter_context(making(project, new)) if new else Database(project))
+        if bands:
+            choose_bands(db, bands)
         registered = register_address(db, address, fetching) if address else Registered()
         said = [*(fetched.said if fetched else ()), *(sentence for folder in folders for sentence in folder.said())]
         plan = None
@@ -193,13 +197,9 @@ def add_folder(
     """
     if isinstance(folder, str):
         return register_address(db, folder, (lambda what, done, of: progress(done, of)) if progress else None)
-    listing = list_files(folder, leave_out=db.paths.project)
+    listing = list_files(folder, leave_out=db.paths.project, known=files_of(db, folder))
     if escaped(str(folder.resolve())) not in {known.path for known in images.folders(db)}:
         refuse_without_images(folder, listing)
-    return register(db, folder, listing.paths, progress, listing.kept_out, threads)
-
-
-def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
-    """Return one sentence per reason why files were left out, with the number of files and an example."""
-    groups = images.by_reason(bad).items()
-    return [f"{counted(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]
+    done = register(db, folder, listing.paths, progress, listing.kept_out, threads)
+    done.left_out = listing.left_out
+    return done

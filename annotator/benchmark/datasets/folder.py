@@ -19,8 +19,8 @@ from annotator.benchmark.datasets.places import Loader, need_images
 from annotator.benchmark.truth import read_truth
 from annotator.errors import AnnotatorError
 from annotator.records import PRESENT, UNSURE
-from annotator.store.pictures.decoding import IMAGE_SUFFIXES
 from annotator.store.pictures.files import list_files, unescaped
+from annotator.store.pictures.kinds import IMAGE_SUFFIXES
 
 TITLE = "a folder of images"
 BORDERS = (0.64, 0.80)

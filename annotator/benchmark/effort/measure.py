@@ -33,6 +33,7 @@ from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.benchmark.truth import TrueLabel, conflicts_of_contents, read_truth
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange import setup
+from annotator.exchange.imports.folders import kept_out_in_words
 from annotator.indexing import positions
 from annotator.records import PRESENT
 from annotator.settings import FIRST_RUN_AT
@@ -121,7 +122,7 @@ def make_project(
         AnnotatorError: The truth does not fit, or there are too few images.
     """
     done = setup.set_up(project, images_folder=folder, backbone=backbone)
-    say("; ".join([f"{done.registered.added:,} new images", *setup.kept_out_in_words(done.registered.bad)]))
+    say("; ".join([f"{done.registered.added:,} new images", *kept_out_in_words(done.registered.bad)]))
     db = Database(project)
     names = images.with_short_names(images.names_to_ids(db))
     given = present_labels(db, names, truth)

@@ -17,6 +17,7 @@ from annotator.exchange.files.safe_names import folded, safe_name
 from annotator.records import Image
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.labels import blocks
 from annotator.store.locations.location import Source, open_source, read
 from annotator.store.pictures.decoding import BadImage, open_rgb
@@ -184,7 +185,7 @@ class Placer:
 
     def _resized(self, source: Source) -> bytes:
         width, height = self._pixels, self._pixels
-        picture = open_rgb(open_source(source, patient=True), (width, height))
+        picture = open_rgb(open_source(source, patient=True), (width, height), shown_bands(self._db))
         picture.thumbnail((width, height))
         content = io.BytesIO()
         picture.save(content, "JPEG", quality=QUALITY)

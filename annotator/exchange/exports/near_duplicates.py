@@ -15,6 +15,7 @@ from PIL import Image
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.locations.location import open_source
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
@@ -70,7 +71,8 @@ def similar(hashes: np.ndarray) -> np.ndarray:
 
 def _hash_of(db: Database, image_id: int) -> int | None:
     try:
-        picture = open_rgb(open_source(images.image_source(db, image_id), patient=True), (SIDE * 4, SIDE * 4))
+        source = open_source(images.image_source(db, image_id), patient=True)
+        picture = open_rgb(source, (SIDE * 4, SIDE * 4), shown_bands(db))
     except (AnnotatorError, BadImage):
         return None
     grey = np.asarray(picture.convert("L").resize((SIDE + 1, SIDE), Image.Resampling.BOX), np.int16)

@@ -5,7 +5,9 @@ import binascii
 import re
 from urllib.parse import parse_qs, unquote, urlsplit
 
-ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".jfif", ".avif", ".heic")
+from annotator.store.pictures.kinds import HEIC, IMAGE_SUFFIXES
+
+ENDINGS = tuple(sorted(IMAGE_SUFFIXES | HEIC.endings))  # of images that other tools read
 _UPLOAD = re.compile(r"(?:.*/)?upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)$")
 
 

@@ -21,7 +21,9 @@ from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.split_names import SPLITS
 from annotator.records import PRESENT
-from annotator.store.pictures.files import list_files, looks_like_image
+from annotator.store.pictures.files import list_files
+from annotator.store.pictures.kinds import looks_like_image
+from annotator.store.pictures.leftovers import leftover_folder
 
 CLASSES = "classes.csv"
 """Folder and class, for classes whose name cannot be that of a folder."""
@@ -65,7 +67,7 @@ def _glance(folder: Path) -> tuple[list[str], bool]:
     try:
         with os.scandir(folder) as entries:
             for _, entry in zip(range(_ENTRIES_SEEN), entries, strict=False):
-                if not entry.name.startswith("."):
+                if not entry.name.startswith(".") and not leftover_folder(entry.name):
                     if entry.is_dir():
                         names.append(entry.name)
                     else:

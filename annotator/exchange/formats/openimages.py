@@ -23,7 +23,7 @@ from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.shared.provenance import sidecars
 from annotator.exchange.formats.view import Output, View
 from annotator.records import ABSENT, FILLED, PRESENT
-from annotator.store.pictures.files import looks_like_image
+from annotator.store.pictures.kinds import looks_like_image
 
 COLUMNS = ("ImageID", "Source", "LabelName", "Confidence")
 NAMES = ("LabelName", "DisplayName")

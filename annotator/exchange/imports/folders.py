@@ -4,14 +4,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from annotator.errors import AnnotatorError
+from annotator.errors import several
 from annotator.exchange.sources.source import Paths, Progress
+from annotator.records import BadFile
 from annotator.shares import counted
 from annotator.store.database.database import Database
-from annotator.store.images.registration import Registered, differences, files_of, register, same_contents
+from annotator.store.images import images
+from annotator.store.images.file_differences import differences, same_contents
+from annotator.store.images.registration import Registered, files_of, register
 from annotator.store.imports.imports import taken_back_files
-from annotator.store.pictures.decoding import IMAGE_SUFFIXES
-from annotator.store.pictures.files import Listing, list_files, looks_like_image
+from annotator.store.pictures.bands import TO_CHOOSE
+from annotator.store.pictures.files import Listing, list_files
+from annotator.store.pictures.kinds import IMAGE_SUFFIXES, looks_like_image
 
 SHOWN = 3  # files that are named
 
@@ -44,7 +48,8 @@ class Folder:
         return bool(self.gone or self.changed or self.back)
 
     def said(self) -> Iterator[str]:
-        """Yield sentences to show before registering: about missing and changed files, and images that come back."""
+        """Yield sentences to show before registering: what is left out, missing or changed, and what comes back."""
+        yield from self.listing.left_out.said()
         if self.back:
             yield f"{counted(self.back, 'image')} of an import that was taken back or never ended come back."
         if self.gone:
@@ -92,10 +97,10 @@ def _listed(
 ) -> Folder:
     known = files_of(db, path) if db else {}
     if wanted is None:
-        listing = list_files(path, leave_out=project)
+        listing = list_files(path, leave_out=project, known=known)
         if images_only:
             paths = [file for file in listing.paths if file in known or looks_like_image(file)]
-            listing = Listing(paths, listing.kept_out)
+            listing = replace(listing, paths=paths)
     else:  # registered files that are not in the list are kept
         there = [file for file in known if (path / file).exists()]
         listing = Listing(sorted({*wanted, *there}), [])
@@ -103,7 +108,7 @@ def _listed(
     new = [file for file in listing.images() if file not in known]
     held = same_contents(db, path, new, progress) if db and new and not copies else {}
     if held:
-        listing = Listing([file for file in listing.paths if file not in held], listing.kept_out)
+        listing = replace(listing, paths=[file for file in listing.paths if file not in held])
         new = [file for file in new if file not in held]
     back = len(taken_back_files(db, path).intersection(listing.paths)) if db else 0
     return Folder(path, listing, new, gone, changed, back, held)
@@ -112,10 +117,33 @@ def _listed(
 def refuse_without_images(folder: Path, listing: Listing) -> None:
     """Raise AnnotatorError if the folder has no image, so that no new project can be made from it."""
     if not listing.images():
-        raise AnnotatorError(
+        raise several(
             f"No image was found in {folder} or below it ({len(listing.paths):,} other files, "
-            f"{len(listing.kept_out):,} folders that cannot be read). Read are: {', '.join(sorted(IMAGE_SUFFIXES))}."
+            f"{len(listing.kept_out):,} folders that cannot be read). Read are: {', '.join(sorted(IMAGE_SUFFIXES))}.",
+            listing.left_out.said(),
         )
+
+
+def refuse_unusable(name: str, result: Registered) -> None:
+    """Raise AnnotatorError if a new project would get no image, because none can be used: why, and what helps.
+
+    Files that wait for a choice of bands can be used: they come once it is made.
+    """
+    if result.bad and not result.added and not any(TO_CHOOSE in bad.reason for bad in result.bad):
+        raise several(f"No image of {name} can be used:", kept_out_in_words(result.bad))
+
+
+def kept_out_in_words(bad: Sequence[BadFile]) -> list[str]:
+    """Return one sentence per reason why files were left out, with the number of files and an example."""
+    groups = images.by_reason(bad).items()
+    return [f"{counted(len(paths), 'file')} skipped: {reason} (such as {paths[0]!a})" for reason, paths in groups]
+
+
+def refuse_unread_pictures(folder: Path) -> None:
+    """Raise AnnotatorError if a folder without images has pictures that are not read here: which, and what helps."""
+    listing = list_files(folder, leave_out=folder)
+    if listing.left_out.unread and not listing.images():
+        raise several(f"There is no image in {folder} that is read here:", listing.left_out.said())
 
 
 def registered(
@@ -134,4 +162,5 @@ def registered(
             bad=[*result.bad, *one.bad],
             missing=[*result.missing, *one.missing],
         )
+        result.notes.add(one.notes)
     return result

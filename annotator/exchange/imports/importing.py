@@ -25,7 +25,7 @@ from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.shared.card_beside import card_path, class_facts
 from annotator.exchange.formats.shared.provenance import read_sidecars, sidecars
 from annotator.exchange.imports.class_map import read_class_map
-from annotator.exchange.imports.folders import Folder, listed, refuse_without_images, registered
+from annotator.exchange.imports.folders import Folder, listed, refuse_unusable, refuse_without_images, registered
 from annotator.exchange.imports.joined import joined
 from annotator.exchange.imports.label_files import read
 from annotator.exchange.imports.origin import Origin, located_again, origin_of
@@ -330,6 +330,7 @@ class Plan:
         shown = (lambda done, of: progress("Reading images", done, of)) if progress else None
         result = registered(self.db, self._folders, shown)
         if is_new:
+            refuse_unusable(self._origin.name, result)
             return result, [row[0] for row in self.db.tuples("SELECT id FROM image ORDER BY id")]
         return result, unfinished_imports.new_images(self.db)
 

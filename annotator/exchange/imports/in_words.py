@@ -104,7 +104,7 @@ def registered_in_words(registered: Registered) -> str:
 def done_in_words(done: Done) -> list[str]:
     """Return a sentence about the images of a finished import, if it brought any, and one about its answers."""
     imported = done.imported
-    images = [f"{registered_in_words(done.registered)}."] if done.registered else []
+    images = [f"{registered_in_words(done.registered)}.", *done.registered.said()] if done.registered else []
     return [*images, f"Import {imported.id}: {_stored(imported)}."]
 
 

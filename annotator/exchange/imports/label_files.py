@@ -24,9 +24,11 @@ from annotator.exchange.formats.shared.camtrap_tables import PACKAGE
 from annotator.exchange.formats.shared.card_beside import card_path
 from annotator.exchange.formats.shared.provenance import sidecars
 from annotator.exchange.formats.shared.split_names import SPLITS
+from annotator.exchange.imports.folders import refuse_unread_pictures
 from annotator.exchange.reading.reading import FOLDERS, NONE, Decided, Reading
 from annotator.shares import counted
-from annotator.store.pictures.files import looks_like_image
+from annotator.store.pictures.kinds import looks_like_image
+from annotator.store.pictures.leftovers import leftover_folder, leftover_of
 
 GLANCED = 200  # files of a folder that may be its labels
 LOOKED_AT = 100_000  # entries of a folder
@@ -142,6 +144,7 @@ def _inside(folder: Path) -> Found:
     inside = [one for one in inside if one[0].name == PACKAGE or one[0].parent not in packages]
     if not inside:
         if not holds_images(folder):
+            refuse_unread_pictures(folder)
             return Found(folder, *choose_format(folder, None))
         return Found(folder, IMAGES, "a folder of images", predicted, (), _unread(folder, used))
     file, found = inside[0]
@@ -215,10 +218,14 @@ def _class_folders(chosen: Found) -> Found:
 
 def _folders(folder: Path) -> list[str]:
     """Return the names of the folders that would be classes, those in splits included."""
-    tops = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
+    tops = sorted(one for one in _folders_in(folder) if not one.name.startswith("."))
     if tops and all(one.name.lower() in SPLITS for one in tops):
-        return sorted({one.name for top in tops for one in top.iterdir() if one.is_dir()})
+        return sorted({one.name for top in tops for one in _folders_in(top)})
     return [one.name for one in tops]
+
+
+def _folders_in(folder: Path) -> Iterator[Path]:
+    return (one for one in folder.iterdir() if one.is_dir() and not leftover_folder(one.name))
 
 
 def _reaches(file: Path, format_: Format, folder: Path) -> tuple[float, set[str]]:
@@ -227,7 +234,7 @@ def _reaches(file: Path, format_: Format, folder: Path) -> tuple[float, set[str]
         items = list(islice(read(format_, file, Problems(), Reading()).items, TRIED))
     except AnnotatorError:
         return 0.0, set()
-    known = {path.stem.casefold() for path in islice(folder.rglob("*"), LOOKED_AT) if looks_like_image(path.name)}
+    known = {path.stem.casefold() for path in _below(folder) if looks_like_image(path.name)}
     stems = [Path(item.image.replace("\\", "/")).stem.casefold() for item in items]
     labels = {given.class_name.casefold() for item in items for given in item.labels}
     return (sum(stem in known for stem in stems) / len(stems) if stems else 0.0), labels
@@ -259,9 +266,9 @@ def _told(folder: Path, used: set[Path]) -> list[Decided]:
 def _left(folder: Path, used: set[Path]) -> tuple[list[str], Counter[str]]:
     """Return files that may hold labels and are not used, and the endings of files with the names of images."""
     cards = {card for path in (folder, *used) if (card := card_path(path))}
-    images = {path.with_suffix("") for path in islice(folder.rglob("*"), LOOKED_AT) if looks_like_image(path.name)}
+    images = {path.with_suffix("") for path in _below(folder) if looks_like_image(path.name)}
     kinds: Counter[str] = Counter()
-    for path in islice(folder.rglob("*"), LOOKED_AT):
+    for path in _below(folder):
         if path.suffix.lower() in BESIDE and path.with_suffix("") in images and path not in used:
             kinds[path.suffix.lower()] += 1
     left = [
@@ -332,7 +339,7 @@ def _likely(folder: Path) -> Iterator[Path]:
     opened = 0
     for level in ("*", "*/*"):
         for file in folder.glob(level):
-            if file.name.startswith("."):
+            if file.name.startswith(".") or leftover_of(file.relative_to(folder).as_posix()):
                 continue
             if file.suffix.lower() in LABELS and file.is_file():
                 yield file
@@ -342,6 +349,12 @@ def _likely(folder: Path) -> Iterator[Path]:
                     yield file
 
 
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield the first entries of a folder and its subfolders, without leftovers of servers and systems."""
+    found = islice(folder.rglob("*"), LOOKED_AT)
+    return (path for path in found if not leftover_of(path.relative_to(folder).as_posix()))
+
+
 def holds_images(folder: Path) -> bool:
     """Return whether an image is among the first entries of a folder and its subfolders."""
-    return any(looks_like_image(file.name) for file in islice(folder.rglob("*"), LOOKED_AT))
+    return any(looks_like_image(file.name) for file in _below(folder))

@@ -13,14 +13,16 @@ from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from annotator.errors import AnnotatorError, DiskFull
+from annotator.errors import AnnotatorError, DiskFull, several
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.safe_names import is_device, safe_name
 from annotator.exchange.sources.source import Fetched, Progress
 from annotator.settings import IMPORTED
 from annotator.shares import counted
 from annotator.store.disk.fetched_manifest import AGAIN, ASIDE, MANIFEST, OWN, THERE, WANTED, Entry, Manifest, opened
-from annotator.store.pictures.files import looks_like_image
+from annotator.store.pictures.kinds import looks_like_image
+from annotator.store.pictures.left_out import LeftOut
+from annotator.store.pictures.leftovers import leftover_of
 
 LABEL_SUFFIXES = frozenset(
     {".json", ".jsonl", ".csv", ".tsv", ".txt", ".xml", ".yaml", ".yml", ".parquet", ".npy", ".cls", ".md", ".ddb"}
@@ -41,9 +43,9 @@ class UnsafeNameError(Exception):
 
 
 def is_wanted(name: str) -> bool:
-    """Return whether a file is brought in: an image, or by its ending possibly labels. Hidden files are not."""
+    """Return whether a file is brought in: an image or, by its ending, possibly labels; nothing hidden, no leftover."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
-    if not parts or "__MACOSX" in parts or any(part.startswith(".") and part not in (".", "..") for part in parts):
+    if not parts or leftover_of(name) or any(part.startswith(".") and part not in (".", "..") for part in parts):
         return False
     return looks_like_image(name) or Path(parts[-1]).suffix.lower() in LABEL_SUFFIXES
 
@@ -93,6 +95,7 @@ class Landing:
         self.folder, self.manifest, self.address, self._progress = folder, manifest, address, progress
         self.problems = Problems()
         self.new = self.changed = self.known = self.fetched = self.bytes = self.passed_over = 0
+        self.left_out = LeftOut()
         self.example = ""  # name of a skipped entry
         self.coming: dict[Path, int] = {}  # file that is being downloaded -> bytes downloaded so far
         self.renamed: list[str] = []
@@ -133,7 +136,9 @@ class Landing:
         return entry
 
     def pass_over(self, name: str) -> None:
-        """Count an entry that is skipped because it is neither an image nor labels."""
+        """Count an entry that is skipped: a leftover, a picture that is not read, or neither an image nor labels."""
+        if self.left_out.meet(name):
+            return
         self.passed_over, self.example = self.passed_over + 1, self.example or name
 
     def write(self, entry: Entry, chunks: Iterable[bytes]) -> None:
@@ -189,7 +194,7 @@ class Landing:
             said.append(f"{counted(self.renamed_count, 'file')} got another name: {', '.join(self.renamed)}.")
         if self.passed_over:
             said.append(f"{counted(self.passed_over, 'file')} passed over, neither images nor labels.")
-        return said
+        return [*said, *self.left_out.said()]
 
     def finish(self) -> None:
         """Commit the manifest. Raises AnnotatorError with all problems of the source."""
@@ -310,7 +315,7 @@ def fetched(place: Landing, labels: Iterable[Path] = (), said: Iterable[str] = (
     """
     if not place.manifest.counts()[0]:
         others = f" ({counted(place.passed_over, 'other')}, such as {place.example!a})" if place.passed_over else ""
-        raise AnnotatorError(f"There is no image and no file of labels in {place.address}{others}.")
+        raise several(f"There is no image and no file of labels in {place.address}{others}.", place.left_out.said())
     root = _root(place)
     place.manifest.commit()
     changed = place.manifest.aside_count()

@@ -13,7 +13,8 @@ from annotator.exchange.files.lines import lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.shares import counted
-from annotator.store.pictures.files import escaped, looks_like_image
+from annotator.store.pictures.files import escaped
+from annotator.store.pictures.kinds import advice_on, looks_like_image
 
 HEADERS = ("path", "paths", "file", "file_name", "filename", "filepath", "image", "images", "image_path")
 ENDINGS = (".txt", ".lst", ".csv", ".tsv")
@@ -91,7 +92,7 @@ def _checked(folder: Path, text: str) -> tuple[str, str]:
     try:
         real = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118  a million paths
         if not looks_like_image(text):
-            return "does not end as an image file does", real
+            return advice_on(text) or "does not end as an image file does", real
         return ("" if path.is_file() else "is no file; is the path relative to the list?"), real
     except OSError as error:
         return f"cannot be looked at ({error.strerror})", text

@@ -16,7 +16,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.tables import arrow_batches, arrow_schema, parquet_batches, parquet_schema
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, landing, path_of
 from annotator.exchange.sources.source import Fetched, Progress, Source
-from annotator.store.pictures.files import looks_like_image
+from annotator.store.pictures.kinds import looks_like_image
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +30,10 @@ _MAGIC = {
     b"BM": ".bmp",
     b"II*\x00": ".tif",
     b"MM\x00*": ".tif",
+    b"II+\x00": ".tif",
+    b"MM\x00+": ".tif",
+    b"\x00\x00\x00\x0cjP  ": ".jp2",
+    b"\xff\x4f\xff\x51": ".j2k",
 }
 
 
@@ -171,6 +175,8 @@ def _rows(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 def _ending(content: bytes) -> str:
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return ".webp"
+    if content[4:8] == b"ftyp":
+        return ".avif" if content[8:12] in (b"avif", b"avis") else ".heic"
     return next((ending for magic, ending in _MAGIC.items() if content.startswith(magic)), ".img")
 
 

@@ -21,7 +21,7 @@ from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.store.disk.open_files import open_file
 from annotator.store.locations.web import LARGEST_MEMBER
-from annotator.store.pictures.files import looks_like_image
+from annotator.store.pictures.kinds import looks_like_image
 
 ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 CHUNK = 1 << 20

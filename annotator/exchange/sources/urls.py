@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from annotator.errors import AnnotatorError
+from annotator.errors import AnnotatorError, several
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing
 from annotator.exchange.sources.source import Fetched, Progress, Source
 from annotator.exchange.sources.tar_archive import ENDINGS as TARS
@@ -69,7 +69,7 @@ def is_wanted_here(name: str) -> bool:
 
 def _meet(remote: Remote, place: Landing) -> None:
     if not is_wanted_here(remote.name):
-        place.passed_over += 1
+        place.pass_over(remote.name)
         return
     key = place.key_of(remote.path.split("?")[0] if "://" in remote.path else remote.path)
     key = redacted(key) if "://" in key else key
@@ -83,9 +83,10 @@ def _check_any(place: Landing, address: str) -> None:
     place.finish()
     count, size = place.manifest.counts()
     if not count:
-        raise AnnotatorError(
+        raise several(
             f"There is no image and no file of labels at {address} ({place.passed_over:,} others). Is the bucket and "
-            "the path spelled right? A web server has to show an index page of the folder."
+            "the path spelled right? A web server has to show an index page of the folder.",
+            place.left_out.said(),
         )
     place.check_room(size if place.new == count else 0)
 

@@ -62,6 +62,7 @@ class FeatureCache:
         self._others: dict[Path, int] = {}  # shards with rows that are not used, and how many are of other images
         self._waiting: dict[Path, int] = {}  # shards with rows of ids that a new image will get, and the lowest
         self._size: tuple[int, int] = (0, 0)
+        self._changes = contents.changes()
         self.image_ids = np.zeros(0, np.int64)
         self.basis: StoredBasis | None = None
         self.left_out: list[str] = []
@@ -82,7 +83,10 @@ class FeatureCache:
         """
         paths = shard_files(self.folder)  # before the basis, which is there before the first shard that names it
         gone = {part.path for part in self._parts} - set(paths)
-        if gone:
+        changes = self.contents.changes()
+        again = bool(gone) or changes != self._changes
+        self._changes = changes
+        if again:
             self._forget_all()
         self._look_again()
         if self.basis is None:
@@ -103,8 +107,13 @@ class FeatureCache:
                 new.append(shard)
         if new and (new := self._of_these_images(new)) and (new := self._of_one_size(new, own)):
             self._take_in(sorted(new, key=lambda shard: (shard.contents is None, shard.basis is None)))
-        if gone or new or self._codes_of != self.basis:
+        if again or new or self._codes_of != self.basis:
             self._lay_out()
+
+    def follow(self) -> None:
+        """Read the shards again if the contents of images have changed since (another choice of bands)."""
+        if self.contents.changes() != self._changes:
+            self.refresh()
 
     def uncoded(self) -> list[Part]:
         """Return the parts that have regions, which may be coded."""
@@ -280,12 +289,12 @@ def count_features(folder: Path, caches: Caches, contents: Contents) -> int:
         contents: The contents of the project's images.
     """
     shards, newest = tuple(shard_files(folder)), contents.newest()
-    key = shards, basis_name(folder), newest
+    key = shards, basis_name(folder), newest, contents.changes()
     return caches.get("images with features", key, lambda: _count(folder, shards, caches, contents, newest), 4)
 
 
 def _count(folder: Path, shards: tuple[Path, ...], caches: Caches, contents: Contents, newest: int) -> int:
-    known, there = caches.get("image ids of shards", folder, dict[Path, _Counted], 4), set(shards)
+    known, there = _counted_before(folder, caches, contents), set(shards)
     for path, found in list(known.items()):
         if path not in there or (found.lowest is not None and found.lowest <= newest):
             known.pop(path, None)
@@ -293,6 +302,10 @@ def _count(folder: Path, shards: tuple[Path, ...], caches: Caches, contents: Con
     basis = basis_name(folder)
     ids = [found.image_ids for found in list(known.values()) if found.basis in (None, basis)]
     return len(np.unique(np.concatenate([np.zeros(0, np.int64), *ids])))
+
+
+def _counted_before(folder: Path, caches: Caches, contents: Contents) -> dict[Path, _Counted]:
+    return caches.get("image ids of shards", (folder, contents.changes()), dict[Path, _Counted], 4)
 
 
 def _counted(shards: list[Path], contents: Contents) -> dict[Path, _Counted]:

@@ -1,7 +1,8 @@
 """The content that each image id stands for, so that features are only used for the image that they were made of.
 
 An id names an image within one project.db alone: in another project, or after an older project.db was put back, the
-same id is another image's. Shards therefore carry the beginning of the sha256 of each image beside its id.
+same id is another image's. Shards therefore carry the beginning of the sha256 of each image beside its id; of an image
+of many bands, that of the sha256 together with the bands that are shown.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ import numpy as np
 
 from annotator.store.database.database import Database
 
+CHANGES = "pixels_changed"  # setting: how often another choice of bands has changed the pixels of images
 BYTES = 8  # of a sha256: in one case of 2**64, two images have the same ones
 BLOCK = 50_000  # ids that are looked up at once
 DIGITS = 2 * BYTES
@@ -25,6 +27,10 @@ class Contents(Protocol):
 
     def newest(self) -> int:
         """Return the highest image id, 0 without images. Ids grow, and none is given a second time."""
+        ...
+
+    def changes(self) -> int:
+        """Return how often the contents of known images have changed."""
         ...
 
     def of(self, image_ids: np.ndarray) -> np.ndarray:
@@ -40,6 +46,9 @@ class ProjectContents:
 
     def newest(self) -> int:
         return self._db.value("SELECT coalesce(max(id), 0) FROM image")
+
+    def changes(self) -> int:
+        return self._db.setting(CHANGES, 0)
 
     def of(self, image_ids: np.ndarray) -> np.ndarray:
         wanted, places = np.unique(np.asarray(image_ids, np.int64), return_inverse=True)
@@ -68,7 +77,16 @@ class ProjectContents:
         if len(content) != BYTES * len(found):
             rows = self._db.tuples(f"SELECT id, sha256 FROM image WHERE {of_these}", parameters)
             found, content = np.array([row[0] for row in rows], np.int64), b"".join(_beginning(row[1]) for row in rows)
-        return found, np.frombuffer(content, np.uint8).reshape(len(found), BYTES)
+        contents = np.frombuffer(content, np.uint8).reshape(len(found), BYTES)
+        # Of an image of many bands, what is shown belongs to what features were made of.
+        many = self._db.tuples(
+            f"SELECT id, sha256, bands FROM image WHERE bands != '' AND {of_these} ORDER BY id", parameters
+        )
+        if many:
+            contents, place_of = contents.copy(), dict(zip(found.tolist(), range(len(found)), strict=True))
+            for image_id, sha256, bands in many:
+                contents[place_of[image_id]] = np.frombuffer(_beginning(f"{sha256} {bands}"), np.uint8)
+        return found, contents
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +129,7 @@ def check(shards: Sequence[tuple[np.ndarray, np.ndarray | None]], project: Conte
 
 def _beginning(digest: str) -> bytes:
     """Return the first BYTES of a sha256 in hexadecimal; for any other text, those of its own sha256."""
-    content = _from_digits(digest[:DIGITS])
+    content = _from_digits(digest[:DIGITS]) if " " not in digest else b""
     return content if len(content) == BYTES else hashlib.sha256(digest.encode(errors="surrogatepass")).digest()[:BYTES]
 
 

@@ -17,6 +17,7 @@ from annotator.errors import AnnotatorError
 from annotator.roles import Right
 from annotator.settings import DECODER
 from annotator.store.database.database import Database
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.facts import FACT_COLUMNS, fact_values
 from annotator.store.locations.cache import FileCache
 from annotator.store.locations.location import Location, read
@@ -84,15 +85,20 @@ def _fetch(db: Database, image_id: int, location: Location) -> tuple[Path, bytes
     path = cache(db).add(location.sha256, found)
     if db.value("SELECT 1 FROM image WHERE id = ? AND width = 0", [image_id]):
         try:
-            keep_facts(db, [(image_id, check_image(io.BytesIO(found)))])
+            keep_facts(db, [(image_id, check_image(io.BytesIO(found), shown_bands(db)))])
         except BadImage as error:
             raise AnnotatorError(str(error)) from error
     return path, found
 
 
-def copy_name(location: Location, kind: str) -> str:
-    """Return the name in the cache of the copy of an image for the browser."""
-    return f"{location.sha256}-{kind}-{DECODER}.jpg"
+def copy_name(location: Location, kind: str, bands: str) -> str:
+    """Return the name in the cache of the copy of an image for the browser.
+
+    Args:
+        bands: What is shown of an image of many bands, "" for others.
+    """
+    shown = f"-{bands.replace(':', '.').replace(',', '.')}" if bands else ""
+    return f"{location.sha256}-{kind}{shown}-{DECODER}.jpg"
 
 
 def keep_facts(db: Database, facts: Iterable[tuple[int, ImageFacts]]) -> None:

@@ -8,19 +8,23 @@ registered are not inspected again.
 
 import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
-from annotator.errors import AnnotatorError, NoAnswer
+from annotator.errors import AnnotatorError, NoAnswer, several
 from annotator.store.database.database import Database
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.registration import Registered, Scan, count_registration
 from annotator.store.locations import staged_listing
 from annotator.store.locations.file_systems import failed
 from annotator.store.locations.listing import is_sorted, listed
 from annotator.store.locations.objects import NOT_NOW, Objects, folder_of, objects_at
 from annotator.store.locations.staged_listing import Listed, StagedListing, is_no_path
+from annotator.store.pictures.bands import Bands
 from annotator.store.pictures.decoding import BadImage, check_image
-from annotator.store.pictures.files import NOT_READ, FoundFile, looks_like_image, unescaped
+from annotator.store.pictures.files import NOT_READ, FoundFile, unescaped
+from annotator.store.pictures.kinds import looks_like_image
+from annotator.store.pictures.leftovers import leftover_of
 
 AT_ONCE = 2000  # files in one transaction: a kill loses at most this many
 READERS = 32  # requests at a time
@@ -44,14 +48,15 @@ def register_address(db: Database, named: str, progress: Progress | None = None)
     objects = objects_at(address)
     with staged_listing.opened(db.paths.project, address) as staged:
         if not staged.is_complete:
-            _list(objects, staged, shown)
+            _list(objects, staged, shown, _known_leftovers(db, address))
         count = staged.count()
         known = db.value("SELECT count(*) FROM file f JOIN folder d ON d.id = f.folder_id WHERE d.path = ?", [address])
         if not count:
             what = f"and {known:,} files are known from it. Nothing was changed" if known else "so nothing was added"
-            raise AnnotatorError(
+            raise several(
                 f"There is no image at {address} ({staged.passed_over:,} other files), {what}. Is the bucket and the "
-                "path spelled right?"
+                "path spelled right?",
+                staged.left_out.said(),
             )
         with db.writing() as sql:
             sql.execute("INSERT INTO folder (path) VALUES (?) ON CONFLICT DO NOTHING", [address])
@@ -59,6 +64,7 @@ def register_address(db: Database, named: str, progress: Progress | None = None)
         with staged.attached(db.sql):
             result = _register(db, folder_id, objects, count, shown)
         result.passed_over, result.listed_at = staged.passed_over, staged.resumed_from
+        result.left_out = staged.left_out
         return result
 
 
@@ -66,12 +72,18 @@ def _silent(what: str, done: int, of: int) -> None:
     pass
 
 
-def _list(objects: Objects, staged: StagedListing, shown: Progress) -> None:
+def _known_leftovers(db: Database, address: str) -> set[str]:
+    """Return the registered files of an address that count as leftovers by now; the project keeps them."""
+    paths = db.tuples("SELECT f.path FROM file f JOIN folder d ON d.id = f.folder_id WHERE d.path = ?", [address])
+    return {path for (path,) in paths if leftover_of(path)}
+
+
+def _list(objects: Objects, staged: StagedListing, shown: Progress, known: Collection[str]) -> None:
     after = staged.after if is_sorted(objects.address) else ""
     shown("Listing", staged.count(), 0)
     try:
         names = listed(objects.files(), objects.address, looks_like_image, after)
-        staged.add(names, lambda count: shown("Listing", count, 0))
+        staged.add(names, lambda count: shown("Listing", count, 0), known)
     except AnnotatorError:
         raise
     except OSError as error:
@@ -90,12 +102,12 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
     scan = Scan(db, folder_id)
     total = staged_listing.count_changed(db.sql, folder_id)
     bad = staged_listing.still_bad(db.sql, folder_id)
-    done = 0
+    done, bands = 0, shown_bands(db)
     shown("Registering", done, total)
     pool = ThreadPoolExecutor(READERS)
     try:
         for batch in staged_listing.changed(db.sql, folder_id, AT_ONCE):
-            found = [pool.submit(_inspect, objects, file) for file in batch]
+            found = [pool.submit(_inspect, objects, file, bands) for file in batch]
             wait(found, return_when=FIRST_EXCEPTION)
             # What was looked into before the address stopped answering is kept.
             scan.keep([future.result() for future in found if future.done() and not future.exception()])
@@ -123,7 +135,7 @@ def _check_refused(address: str, found: Sequence[FoundFile]) -> None:
         )
 
 
-def _inspect(objects: Objects, file: Listed) -> FoundFile:
+def _inspect(objects: Objects, file: Listed, bands: Bands) -> FoundFile:
     """Return the facts of a listed file, or why it is kept out. Raises NoAnswer where the address does not answer."""
     if is_no_path(unescaped(file.path)):
         return FoundFile(file.path, file.state, reason="its name is no path (it has '..', or '/' at an end or twice)")
@@ -134,7 +146,7 @@ def _inspect(objects: Objects, file: Listed) -> FoundFile:
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 == file.was_sha256:
             return FoundFile(file.path, file.state, sha256)
-        return FoundFile(file.path, file.state, sha256, check_image(io.BytesIO(content)))
+        return FoundFile(file.path, file.state, sha256, check_image(io.BytesIO(content), bands))
     except NoAnswer as error:
         if not objects.answers():
             raise

@@ -17,6 +17,7 @@ from annotator.store.database.database import Database
 from annotator.store.database.project_identity import make_room
 from annotator.store.images import address_cache as fetched
 from annotator.store.images import images
+from annotator.store.images.band_setting import bands_of, shown_bands
 from annotator.store.locations.location import Location
 from annotator.store.pictures import browser_formats as originals
 from annotator.store.pictures.decoding import BadImage, write_display
@@ -99,7 +100,7 @@ def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
     target = db.paths.copy(image_id, kind.name)
     try:
         make_room(target.parent)
-        write_display(images.image_path(db, image_id), target, _longest(db, image_id, kind))
+        write_display(images.image_path(db, image_id), target, _longest(db, image_id, kind), shown_bands(db))
     except BadImage as error:
         images.mark_problem(db, image_id, str(error))
         raise AnnotatorError(str(error)) from error
@@ -122,7 +123,7 @@ def _longest(db: Database, image_id: int, kind: Kind) -> int:
 def _ready_of_remote(db: Database, image_id: int, location: Location, kind: Kind) -> tuple[Path, str] | None:
     """Return the file to send of an image at an address, if the cache holds one; None otherwise. Nothing is fetched."""
     kept = fetched.cache(db)
-    if copy := kept.find(fetched.copy_name(location, kind.name)):
+    if copy := kept.find(fetched.copy_name(location, kind.name, bands_of(db, image_id))):
         return copy, "image/jpeg"
     source = kept.find(location.sha256)
     with contextlib.suppress(FileNotFoundError):  # others came meanwhile, and it had to go
@@ -138,8 +139,9 @@ def _make_of_remote(db: Database, image_id: int, location: Location, kind: Kind)
         content = io.BytesIO(fetched.content(db, image_id, location))
         with tempfile.TemporaryDirectory(prefix="annotator-") as folder:
             target = Path(folder) / "copy.jpg"
-            write_display(content, target, _longest(db, image_id, kind))
-            return kept.add(fetched.copy_name(location, kind.name), target.read_bytes()), "image/jpeg"
+            write_display(content, target, _longest(db, image_id, kind), shown_bands(db))
+            name = fetched.copy_name(location, kind.name, bands_of(db, image_id))
+            return kept.add(name, target.read_bytes()), "image/jpeg"
     except (DiskFull, NotAsked):
         raise
     except (AnnotatorError, BadImage) as error:

@@ -3,11 +3,11 @@
 from annotator.store.pictures.decoding import ImageFacts
 from annotator.store.pictures.exif import CAPTURE, UNKNOWN
 
-FACT_COLUMNS = ("width", "height", "capture_read", *CAPTURE)
+FACT_COLUMNS = ("width", "height", "capture_read", "bands", *CAPTURE)
 
 
 def fact_values(facts: ImageFacts | None) -> tuple[float | str | None, ...]:
     """Return the values of FACT_COLUMNS; width 0 where only the checksum of a file is known (address_cache.py)."""
     if facts is None:
-        return (0, 0, False, *UNKNOWN.row())
-    return (facts.width, facts.height, True, *facts.capture.row())
+        return (0, 0, False, "", *UNKNOWN.row())
+    return (facts.width, facts.height, True, facts.bands, *facts.capture.row())

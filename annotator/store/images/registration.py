@@ -7,7 +7,6 @@ its sha256 as a suffix. An image without a file keeps its decisions and is marke
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,22 +18,22 @@ from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.database import project_identity as place
 from annotator.store.database.database import USUAL_KB, Database
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.facts import FACT_COLUMNS, fact_values
+from annotator.store.images.pixel_notes import PixelNotes
 from annotator.store.locations.objects import is_remote
+from annotator.store.pictures.bands import TO_CHOOSE
 from annotator.store.pictures.files import (
     GONE,
     NOT_READ,
     FileState,
     FoundFile,
     Known,
-    content_of,
     escaped,
     inspect_files,
     is_there,
-    open_checked,
-    state_of,
-    unescaped,
 )
+from annotator.store.pictures.left_out import LeftOut
 from annotator.store.pictures.name_keys import name_key
 
 BATCH = 1000  # files registered in one transaction: a kill loses at most this many, and those that are being read
@@ -53,6 +52,8 @@ class Registered:
         bad: Files and folders kept out, with the reason.
         missing: Images that lost their last file since the previous scan.
         passed_over: Other files at an address.
+        left_out: Files that are left out by their names, where nobody has been told of them before.
+        notes: What was done to the pixels of new images.
         listed_at: When an interrupted attempt listed the address (seconds since 1970); None: this attempt did.
     """
 
@@ -63,7 +64,13 @@ class Registered:
     bad: list[BadFile] = field(default_factory=list)
     missing: list[BadFile] = field(default_factory=list)
     passed_over: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
+    notes: PixelNotes = field(default_factory=PixelNotes)
     listed_at: float | None = None
+
+    def said(self) -> list[str]:
+        """Return sentences about the pixels of new images, and about files that are left out by their names."""
+        return [*self.notes.said(), *self.left_out.said()]
 
 
 def register(
@@ -107,7 +114,8 @@ def register(
     scan = Scan(db, folder_id)
     scan.keep([FoundFile(bad.path, reason=bad.reason) for bad in kept_out])
     batch: list[FoundFile] = []
-    for number, (path, file) in enumerate(inspect_files(folder, paths, partial(_known, db, folder_id), threads), 1):
+    inspected = inspect_files(folder, paths, partial(_known, db, folder_id), threads, shown_bands(db))
+    for number, (path, file) in enumerate(inspected, 1):
         if file is not None:
             batch.append(file)
         elif path in reasons:
@@ -128,10 +136,11 @@ def register(
 
 def _known(db: Database, folder_id: int, paths: Sequence[str]) -> dict[str, Known]:
     """Return path -> the registered state and sha256, for those of these paths that are registered."""
+    # What was no image may be one for a newer decoder, with an extra, or with bands that were chosen since.
     rows = db.tuples(
-        """SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
+        f"""SELECT f.path, f.bytes, f.modified_ns, f.stamp, coalesce(i.sha256, '') FROM file f
         LEFT JOIN image i ON i.id = f.image_id
-        WHERE f.folder_id = ? AND f.path IN (SELECT value FROM json_each(?))""",
+        WHERE f.folder_id = ? AND f.path IN (SELECT value FROM json_each(?)) AND NOT ({_MAY_BE_READ_NOW})""",
         [folder_id, json.dumps(paths)],
     )
     return {row[0]: Known(FileState(*row[1:4]), row[4]) for row in rows}
@@ -170,59 +179,6 @@ def files_of(db: Database, folder: Path) -> dict[str, FileState]:
         [escaped(str(folder.resolve()))],
     )
     return {row[0]: FileState(*row[1:4]) if row[4] else NOT_READ for row in rows}
-
-
-def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the registered images' files that no longer exist, and those whose state has changed, both sorted.
-
-    Args:
-        known: As `files_of` returns them; files that were kept out are in the state NOT_READ and are not compared.
-        paths: The files that exist now.
-    """
-    listed = set(paths)
-    images = {path: state for path, state in known.items() if state != NOT_READ}
-    gone = sorted(path for path in images if path not in listed)
-    changed = [path for path, state in images.items() if path in listed and state_of(folder, path) not in (None, state)]
-    return gone, sorted(changed)
-
-
-def same_contents(
-    db: Database, folder: Path, paths: Sequence[str], progress: Callable[[int, int], None] | None = None
-) -> dict[str, int]:
-    """Return path -> the image with the same content, for files that the project can already show from another file.
-
-    Only files that are as large as a registered one are read.
-
-    Args:
-        paths: Files that are not registered.
-        progress: Called with (files looked at, files in all); its exceptions end the search.
-    """
-    query = """SELECT DISTINCT f.bytes FROM file f JOIN image i ON i.id = f.image_id WHERE i.problem = ''"""
-    sizes = {row[0] for row in db.tuples(query)}
-    held: dict[str, int] = {}
-    for number, path in enumerate(paths, start=1):
-        state = state_of(folder, path) if sizes else None
-        if state and state.bytes in sizes:
-            with suppress(OSError, AnnotatorError):
-                image_id = _shown_elsewhere(db, content_of(folder / unescaped(path)))
-                held |= {path: image_id} if image_id else {}
-        if progress:
-            progress(number, len(paths))
-    return held
-
-
-def _shown_elsewhere(db: Database, sha256: str) -> int | None:
-    """Return the image with this content, if one of its files still holds it; None otherwise."""
-    rows = db.tuples(
-        """SELECT i.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp FROM image i JOIN file f ON f.image_id = i.id
-        JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",
-        [sha256],
-    )
-    for image_id, folder, path, *recorded in rows:
-        with suppress(AnnotatorError):
-            open_checked(Path(unescaped(folder)), path, FileState(*recorded), sha256)
-            return int(image_id)
-    return None
 
 
 class Scan:
@@ -277,6 +233,9 @@ class Scan:
             )
         }
         self.result.added += len(new)
+        for file in new.values():
+            if file.facts:
+                self.result.notes.note(file.facts)
         rows = {
             file.path: (file.sha256, name_key(self.folder_id, file.path), *fact_values(file.facts))
             for file in reversed(new.values())
@@ -342,6 +301,7 @@ class Scan:
         ]
 
 
+_MAY_BE_READ_NOW = f"f.reason LIKE 'not an image%' OR f.reason LIKE '%{TO_CHOOSE}%'"
 # One statement for all rows of a batch: between two statements Python waits for the threads that read the files.
 _IMAGE_COLUMNS = ("name", "sha256", "name_key", *FACT_COLUMNS)
 _NEW_IMAGES = f"""INSERT INTO image ({", ".join(_IMAGE_COLUMNS)})

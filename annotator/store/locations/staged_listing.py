@@ -6,10 +6,11 @@ the listing is too old.
 """
 
 import hashlib
+import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -22,7 +23,10 @@ from annotator.errors import AlreadyRunning, DiskFull
 from annotator.records import BadFile
 from annotator.store.disk.private import OTHERS
 from annotator.store.locations.listing import Remote
-from annotator.store.pictures.files import LARGEST, FileState, escaped, looks_like_image
+from annotator.store.pictures.files import LARGEST, FileState, escaped
+from annotator.store.pictures.kinds import looks_like_image
+from annotator.store.pictures.left_out import LeftOut
+from annotator.store.pictures.leftovers import leftover_of
 
 PREFIX, SUFFIX, LOCK = "listing-", ".db", ".lock"
 AT_ONCE = 5000  # names in one transaction
@@ -90,24 +94,38 @@ class StagedListing:
         """Return the number of files that are no images by their names."""
         return int(self._fact("passed_over") or 0)
 
+    @property
+    def left_out(self) -> LeftOut:
+        """Return the files that are left out by their names: leftovers, and pictures that are not read."""
+        leftovers, unread = json.loads(self._fact("left_out") or "[{}, {}]")
+        return LeftOut(leftovers, unread)
+
     def count(self) -> int:
         """Return the number of stored names."""
         return self._sql.execute("SELECT count(*) FROM listed").fetchone()[0]
 
-    def add(self, remotes: Iterable[Remote], progress: Callable[[int], None] | None = None) -> None:
+    def add(
+        self,
+        remotes: Iterable[Remote],
+        progress: Callable[[int], None] | None = None,
+        known: Collection[str] = (),
+    ) -> None:
         """Store the names of all files that remain to be listed, AT_ONCE in a transaction.
 
         Args:
             remotes: Of a store that lists by name, the files after `after`; else all.
             progress: Called with the number of names stored so far.
+            known: Registered files, escaped: those are stored though they may be leftovers.
         """
-        rest, count = iter(remotes), self.count()
+        rest, count, left_out = iter(remotes), self.count(), self.left_out
         while batch := list(islice(rest, AT_ONCE)):
-            images = [remote for remote in batch if _is_wanted(remote.name)]
+            images, others = _parted(batch, known)
+            passed = sum(not left_out.meet(remote.name) for remote in others)
             self._sql.execute("BEGIN")
             self._sql.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)", map(_row, images))
             self._keep("after", batch[-1].name)
-            self._keep("passed_over", self.passed_over + len(batch) - len(images))
+            self._keep("passed_over", self.passed_over + passed)
+            self._keep("left_out", json.dumps([left_out.leftovers, left_out.unread]))
             self._sql.execute("COMMIT")
             count += len(images)
             if progress:
@@ -254,7 +272,17 @@ def is_no_path(name: str) -> bool:
     return bool({"", ".", ".."} & set(name.split("/"))) or "\0" in name
 
 
-def _is_wanted(name: str) -> bool:
+def _parted(batch: Iterable[Remote], known: Collection[str]) -> tuple[list[Remote], list[Remote]]:
+    images: list[Remote] = []
+    others: list[Remote] = []
+    for remote in batch:
+        (images if _is_wanted(remote.name, known) else others).append(remote)
+    return images, others
+
+
+def _is_wanted(name: str, known: Collection[str]) -> bool:
+    if leftover_of(name):
+        return escaped(name) in known
     is_hidden = any(part.startswith(".") for part in name.split("/") if part not in (".", ".."))
     return looks_like_image(name) and "\0" not in name and not is_hidden
 

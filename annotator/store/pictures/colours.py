@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageCms
 
+from annotator.store.pictures.stretching import STRIP, Stretch, scaled
+
 CMS: Any = ImageCms  # its profiles are typed in part only
 PAPER = (255, 255, 255)  # what shows through where an image is transparent
 LARGEST_PROFILE = 8_000_000  # bytes; printing profiles have up to 3 MB
 ALIKE = 2  # of 255: a profile that moves no colour further than this is taken for sRGB
-STRIP = 1_000_000  # pixels that are stretched at a time
 WITH_ALPHA = frozenset({"RGBA", "LA", "PA", "La", "RGBa"})
 
 
@@ -81,24 +82,32 @@ def stretch(image: Image.Image) -> Image.Image:
     An image of one value, or without finite values, becomes medium grey. It is read in strips: whole arrays of floats
     would take 30 bytes a pixel.
     """
-    low, high, kind = np.inf, -np.inf, None
-    for _, values in _strips(image):
-        kind = values.dtype
-        finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-        if finite.size:
-            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+    low, high, kind = _range(image)
     if high <= low or not np.isfinite([low, high]).all():
         return Image.new("L", image.size, 128)
     grey = np.empty((image.height, image.width), np.uint8)
-    table = _scaled(np.arange(65536), low, high) if kind == np.uint16 else None
+    table = scaled(np.arange(65536), low, high) if kind == np.uint16 else None
     for top, values in _strips(image):
-        grey[top : top + len(values)] = _scaled(values, low, high) if table is None else table[values]
+        grey[top : top + len(values)] = scaled(values, low, high) if table is None else table[values]
     return Image.fromarray(grey)
 
 
-def _scaled(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    values = np.nan_to_num(values.astype(np.float64), nan=low, posinf=high, neginf=low)
-    return np.round((values.clip(low, high) - low) / (high - low) * 255).astype(np.uint8)
+def stretch_of_grey(image: Image.Image) -> Stretch:
+    """Return how `stretch` makes 8 bits of a grey image of many bits."""
+    low, high, kind = _range(image)
+    bits = 16 if image.mode.startswith("I;16") else 8 * kind.itemsize
+    return Stretch(bits, low, high) if np.isfinite([low, high]).all() else Stretch(bits, 0.0, 0.0)
+
+
+def _range(image: Image.Image) -> tuple[float, float, np.dtype]:
+    """Return the lowest and the highest finite value, inf and -inf where there is none, and the type of values."""
+    low, high, kind = np.inf, -np.inf, np.dtype(np.uint16)
+    for _, values in _strips(image):
+        kind = values.dtype
+        finite = values[np.isfinite(values)] if kind.kind == "f" else values
+        if finite.size:
+            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+    return low, high, kind
 
 
 def _strips(image: Image.Image) -> Iterator[tuple[int, np.ndarray]]:

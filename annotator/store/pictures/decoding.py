@@ -18,17 +18,27 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError
+import numpy as np
+from PIL import ExifTags, Image, ImageFile, UnidentifiedImageError, features
 
+from annotator.errors import AnnotatorError
 from annotator.store.disk.open_files import NotAFile, clock, open_file
 from annotator.store.disk.processes import part_of
-from annotator.store.pictures import colours, exif
+from annotator.store.pictures import colours, exif, tiff_bands, tiff_tags
+from annotator.store.pictures.array_image import ArrayImage, BadImage, stretch_of
+from annotator.store.pictures.bands import TO_CHOOSE, UNSAID, Bands, shown_of
 from annotator.store.pictures.decoding_budget import DECODING
 from annotator.store.pictures.exif import UNKNOWN, Capture
+from annotator.store.pictures.extras import heic_formats, image_of_extra
 from annotator.store.pictures.jpeg import whole_jpeg
+from annotator.store.pictures.png16 import png16
+from annotator.store.pictures.stretching import Stretch
 
-IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")
+FORMATS = (
+    *("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF"),
+    *(name for name, feature in (("AVIF", "avif"), ("JPEG2000", "jpg_2000")) if features.check(feature)),
+)
+START = 256  # bytes by which a file is known
 
 # Pillow's own hard limit at its default setting; 720 MB once decoded (4 bytes a pixel).
 MAX_PIXELS = 178_956_970
@@ -45,25 +55,32 @@ _TURNS = {
 }
 
 
-class BadImage(ValueError):
-    """A file that cannot be used as an image; the message is one sentence that says why."""
-
-
 @dataclass(frozen=True)
 class ImageFacts:
-    """Facts of a valid image file: its size in pixels as people see it, after its EXIF rotation, format and capture."""
+    """Facts of a valid image file: its size in pixels as people see it, after its EXIF rotation, format and capture.
+
+    Attributes:
+        format: One of FORMATS, or HEIF, DICOM or RAW (extras.py).
+        stretch: How values of more than 8 bits became 8 bits; None where there are none.
+        bands: Which bands are shown of an image of many (bands.Shown.kind), "" for others.
+    """
 
     width: int
     height: int
-    format: str  # one of FORMATS
+    format: str
     capture: Capture = UNKNOWN
+    stretch: Stretch | None = None
+    bands: str = ""
 
 
-def check_image(source: Path | BinaryIO) -> ImageFacts:
+def check_image(source: Path | BinaryIO, bands: Bands = UNSAID) -> ImageFacts:
     """Read the whole file, to check that it is neither truncated nor damaged, and return its facts.
 
     For most JPEGs in memory only the tables are decoded (jpeg.py). Other files are decoded, JPEGs at an eighth of their
     size, which reads every byte and is several times faster than at full size.
+
+    Args:
+        bands: Which bands to show of an image of many (bands.py).
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
@@ -77,16 +94,22 @@ def check_image(source: Path | BinaryIO) -> ImageFacts:
             with _reasons(), opened(io.BytesIO(whole.head)) as image:
                 size = _turned((whole.width, whole.height), orientation(image))
                 return ImageFacts(*size, "JPEG", exif.capture_of(image))
-    with _reasons(), opened(source) as image:
+    with _reasons(), opened(source, bands) as image:
         header_size, capture = image.size, exif.capture_of(image)
         image.draft(image.mode, (1, 1))
         with DECODING.granted(_bytes_to_load(image, header_size)), _reading(image):
+            head = _head(image)
             image.load()
+            _refuse_cut_values(image, head)
+            stretch = colours.stretch_of_grey(image) if colours.has_many_bits(image) else stretch_of(image)
         # A TIFF is turned while it is loaded, by EXIF or XMP; a JPEG has become smaller.
-        width, height = image.size if image.format == "TIFF" else header_size
+        width, height = image.size if image.format in {"TIFF", "RAW"} else header_size
         if orientation(image) >= 5:
             width, height = height, width
-        return ImageFacts(width, height, "JPEG" if image.format == "MPO" else str(image.format), capture)
+        shown = image.bands if isinstance(image, ArrayImage) else ""
+        return ImageFacts(
+            width, height, "JPEG" if image.format == "MPO" else str(image.format), capture, stretch, shown
+        )
 
 
 @lru_cache(maxsize=64)
@@ -105,7 +128,7 @@ def read_capture(path: Path) -> Capture:
         return exif.capture_of(image)
 
 
-def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -> Image.Image:
+def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None, bands: Bands = UNSAID) -> Image.Image:
     """Return the image as people see it: mode RGB in sRGB, upright, its first frame, on white where transparent.
 
     Args:
@@ -113,25 +136,27 @@ def open_rgb(source: Path | BinaryIO, at_least: tuple[int, int] | None = None) -
         at_least: (width, height) in pixels, as people see the image: the result may be smaller than the image, but not
             smaller than this (a JPEG is then decoded at 1/2, 1/4 or 1/8, anything else averaged in blocks). None: full
             size.
+        bands: Which bands to show of an image of many (bands.py); it is refused where nobody has said it.
 
     Upright follows EXIF, or XMP where EXIF says nothing. Colours follow the ICC profile; without one, they are taken
-    for sRGB. Greys of more than 8 bits (X-ray, depth, microscope) are stretched from their darkest to their brightest
-    value, because few use the whole scale of 0 to 65535; clipped, most would be black or white.
+    for sRGB. Values of more than 8 bits (X-ray, depth, microscope, satellite) are stretched from the darkest to the
+    brightest value of the image, all channels alike, because few use the whole scale of 0 to 65535 (stretching.py).
 
     Waits while other threads decode as much as the memory of DECODING allows.
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
     """
-    with _reasons(), _decoded(source, lambda size: at_least) as (picture, _):
+    with _reasons(), _decoded(source, lambda size: at_least, bands) as (picture, _):
         return picture
 
 
-def write_display(source: Path | BinaryIO, target: Path, longest: int) -> tuple[int, int]:
+def write_display(source: Path | BinaryIO, target: Path, longest: int, bands: Bands = UNSAID) -> tuple[int, int]:
     """Write an upright copy for the browser, its longer side at most `longest` pixels; return its (width, height).
 
     Args:
         target: Its suffix decides: .webp, .png, or else JPEG. It is written beside its final name and renamed, so that
             a reader never meets half a file; an existing file is replaced.
+        bands: As of `open_rgb`.
 
     A copy of the original size is meant for pixel-level inspection, so it is written at a higher quality.
 
@@ -139,7 +164,7 @@ def write_display(source: Path | BinaryIO, target: Path, longest: int) -> tuple[
     """
     with contextlib.ExitStack() as stack:
         with _reasons():
-            picture, original = stack.enter_context(_decoded(source, lambda size: _fitted(size, longest)))
+            picture, original = stack.enter_context(_decoded(source, lambda size: _fitted(size, longest), bands))
             size = _fitted(original, longest)
             if picture.size != size:
                 picture = picture.resize(size, Image.Resampling.LANCZOS)
@@ -151,7 +176,7 @@ def write_display(source: Path | BinaryIO, target: Path, longest: int) -> tuple[
 
 
 @contextlib.contextmanager
-def opened(source: Path | BinaryIO) -> Generator[ImageFile.ImageFile]:
+def opened(source: Path | BinaryIO, bands: Bands = UNSAID) -> Generator[ImageFile.ImageFile]:
     """Open an image file with its header read and its size checked; nothing is decoded yet.
 
     Of an open file only the header is read; files named by a path are read whole, up to READ_WHOLE bytes.
@@ -174,13 +199,76 @@ def opened(source: Path | BinaryIO) -> Generator[ImageFile.ImageFile]:
                 file = io.BytesIO(file.read())
         else:
             file = source
+        image = _of_arrays(file, bands)
         try:
-            image = stack.enter_context(Image.open(file, formats=FORMATS))
+            if image is None:
+                image = stack.enter_context(Image.open(file, formats=(*FORMATS, *heic_formats())))
+                image = png16(file, image) or image
         except Image.DecompressionBombError:
             raise BadImage(_too_large(file)) from None
+        except UnidentifiedImageError:
+            file.seek(0)
+            if (start := file.read(START))[4:8] == b"ftyp":  # a file of boxes: AVIF, HEIC, a video
+                brand = start[8:12].decode("ascii", "replace")
+                raise BadImage(f"truncated, damaged, or no still image (it begins as {brand!a} does)") from None
+            raise
         if image.width * image.height > MAX_PIXELS:
             raise BadImage(_size_reason(*image.size))
         yield image
+
+
+def _of_arrays(file: BinaryIO, bands: Bands) -> ArrayImage | None:
+    """Return the image of a file that is not left to Pillow: many bands or bits, and formats of extras."""
+    file.seek(0)
+    start = file.read(START)
+    if image := image_of_extra(file, start):
+        return image
+    if not tiff_tags.is_tiff(start):
+        return None
+    try:
+        layout = tiff_bands.layout_of(file)
+        if layout is None:
+            return None
+        count = len(layout.colours)
+        shown = shown_of(count, *layout.named, bands) if count > 1 else None
+    except (ValueError, AnnotatorError) as error:
+        raise BadImage(f"not an image that is read here: a TIFF, but {error}") from None
+    if count > 1 and shown is None:
+        names = f" (named {', '.join(layout.names)})" if any(layout.names) else ""
+        example = "1" if count < 3 else "3,2,1"
+        kind = "bits" if layout.dtype.kind in "ui" else "bits, floating"
+        raise BadImage(
+            f"{count} bands of {8 * layout.dtype.itemsize} {kind}{names}; {TO_CHOOSE} until it is said "
+            f"(annotator bands PROJECT {example}; of a new project, init --bands {example})"
+        )
+    return tiff_bands.opened(file, layout, shown.three if shown else None, shown.kind if shown else "")
+
+
+def _refuse_cut_values(image: ImageFile.ImageFile, head: bytes) -> None:
+    """Raise BadImage for a loaded JPEG 2000 whose colours were cut to black, or whose fourth band nobody has named."""
+    if image.format != "JPEG2000" or image.mode not in {"RGB", "RGBA"}:
+        return
+    if image.mode == "RGBA" and b"cdef" not in head:
+        raise BadImage("JPEG 2000 of 4 bands, which does not say what the fourth is. Save it as a TIFF")
+    size = head.find(b"\xff\x4f\xff\x51")
+    if 0 <= size < len(head) - 43 and (bits := (head[size + 42] & 0x7F) + 1) > 8:
+        brightest = int(np.asarray(image.convert("RGB")).max())
+        if brightest < 128:
+            raise BadImage(
+                f"JPEG 2000 in colour of {bits} bits, of which this decoder keeps the upper 8, and the brightest value "
+                f"is {brightest} of 255. Save it as a TIFF of 16 bits"
+            )
+
+
+def _head(image: ImageFile.ImageFile) -> bytes:
+    """Return the first bytes of a JPEG 2000; b"" of other files, which nobody asks."""
+    if image.format != "JPEG2000" or image.fp is None:
+        return b""
+    place = image.fp.tell()
+    image.fp.seek(0)
+    head = image.fp.read(4096)
+    image.fp.seek(place)
+    return head
 
 
 def orientation(image: ImageFile.ImageFile) -> int:
@@ -189,7 +277,7 @@ def orientation(image: ImageFile.ImageFile) -> int:
     1 (upright) where there is none, it cannot be read, or Pillow rotates the image itself. A PNG has to be loaded
     before, because the orientation may be at its end.
     """
-    if image.format == "TIFF":
+    if image.format in {"TIFF", "RAW", "DICOM", "HEIF"}:
         return 1
     try:
         value = image.getexif().get(ExifTags.Base.Orientation, 1)
@@ -200,14 +288,14 @@ def orientation(image: ImageFile.ImageFile) -> int:
 
 @contextlib.contextmanager
 def _decoded(
-    source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None]
+    source: Path | BinaryIO, choose: Callable[[tuple[int, int]], tuple[int, int] | None], bands: Bands
 ) -> Generator[tuple[Image.Image, tuple[int, int]]]:
     """Yield the picture as open_rgb returns it, and the (width, height) of the whole image; its memory is reserved.
 
     Args:
         choose: Size of the whole image -> the size that suffices; None: all of it.
     """
-    with opened(source) as image:
+    with opened(source, bands) as image:
         size, turn, wanted = image.size, 1, None
         if image.format in {"JPEG", "MPO"}:
             turn = orientation(image)
@@ -216,7 +304,9 @@ def _decoded(
                 image.draft(image.mode, _turned(wanted, turn))
         with DECODING.granted(_bytes_to_decode(image, size)):
             with _reading(image):
-                image.load()
+                head = _head(image)
+            image.load()
+            _refuse_cut_values(image, head)
             if image.format not in {"JPEG", "MPO"}:
                 size, turn = image.size, orientation(image)  # a TIFF is turned by now
                 wanted = choose(_turned(size, turn))
@@ -267,11 +357,15 @@ def _bytes_to_load(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
     Args:
         whole: The size of the whole image.
     """
+    if isinstance(image, ArrayImage):
+        return image.cost
     pixels, all_pixels = image.width * image.height, whole[0] * whole[1]
     stored = 1 if image.mode in {"1", "L", "P"} else 2 if image.mode.startswith("I;16") else 4
     # Progressive JPEG: the coefficients of the whole image. WebP: two canvases, and the bytes between. TIFF: one strip
     # may be the whole image, and turning it makes another.
-    decoder = {"WEBP": 16, "TIFF": 2 * stored, "GIF": 4}.get(str(image.format), 0)
+    # AVIF: planes of 16 bits and their RGBA; JPEG 2000: four bytes a channel, twice.
+    decoders = {"WEBP": 16, "TIFF": 2 * stored, "GIF": 4, "AVIF": 12, "HEIF": 12, "JPEG2000": 32}
+    decoder = decoders.get(str(image.format), 0)
     return pixels * (stored + decoder) + (6 * all_pixels if image.info.get("progressive") else 0)
 
 

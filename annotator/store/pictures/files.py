@@ -14,16 +14,20 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from annotator.errors import AnnotatorError
 from annotator.records import BadFile
 from annotator.store.disk.open_files import open_file, read_file
-from annotator.store.pictures.decoding import IMAGE_SUFFIXES, READ_WHOLE, BadImage, ImageFacts, check_image
+from annotator.store.pictures.bands import UNSAID, Bands
+from annotator.store.pictures.decoding import READ_WHOLE, BadImage, ImageFacts, check_image
+from annotator.store.pictures.kinds import IMAGE_SUFFIXES, advice_on, looks_like_image
+from annotator.store.pictures.left_out import LeftOut
+from annotator.store.pictures.leftovers import leftover_folder, leftover_of
 
 GONE = "no file with this picture is there any more"  # the kind of problem of an image whose files were deleted
 KNOWN_OF = 1000  # files looked up at a time
@@ -76,12 +80,14 @@ class Listing:
     """The files below a folder.
 
     Attributes:
-        paths: The paths of all files, escaped and sorted; hidden ones are left out.
+        paths: The paths of all files, escaped and sorted; hidden ones and leftovers (leftovers.py) are left out.
         kept_out: Folders that could not be listed, and links to folders outside.
+        left_out: What is left out by its name, counted; pictures that are not read are among the paths, too.
     """
 
     paths: list[str]
     kept_out: list[BadFile]
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     def images(self) -> list[str]:
         """Return the paths that end like those of images."""
@@ -105,14 +111,12 @@ def unescaped(path: str) -> str:
 _ESCAPE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 
 
-def looks_like_image(path: str) -> bool:
-    name = path.rstrip("/").rpartition("/")[2]
-    dot = name.rfind(".")
-    return dot > 0 and name[dot:].lower() in IMAGE_SUFFIXES
+def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> Listing:
+    """Return all files below a folder, except `leave_out`, other projects, hidden files and folders, and leftovers.
 
-
-def list_files(folder: Path, leave_out: Path) -> Listing:
-    """Return all files below a folder, except `leave_out`, other projects, and hidden files and folders.
+    Args:
+        known: Registered files of the folder, escaped. Those that exist are listed, leftovers or not: a project keeps
+            the images that it has.
 
     Raises:
         AnnotatorError: The folder is missing, is not a folder, or cannot be read.
@@ -121,6 +125,8 @@ def list_files(folder: Path, leave_out: Path) -> Listing:
     inside, left_out = os.path.realpath(folder), os.path.realpath(leave_out)
     paths: list[str] = []
     kept_out: list[BadFile] = []
+    counts = LeftOut()
+    kept = {path for path in known if leftover_of(path)}
     waiting = [""]
     while waiting:
         subfolder = waiting.pop()
@@ -131,9 +137,18 @@ def list_files(folder: Path, leave_out: Path) -> Listing:
             continue
         for entry in entries:
             path = f"{subfolder}/{entry.name}" if subfolder else entry.name
+            if leftover_folder(entry.name) and _is_folder(entry):
+                count = _count_files(entry)
+                below = [name for name in kept if name.startswith(f"{escaped(path)}/")]
+                counts.add_leftovers(entry.name, count - sum(_exists(folder / unescaped(name)) for name in below))
+                continue
+            if leftover_of(entry.name):
+                counts.add_leftovers(leftover_of(entry.name), int(escaped(path) not in kept))
+                continue
             if entry.name.startswith("."):
                 continue
             if not _is_folder(entry):
+                counts.meet(path)
                 paths.append(escaped(path))
             elif not entry.is_symlink():
                 if os.path.realpath(entry.path) != left_out and not _exists(Path(entry.path, "project.db")):
@@ -142,7 +157,8 @@ def list_files(folder: Path, leave_out: Path) -> Listing:
             elif not _is_below(target := os.path.realpath(entry.path), inside):
                 reason = f"a link to a folder outside of the image folder: to {escaped(target)}"
                 kept_out.append(BadFile(f"{escaped(path)}/", reason))
-    return Listing(sorted(paths), sorted(kept_out, key=lambda file: file.path))
+    paths += [path for path in kept if _exists(folder / unescaped(path))]
+    return Listing(sorted(paths), sorted(kept_out, key=lambda file: file.path), counts)
 
 
 def inspect_files(
@@ -150,6 +166,7 @@ def inspect_files(
     paths: Sequence[str],
     known: Callable[[Sequence[str]], Mapping[str, Known]],
     threads: int | None = None,
+    bands: Bands = UNSAID,
 ) -> Iterator[tuple[str, FoundFile | None]]:
     """Read the files, several at a time, and yield (path, FoundFile) in order; (path, None) where nothing changed.
 
@@ -158,12 +175,13 @@ def inspect_files(
         paths: Escaped.
         known: Returns the registered facts of some paths, KNOWN_OF at a time; files in the same state are not opened.
         threads: As many files are read at a time; None: as many as there are processors.
+        bands: Which bands are shown of images of many.
     """
     inside, count = os.path.realpath(folder), threads or os.cpu_count() or 2
 
     def inspect_some(some: Sequence[str], known_of: Mapping[str, Known]) -> list[tuple[str, FoundFile | None]]:
         below: dict[str, str] = {}
-        return [(path, _inspect(str(folder), inside, path, known_of.get(path), below)) for path in some]
+        return [(path, _inspect(str(folder), inside, path, known_of.get(path), below, bands)) for path in some]
 
     pool = ThreadPoolExecutor(count)
     ahead: deque[Future[list[tuple[str, FoundFile | None]]]] = deque()
@@ -247,7 +265,9 @@ def content_of(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _inspect(folder: str, inside: str, path: str, known: Known | None, below: dict[str, str]) -> FoundFile | None:
+def _inspect(
+    folder: str, inside: str, path: str, known: Known | None, below: dict[str, str], bands: Bands
+) -> FoundFile | None:
     """Return the facts of one file; None when it is in the registered state.
 
     Args:
@@ -264,6 +284,8 @@ def _inspect(folder: str, inside: str, path: str, known: Known | None, below: di
             return FoundFile(path, state, reason=reason)
         if not stat.S_ISREG(facts.st_mode):
             return FoundFile(path, state, reason=f"not a file: {_kind(facts.st_mode)}")
+        if advice := advice_on(path):
+            return FoundFile(path, state, reason=f"not an image file: {advice}")
         if not looks_like_image(path):
             ending = Path(path).suffix or "no ending"
             suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
@@ -271,7 +293,7 @@ def _inspect(folder: str, inside: str, path: str, known: Known | None, below: di
         sha256, source = _content(real)
         if known and known.sha256 == sha256:
             return FoundFile(path, state, sha256)
-        return FoundFile(path, state, sha256, check_image(source))
+        return FoundFile(path, state, sha256, check_image(source, bands))
     except BadImage as error:
         return FoundFile(path, state, reason=str(error))
     except OSError as error:
@@ -325,6 +347,11 @@ def _entries(place: Path) -> list[os.DirEntry[str]]:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     with os.scandir(place) as entries:
         return list(entries)
+
+
+def _count_files(folder: os.DirEntry[str]) -> int:
+    """Return the number of files below a folder of leftovers; what cannot be listed counts as nothing."""
+    return 0 if folder.is_symlink() else sum(len(names) for _, _, names in os.walk(folder.path))
 
 
 def _why_unlisted(place: Path, error: OSError) -> str:

@@ -7,14 +7,19 @@ from pathlib import Path
 import streamlit as st
 
 from annotator.errors import AnnotatorError
+from annotator.exchange.band_choice import change_bands, seconds_to_analyze
 from annotator.exchange.files.text_cells import Rows
 from annotator.exchange.imports.in_words import registered_in_words
 from annotator.records import BadFile
+from annotator.shares import counted
 from annotator.store.database import heartbeat
 from annotator.store.database.database import Database
 from annotator.store.images import address_cache as fetched
 from annotator.store.images import images
+from annotator.store.images.band_choice import has_many_bands, waiting_folders
+from annotator.store.images.band_setting import bands_in_words, shown_bands
 from annotator.store.locations.objects import is_remote
+from annotator.store.pictures.bands import parsed
 from annotator.store.pictures.files import unescaped
 from annotator.ui.access import context
 from annotator.ui.parts import frame, tables
@@ -36,6 +41,7 @@ def page() -> None:
         db = context.db()
         known = _folders(db)
         _cache(db, known)
+        _bands(db)
         _add(db, known)
         _kept_out(db)
         _missing(db)
@@ -103,6 +109,33 @@ def _cache(db: Database, known: Sequence[images.Folder]) -> None:
     st.caption(f"{used / fetched.GB:,.2f} GB are used, by {files:,} {'file' if files == 1 else 'files'}.")
 
 
+def _bands(db: Database) -> None:
+    """Draw the choice of bands, where the project has images of many, or files that wait for the choice."""
+    waiting = waiting_folders(db)
+    if not waiting and not has_many_bands(db):
+        return
+    with st.form("bands", border=False):
+        given = st.text_input(
+            "Bands shown as red, green and blue",
+            placeholder="4,3,2",
+            help="Of images of many bands that do not name red, green and blue themselves; one number is for grey. "
+            "People and the network see the same. Another choice analyzes these images again; labels stay.",
+            key="bands_shown",
+        )
+        chosen = st.form_submit_button("Show these bands", disabled=adding(db).is_at_work)
+    for sentence in bands_in_words(shown_bands(db)):
+        st.caption(sentence)
+    if chosen:
+        try:
+            changed = change_bands(db, parsed(given))
+            frame.info(f"{counted(len(changed), 'image')} to analyze again; {seconds_to_analyze(db, changed)}.")
+            if waiting:
+                adding(db).start([path if is_remote(path) else Path(unescaped(path)) for path in waiting])
+                st.session_state["was_adding"] = True
+        except AnnotatorError as error:
+            frame.error(error)
+
+
 def _progress(work: Adding) -> None:
     progress: Progress = work.progress
     if work.is_at_work and progress.folder:
@@ -116,6 +149,8 @@ def _progress(work: Adding) -> None:
     for outcome in progress.outcomes:
         if outcome.registered:
             frame.info(f"{outcome.folder}: {registered_in_words(outcome.registered)}.")
+            for sentence in outcome.registered.said():
+                st.caption(frame.escaped(sentence))
         else:
             frame.error(outcome.error)
 

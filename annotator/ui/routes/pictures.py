@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from annotator.snapshot import suggestions
 from annotator.store.database import jobs
 from annotator.store.disk.open_files import open_file
 from annotator.store.images import browser_copies as copies
+from annotator.store.images.band_setting import bands_of
 from annotator.store.people import blindness
 from annotator.store.runs import runs
 from annotator.store.runs.heatmap_findings import finding
@@ -36,6 +37,7 @@ HEATMAP_POLL = 0.04
 THUMBS_AT_ONCE = 2
 FINDS = 3  # a file that goes between finding and opening it is looked for again
 EARLY, BESIDE = "x-annotator-early", "x-annotator-beside"
+FOR_A_MINUTE = IMMUTABLE | {"cache-control": "private, max-age=60"}
 CHUNK = 4_000_000  # bytes of a picture that are read at a time
 
 
@@ -107,6 +109,7 @@ class _Picture:
     media_type: str
     size: int
     content: bytes | None
+    headers: Mapping[str, str]
 
 
 async def _picture(request: Request, kind: copies.Kind) -> Response:
@@ -121,9 +124,9 @@ async def _picture(request: Request, kind: copies.Kind) -> Response:
                 image_id, ("made", kind.name), _read, copies.make, context.db(), image_id, kind
             )
     if picture.content is not None:
-        return Response(picture.content, media_type=picture.media_type, headers=IMMUTABLE)
-    length = {"content-length": str(picture.size)}
-    return StreamingResponse(_chunks(image_id, picture), media_type=picture.media_type, headers=IMMUTABLE | length)
+        return Response(picture.content, media_type=picture.media_type, headers=picture.headers)
+    headers = {**picture.headers, "content-length": str(picture.size)}
+    return StreamingResponse(_chunks(image_id, picture), media_type=picture.media_type, headers=headers)
 
 
 def _read(find: Callable[..., tuple[Path, str] | None], *arguments: Any) -> _Picture | None:
@@ -135,7 +138,10 @@ def _read(find: Callable[..., tuple[Path, str] | None], *arguments: Any) -> _Pic
         try:
             with open_file(path) as file:
                 size = os.fstat(file.fileno()).st_size
-                return _Picture(path, media_type, size, file.read() if size <= CHUNK else None)
+                content = file.read() if size <= CHUNK else None
+            # Which bands of an image are shown may change.
+            headers = FOR_A_MINUTE if bands_of(*arguments[:2]) else IMMUTABLE
+            return _Picture(path, media_type, size, content, headers)
         except OSError as problem:
             if isinstance(problem, FileNotFoundError) and attempt < FINDS:  # others pushed it out of the cache
                 continue

@@ -15,6 +15,7 @@ from safetensors.torch import load
 from annotator.cluster.connection import Use, connected, lost, without_program
 from annotator.cluster.versions import versions
 from annotator.errors import AnnotatorError
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.file_addresses import image_files
 from annotator.worker.adapting.local import Training
 from annotator.worker.adapting.work import Paused
@@ -79,6 +80,7 @@ def _result(ray: Any, on: str, training: Training, storage: str | None, say: Cal
         epochs=plan.epochs,
         versions=versions(),
         board=board,
+        bands=shown_bands(training.db),
     )
     say(f"On the cluster with {workers} processes at most; checkpoints in {place}.")
     resources = {"CPU": each} | ({"GPU": 1.0} if gpu else {})

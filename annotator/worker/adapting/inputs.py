@@ -10,6 +10,7 @@ from annotator.errors import AnnotatorError, NothingToLearn
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.locations.location import Source
+from annotator.store.pictures.bands import Bands
 from annotator.worker.adapting.plan import Plan, check
 from annotator.worker.features.map_cache import Kept, MapFiles
 from models.finetune.adapt import WEAK_VIEWS
@@ -20,9 +21,9 @@ MOST_BYTES = 40 << 30  # of inputs on the disk: 400,000 images of the default ne
 FOLDER = "inputs"
 
 
-def files_of(folder: Path, inputs: StageInputs) -> MapFiles:
+def files_of(folder: Path, inputs: StageInputs, bands: Bands) -> MapFiles:
     """Return the files of the inputs in the folder of an adapting."""
-    return MapFiles(folder / FOLDER, inputs, strong=0)
+    return MapFiles(folder / FOLDER, inputs, strong=0, bands=bands)
 
 
 def within_room(plan: Plan, bytes_each: int, most: int = MOST_BYTES) -> Plan:

@@ -15,6 +15,7 @@ from annotator.store.database import new_folders
 from annotator.store.database.arrays import save_array
 from annotator.store.database.database import Database
 from annotator.store.database.new_folders import new_folder
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.networks import adapted
 from annotator.store.networks.adapted import Adapted
 from annotator.worker.adapting.card import card
@@ -58,7 +59,7 @@ class Training:
             self.method = make_method(plan.method, **plan.parameters)
         except (ValueError, TypeError) as error:
             raise AnnotatorError(str(error)) from error
-        self.files = files_of(folder, self.inputs)
+        self.files = files_of(folder, self.inputs, shown_bands(db))
         if not plan.is_settled:
             self.plan = within_room(plan, self.files.bytes_each)
         self.epochs_done = 0

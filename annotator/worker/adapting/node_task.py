@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from annotator.store.images.file_addresses import ImageFiles
+from annotator.store.pictures.bands import UNSAID, Bands
 
 FINAL = "final.safetensors"
 
@@ -20,6 +21,7 @@ class Task:
         images: The files of each image; the other arrays are those of a Plan.
         versions: The versions on the machine that asks (annotator/cluster/versions.py).
         board: A Board, for progress.
+        bands: Which bands are shown of images of many.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Task:
     epochs: int
     versions: dict[str, str]
     board: Any
+    bands: Bands = UNSAID
 
 
 class Board:

@@ -52,7 +52,7 @@ def train(config: dict[str, Any]) -> None:
     backbone = Backbone(task.parent, source, str(device))
     inputs, last_stages, what = split(backbone, source)
     folder = _own_folder(f"{task.name}-{hashlib.sha256(config['storage'].encode()).hexdigest()[:12]}")
-    files = MapFiles(folder, inputs, strong=0, opened=_open)
+    files = MapFiles(folder, inputs, strong=0, opened=_open, bands=task.bands)
     owner = np.arange(len(task.images)) % of
     unread = _make_inputs(task, files, np.flatnonzero(owner == rank), rank, of)
     everything: list[Any] = [None] * of

@@ -12,6 +12,7 @@ from annotator.snapshot.predictions import read_predictions
 from annotator.store.database.arrays import replacing
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.labels import decisions
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.runs import runs
@@ -40,7 +41,7 @@ class Explainer:
             raise AnnotatorError(f"Run {run_id} knows nothing of class {unknown[0]}: it was added later.")
         size = self.backbone.input_size
         try:
-            picture = open_rgb(images.image_path(self.db, image_id), at_least=(size, size))
+            picture = open_rgb(images.image_path(self.db, image_id), at_least=(size, size), bands=shown_bands(self.db))
         except BadImage as error:
             raise AnnotatorError(f"The image cannot be read any more: {error}.") from error
         columns = [known.index(class_id) for class_id in class_ids]

@@ -17,6 +17,7 @@ from annotator.shares import counted
 from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache, open_features
 from annotator.store.images import images
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.file_addresses import ImageFiles, image_files
 from annotator.store.networks import configuration, embedding
 from annotator.worker.embedding.chunks import Chunks
@@ -165,7 +166,8 @@ def _executor(db: Database, on: str, backbone: str, cache: FeatureCache, missing
         from annotator.worker.embedding.pool import Pool
 
         source = network_of(db, backbone).images_only()
-        work = Work(backbone, lambda: None, versions(*needed_for(backbone)), 1, False, _probes(db, missing))
+        needed, bands = versions(*needed_for(backbone)), shown_bands(db)
+        work = Work(backbone, lambda: None, needed, 1, False, _probes(db, missing), bands)
         try:
             pool = Pool(ray, db, use, work, source, cache)
         except ImportError as error:

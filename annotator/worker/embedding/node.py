@@ -21,6 +21,7 @@ from annotator.store.features.basis import StoredBasis
 from annotator.store.features.shards import Coded
 from annotator.store.images.file_addresses import ImageFiles, open_image_file, reading_image
 from annotator.store.locations.location import Reading
+from annotator.store.pictures.bands import UNSAID, Bands
 from annotator.store.pictures.decoding import ImageFacts
 
 
@@ -35,6 +36,7 @@ class Work:
         threads: Images decoded at once.
         gpu: Whether the worker has a GPU, or a share of one.
         probes: For each folder of images a few, to see whether this machine can read them.
+        bands: Which bands are shown of images of many.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Work:
     threads: int
     gpu: bool
     probes: dict[str, list[ImageFiles]]
+    bands: Bands = UNSAID
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Member:
             return Ready(os.getpid(), host, refusal=reason)
         from annotator.worker.embedding.node_network import Network
 
-        self._network = self._stack.enter_context(Network(work.name, work.network, work.threads, work.gpu))
+        self._network = self._stack.enter_context(Network(work.name, work.network, work.threads, work.gpu, work.bands))
         unseen = frozenset(folder for folder, probes in work.probes.items() if not any(map(_is_readable, probes)))
         return Ready(os.getpid(), host, self._network.setting, "", unseen)
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from annotator.store.locations.location import Reading
+from annotator.store.pictures.bands import UNSAID, Bands
 from annotator.worker.features.embed import Embedded, embed_places, embedding_threads
 from models.backbones.batches import settle_batch
 from models.backbones.networks import loaded
@@ -24,14 +25,14 @@ class Network:
         setting: How it runs, in words.
     """
 
-    def __init__(self, name: str, source: Callable[[], Pretrained], threads: int, gpu: bool):
+    def __init__(self, name: str, source: Callable[[], Pretrained], threads: int, gpu: bool, bands: Bands = UNSAID):
         """Load the network, on a GPU if `gpu` is set and there is one.
 
         Args:
             source: Returns a separate copy of the network at each call.
         """
         self._backbone = loaded(name, source, "cuda" if gpu and torch.cuda.is_available() else "cpu")
-        self._threads = threads
+        self._threads, self._bands = threads, bands
         self.input_size = self._backbone.input_size
         self.setting = self._backbone.setting
         settle_batch(self._backbone)
@@ -50,7 +51,7 @@ class Network:
         Args:
             begin: Place -> what gives its file (embed_places).
         """
-        parts = list(embed_places(count, begin, self._backbone, self._pool, regions=True))
+        parts = list(embed_places(count, begin, self._backbone, self._pool, regions=True, bands=self._bands))
         with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which the project reports
             features = np.concatenate([part.features for part in parts]).astype(np.float16)
         return Embedded(

@@ -28,6 +28,7 @@ from annotator.cluster.connection import Use, lost, without_program
 from annotator.errors import AnnotatorError, several
 from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.file_addresses import ImageFiles, image_files, reading_image
 from annotator.store.locations.location import AT_A_TIME
 from annotator.store.pictures.decoding import BadImage, open_rgb
@@ -298,7 +299,7 @@ def _problems(db: Database, image_ids: list[int]) -> dict[int, str]:
     readings = [(files.image_id, reading_image(files)) for files in image_files(db, image_ids)]
     for image_id, read in readings:
         try:
-            open_rgb(read(), at_least=(1, 1))
+            open_rgb(read(), at_least=(1, 1), bands=shown_bands(db))
             problems[image_id] = ""
         except (AnnotatorError, BadImage) as error:
             problems[image_id] = str(error)

@@ -68,6 +68,7 @@ class Context:
         name = self.backbone_name()
         if self.cache is None or self.cache.folder != self.db.paths.features(name):
             self.cache = open_features(self.db, name)
+        self.cache.follow()
         return self.cache
 
     def forget(self) -> None:

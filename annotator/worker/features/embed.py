@@ -27,6 +27,7 @@ from annotator.cluster.connection import cores
 from annotator.errors import AnnotatorError, NotAsked
 from annotator.store.locations.location import Reading, Source, reading
 from annotator.store.locations.objects import NOT_NOW
+from annotator.store.pictures.bands import UNSAID, Bands
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb
 from annotator.store.pictures.files import content_of
 from models.backbones.batches import settle_batch
@@ -73,6 +74,7 @@ def embed(
     should_stop: Callable[[], bool] | None = None,
     contents: Sequence[str] | None = None,
     leave_out: Callable[[Source], bool] = lambda path: False,
+    bands: Bands = UNSAID,
 ) -> Iterator[Embedded]:
     """Yield the features of image files, batch by batch, in the order of the paths.
 
@@ -84,6 +86,7 @@ def embed(
             after the batches that are already in the making.
         contents: The sha256 that each file should have; a file with another content is a failure. None: not checked.
             Files at addresses are always checked.
+        bands: Which bands are shown of images of many.
         leave_out: Asked for each path when its batch is next: True makes it a failure without a try.
 
     A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the network
@@ -98,7 +101,7 @@ def embed(
 
     with embedding_threads(workers) as pool:
         yield from embed_places(
-            len(paths), begin, backbone, pool, regions=regions, batch=batch, should_stop=should_stop
+            len(paths), begin, backbone, pool, regions=regions, batch=batch, should_stop=should_stop, bands=bands
         )
 
 
@@ -111,6 +114,7 @@ def embed_places(
     regions: bool,
     batch: int | None = None,
     should_stop: Callable[[], bool] | None = None,
+    bands: Bands = UNSAID,
 ) -> Iterator[Embedded]:
     """Yield the features of images 0 .. count - 1 in batches, as `embed` does.
 
@@ -118,14 +122,14 @@ def embed_places(
         begin: Place -> a call that returns its file (read_batch); called when its batch is next, so that files at
             addresses are read while batches before it are embedded.
         pool: May be used by several such iterators at once.
-        regions, batch, should_stop: As in `embed`.
+        regions, batch, should_stop, bands: As in `embed`.
     """
     stopped = should_stop or (lambda: False)
     if backbone.on_gpu:
         if count >= WORTH_TRYING:
             settle_batch(backbone)
         batch = batch or min(backbone.chunk, max(BATCH, count // PARTS))
-        yield from _embed_many_at_once(count, begin, backbone, pool, regions, batch, stopped)
+        yield from _embed_many_at_once(count, begin, backbone, pool, regions, batch, stopped, bands)
         return
     batch = batch or BATCH
     starts = iter(range(0, count, batch))
@@ -136,7 +140,7 @@ def embed_places(
             while len(pending) < 2 * pool.size and not stopped() and (start := next(starts, None)) is not None:
                 places = range(start, min(start + batch, count))
                 readings = [begin(place) for place in places]  # at addresses: all of them at once
-                pending.append(pool.submit(_embed_batch, readings, places, backbone, regions))
+                pending.append(pool.submit(_embed_batch, readings, places, backbone, regions, bands))
             if not pending:
                 return
             yield pending.popleft().result()
@@ -153,6 +157,7 @@ def _embed_many_at_once(
     regions: bool,
     batch: int,
     stopped: Callable[[], bool],
+    bands: Bands,
 ) -> Iterator[Embedded]:
     """Yield the features as embed_places does, on a GPU that takes `batch` images at once."""
     few = min(BATCH, batch)
@@ -168,7 +173,7 @@ def _embed_many_at_once(
         while starts and len(decoding) * few < DECODED_AHEAD * batch + pool.size * few:
             start = starts.popleft()
             places = range(start, min(start + few, count))
-            decoding.append(pool.submit(read_batch, [begin(place) for place in places], places, backbone))
+            decoding.append(pool.submit(read_batch, [begin(place) for place in places], places, backbone, bands))
         return [decoding.popleft() for _ in range(min(len(decoding), max(1, batch // few)))]
 
     with ThreadPoolExecutor(1, "upload") as uploading, ThreadPoolExecutor(1, "forward") as forwarding:
@@ -227,8 +232,10 @@ def embedding_threads(workers: int | None = None, shared: int | None = None) -> 
         torch.set_num_threads(before)
 
 
-def _embed_batch(readings: Sequence[Reading], places: range, backbone: "Backbone", regions: bool) -> Embedded:
-    return _embedded(read_batch(readings, places, backbone), backbone, regions)
+def _embed_batch(
+    readings: Sequence[Reading], places: range, backbone: "Backbone", regions: bool, bands: Bands
+) -> Embedded:
+    return _embedded(read_batch(readings, places, backbone, bands), backbone, regions)
 
 
 def _embedded(batch: Decoded, backbone: "Backbone", regions: bool) -> Embedded:
@@ -236,13 +243,16 @@ def _embedded(batch: Decoded, backbone: "Backbone", regions: bool) -> Embedded:
     return Embedded(batch.indices, features, of_regions, batch.failures, batch.facts)
 
 
-def read_batch(readings: Iterable[Reading], places: Iterable[int], backbone: "Backbone") -> Decoded:
+def read_batch(
+    readings: Iterable[Reading], places: Iterable[int], backbone: "Backbone", bands: Bands = UNSAID
+) -> Decoded:
     """Decode one batch.
 
     Args:
         readings: For each place a call that returns its file; a BadImage, AnnotatorError or OSError from it is a
             failure.
         places: The numbers of the images.
+        bands: As in `embed`.
     """
     least = backbone.input_size
     indices, images, failures, facts = [], [], [], []
@@ -250,8 +260,8 @@ def read_batch(readings: Iterable[Reading], places: Iterable[int], backbone: "Ba
         try:
             source = read()
             if not isinstance(source, Path):
-                facts.append((place, check_image(source)))
-            images.append(backbone.preprocess(open_rgb(source, at_least=(least, least))))
+                facts.append((place, check_image(source, bands)))
+            images.append(backbone.preprocess(open_rgb(source, at_least=(least, least), bands=bands)))
             indices.append(place)
         except (BadImage, AnnotatorError, OSError) as error:
             failures.append((place, str(error)))

@@ -25,6 +25,7 @@ from annotator.errors import AnnotatorError, DiskFull
 from annotator.store.database.arrays import open_array, save_array, sweep
 from annotator.store.database.project_identity import make_room
 from annotator.store.locations.location import Source, open_source
+from annotator.store.pictures.bands import UNSAID, Bands
 from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.worker.features.embed import embedding_threads
 from models.backbones.feature_maps import FeatureMaps
@@ -44,6 +45,7 @@ class MapFiles:
     Attributes:
         network: Computes the maps.
         strong: The number of strong views of an image, besides the WEAK weak ones.
+        bands: Which bands are shown of images of many.
         opened: The source given to `make` for an image -> what the decoder reads.
         bytes_each: Bytes of one view of one image.
     """
@@ -54,8 +56,10 @@ class MapFiles:
         network: FeatureMaps | StageInputs,
         strong: int = STRONG,
         opened: Callable[[Any], Path | io.BytesIO] = partial(open_source, patient=True),
+        bands: Bands = UNSAID,
     ):
         self.folder, self.network, self.strong, self.opened = folder, network, strong, opened
+        self.bands = bands
         self.bytes_each = 2 * int(np.prod(network.shape))
         sweep(folder, alone=True)
 
@@ -141,7 +145,7 @@ class MapFiles:
         made: dict[Key, np.ndarray | str] = {}
         for key, path in batch:
             try:
-                plain = backbone.preprocess(open_rgb(self.opened(path), at_least=size))
+                plain = backbone.preprocess(open_rgb(self.opened(path), at_least=size, bands=self.bands))
             except (BadImage, AnnotatorError) as error:
                 made[key] = str(error)
                 continue

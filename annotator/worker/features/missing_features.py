@@ -8,6 +8,7 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.store.images import address_cache as fetched
 from annotator.store.images import images
+from annotator.store.images.band_setting import shown_bands
 from annotator.store.locations.location import Source
 from annotator.store.networks import embedding
 from annotator.worker.features.context import Context
@@ -103,10 +104,10 @@ class MissingFeatures:
         written_at = time.monotonic()
         registered = images.images(self._db, ids)
         contents = [registered[image_id].sha256 for image_id in ids]
-        should_stop = self._context.stop.is_set
+        should_stop, bands = self._context.stop.is_set, shown_bands(self._db)
         for batch in embed(
             paths, self._context.backbone(), regions=True, should_stop=should_stop, contents=contents,
-            leave_out=away.holds,
+            leave_out=away.holds, bands=bands,
         ):  # fmt: skip
             features = batch.features.astype(np.float16)
             assert batch.regions is not None  # they were asked for
@@ -122,6 +123,9 @@ class MissingFeatures:
             fetched.keep_facts(self._db, [(ids[index], facts) for index, facts in batch.facts])
             done += len(batch.indices)
             self._between("embedding", done, total)
+            if shown_bands(self._db) != bands:
+                shard.clear()  # of other pixels than those that are shown from now on
+                return
             if time.monotonic() - written_at > SHARD_SECONDS:
                 self._write(shard)
                 written_at = time.monotonic()

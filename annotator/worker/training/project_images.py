@@ -8,6 +8,7 @@ import numpy as np
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
+from annotator.store.images.band_setting import shown_bands
 from annotator.worker.features.backbone import backbone_of
 from annotator.worker.features.region_cache import RegionCache
 from annotator.worker.training import external_predictions as outside
@@ -69,5 +70,5 @@ class ProjectImages:
             network = FeatureMaps(backbone)
         except ValueError as error:
             raise AnnotatorError(f"{error} Or choose a method that reads no maps.") from error
-        files = MapFiles(self._db.paths.features(backbone.name) / "maps", network)
+        files = MapFiles(self._db.paths.features(backbone.name) / "maps", network, bands=shown_bands(self._db))
         return ProjectMaps(self._db, files, self._cache.image_ids)

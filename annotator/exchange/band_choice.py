@@ -1,0 +1,121 @@
+"""Choosing the bands that are shown of images of many, and reading again what waited for the choice."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.imports.folders import listed, registered
+from annotator.records import BadFile
+from annotator.shares import counted, seconds_in_words
+from annotator.store.database.database import Database
+from annotator.store.images import images
+from annotator.store.images.address_registration import register_address
+from annotator.store.images.band_choice import forget_pictures, keep_bands, waiting_folders
+from annotator.store.images.band_setting import shown_bands
+from annotator.store.images.pixel_notes import PixelNotes
+from annotator.store.locations.location import open_source
+from annotator.store.locations.objects import is_remote
+from annotator.store.networks import configuration, embedding, machine_settings
+from annotator.store.pictures.bands import Three, in_text
+from annotator.store.pictures.decoding import BadImage, open_rgb
+from annotator.store.pictures.files import unescaped
+
+TRIED = 3  # images that are read to see how long one takes
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The result of a choice.
+
+    Attributes:
+        changed: Registered images of which other bands are shown now.
+        added: Images that had waited for the choice.
+        bad: Files of the same folders that are still left out.
+        seconds: About how long it takes until all of these are analyzed again, by the worker.
+        said: Sentences about the pixels of the added images.
+    """
+
+    changed: int
+    added: int
+    bad: Sequence[BadFile]
+    seconds: float
+    said: Sequence[str]
+
+
+def choose_bands(
+    db: Database, three: Three, count: int | None = None, progress: Callable[[int, int], None] | None = None
+) -> Chosen:
+    """Show these bands from now on; register the files that waited for the choice. Repeating it changes nothing.
+
+    Copies, heat maps and feature maps of the images concerned are deleted, and made again when somebody needs them; the
+    worker computes their features again. Labels stay.
+
+    Args:
+        three, count: As of store.images.band_choice.keep_bands.
+
+    Raises:
+        AnnotatorError: Images that the choice concerns do not have these bands, `annotator embed` is at work, or a
+            folder cannot be read.
+    """
+    changed = change_bands(db, three, count)
+    newest = db.value("SELECT coalesce(max(id), 0) FROM image")
+    added, bad, notes = 0, list[BadFile](), PixelNotes()
+    for folder in waiting_folders(db):
+        if is_remote(folder):
+            one = register_address(db, folder)
+        else:
+            one = registered(db, listed(db, [(Path(unescaped(folder)), None)], db.paths.project, True), progress)
+        added += one.added
+        bad += one.bad
+        notes.add(one.notes)
+    new = [row[0] for row in db.tuples("SELECT id FROM image WHERE id > ? AND bands != '' LIMIT ?", [newest, TRIED])]
+    seconds = _seconds_each(db, [*changed[:TRIED], *new][:TRIED]) * (len(changed) + added)
+    return Chosen(len(changed), added, bad, seconds, notes.said())
+
+
+def change_bands(db: Database, three: Three, count: int | None = None) -> list[int]:
+    """Show these bands from now on, and return the images that are to be analyzed again. Raises as `choose_bands`."""
+    db.refuse_read_only()
+    if embedding.running(db) is not None:
+        raise AnnotatorError(
+            "annotator embed is at work on the images as they are shown now. Try again when it is done."
+        )
+    changed = keep_bands(db, three, count)
+    forget_pictures(db, changed)
+    return changed
+
+
+def _seconds_each(db: Database, image_ids: Sequence[int]) -> float:
+    """Return about the seconds that one of these images takes: to read, and for the network on this machine."""
+    speed = machine_settings.speeds().get(configuration.backbone(db))
+    network = 1 / speed.images_a_second if speed and speed.images_a_second > 0 else 0.0
+    bands, times = shown_bands(db), list[float]()
+    for image_id in image_ids:
+        started = time.perf_counter()
+        try:
+            open_rgb(open_source(images.image_source(db, image_id)), (320, 320), bands)
+        except (AnnotatorError, BadImage):
+            continue
+        times.append(time.perf_counter() - started)
+    return (sum(times) / len(times) if times else 0.0) + network
+
+
+def seconds_to_analyze(db: Database, image_ids: Sequence[int]) -> str:
+    """Return in words about how long the worker takes for images, such as "about 3 seconds"."""
+    return f"about {seconds_in_words(max(1.0, _seconds_each(db, image_ids[:TRIED]) * len(image_ids)))}"
+
+
+def chosen_in_words(chosen: Chosen, three: Three, count: int | None) -> list[str]:
+    """Return sentences about a choice that was carried out."""
+    of = "images that do not name red, green and blue" if count is None else f"images of {count} bands"
+    said = [f"Bands {in_text(three)} are shown of {of}.", *chosen.said]
+    if chosen.added:
+        said.append(f"{counted(chosen.added, 'image')} added that had waited for it. Import their labels again.")
+    if again := chosen.changed + chosen.added:
+        said.append(
+            f"{counted(again, 'image')} to analyze, which takes the worker about "
+            f"{seconds_in_words(max(1.0, chosen.seconds))}; pictures and heat maps are made anew. Labels stay."
+        )
+    return said

@@ -1,0 +1,62 @@
+"""Comparing the files of a folder with the registered ones: what is gone, what may have changed, what is known."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.store.database.database import Database
+from annotator.store.pictures.files import NOT_READ, FileState, content_of, open_checked, state_of, unescaped
+
+
+def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the registered images' files that no longer exist, and those whose state has changed, both sorted.
+
+    Args:
+        known: As `files_of` returns them; files that were kept out are in the state NOT_READ and are not compared.
+        paths: The files that exist now.
+    """
+    listed = set(paths)
+    images = {path: state for path, state in known.items() if state != NOT_READ}
+    gone = sorted(path for path in images if path not in listed)
+    changed = [path for path, state in images.items() if path in listed and state_of(folder, path) not in (None, state)]
+    return gone, sorted(changed)
+
+
+def same_contents(
+    db: Database, folder: Path, paths: Sequence[str], progress: Callable[[int, int], None] | None = None
+) -> dict[str, int]:
+    """Return path -> the image with the same content, for files that the project can already show from another file.
+
+    Only files that are as large as a registered one are read.
+
+    Args:
+        paths: Files that are not registered.
+        progress: Called with (files looked at, files in all); its exceptions end the search.
+    """
+    query = """SELECT DISTINCT f.bytes FROM file f JOIN image i ON i.id = f.image_id WHERE i.problem = ''"""
+    sizes = {row[0] for row in db.tuples(query)}
+    held: dict[str, int] = {}
+    for number, path in enumerate(paths, start=1):
+        state = state_of(folder, path) if sizes else None
+        if state and state.bytes in sizes:
+            with suppress(OSError, AnnotatorError):
+                image_id = _shown_elsewhere(db, content_of(folder / unescaped(path)))
+                held |= {path: image_id} if image_id else {}
+        if progress:
+            progress(number, len(paths))
+    return held
+
+
+def _shown_elsewhere(db: Database, sha256: str) -> int | None:
+    """Return the image with this content, if one of its files still holds it; None otherwise."""
+    rows = db.tuples(
+        """SELECT i.id, d.path, f.path, f.bytes, f.modified_ns, f.stamp FROM image i JOIN file f ON f.image_id = i.id
+        JOIN folder d ON d.id = f.folder_id WHERE i.sha256 = ? AND i.problem = ''""",
+        [sha256],
+    )
+    for image_id, folder, path, *recorded in rows:
+        with suppress(AnnotatorError):
+            open_checked(Path(unescaped(folder)), path, FileState(*recorded), sha256)
+            return int(image_id)
+    return None

@@ -1,0 +1,94 @@
+"""Which bands of an image of many bands are shown as red, green and blue.
+
+A file of a satellite or a scanner may have 4, 13 or 224 bands in an order of its own. Where the file says which are
+red, green and blue, those are shown; else a person has to say it, once for a project. Never silently the first three.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from annotator.errors import AnnotatorError
+
+MOST = 1000  # bands of a file
+NOT_THERE = "are to be shown"  # in the reason of a file that does not have the chosen bands
+TO_CHOOSE = "which three to show is not known"  # in the reason of a file that waits for a choice
+
+# Who says which bands of an image are red, green and blue.
+PLAIN = ""  # it is a usual picture of three channels
+NAMED = "rgb"  # the file names them
+ORDER = "order"  # nobody: of three bands the order of the file is taken, and that is said
+
+Three = tuple[int, int, int]  # numbers of bands from 1, in the order red, green, blue
+
+
+@dataclass(frozen=True)
+class Bands:
+    """What a person has said about the images of a project.
+
+    Attributes:
+        unknown: For images that do not say it themselves; None: not said.
+        by_count: Number of bands -> the bands to show of images of exactly so many, whatever they say themselves.
+    """
+
+    unknown: Three | None = None
+    by_count: Mapping[int, Three] = field(default_factory=dict[int, Three])
+
+
+UNSAID = Bands()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The bands of one image that are shown.
+
+    Attributes:
+        three: Numbers of bands from 1.
+        kind: Of how many bands, and who said it, such as "13:4,3,2", "4:rgb" or "3:order", "" for a usual picture; kept
+            with the image, so that it is known what a changed choice concerns.
+    """
+
+    three: Three
+    kind: str
+
+
+def shown_of(count: int, known: Three | None, by: str, bands: Bands) -> Shown | None:
+    """Return the bands to show of an image of `count` bands; None where nobody has said it.
+
+    Args:
+        known, by: The bands that the file itself gives as red, green and blue, and how: PLAIN, NAMED or ORDER.
+
+    Raises:
+        AnnotatorError: The choice names a band that the image does not have.
+    """
+    chosen = bands.by_count.get(count)
+    if chosen is None and known:
+        return Shown(known, f"{count}:{by}" if by else "")
+    chosen = chosen or bands.unknown
+    if chosen is None:
+        return None
+    if max(chosen) > count:
+        raise AnnotatorError(f"it has {count} bands, and {in_text(chosen)} {NOT_THERE}")
+    return Shown(chosen, f"{count}:{in_text(chosen)}")
+
+
+def in_text(three: Three) -> str:
+    """Return a choice as people write it, such as "4,3,2"."""
+    return ",".join(map(str, three))
+
+
+def parsed(text: str) -> Three:
+    """Return a choice that a person wrote: three numbers of bands, or one, which is then shown as grey.
+
+    Raises:
+        AnnotatorError: It is none.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) not in (1, 3) or not all(
+        part.isascii() and part.isdigit() and 1 <= int(part) <= MOST for part in parts
+    ):
+        raise AnnotatorError(
+            f"{text!r} is no choice of bands. Wanted are the numbers of three, from 1, for red, green and blue, such "
+            "as 4,3,2; or of one, which is then shown as grey."
+        )
+    first, second, third = map(int, parts * 3 if len(parts) == 1 else parts)
+    return first, second, third

@@ -1,0 +1,326 @@
+"""TIFFs that Pillow does not read, or reads with their low bits cut off: many bands, 16 bits in colour, floats.
+
+Which bands are shown is decided here from the header (bands.py); only those are decoded. Decompression is Pillow's:
+the bytes of a strip or tile are given to it as a grey image of 8 bits in memory, so that no further decoder is in
+reach. Then predictors, byte order and layout are undone with numpy, by the specification (TIFF 6.0, and Adobe's
+technical note 3 for predictor 3). What is shown is stretched to 8 bits (stretching.py).
+"""
+
+import io
+import math
+import os
+import re
+import struct
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+from PIL import Image
+
+from annotator.store.pictures import tiff_tags as tags
+from annotator.store.pictures.array_image import ArrayImage
+from annotator.store.pictures.bands import MOST, NAMED, ORDER, PLAIN, Three
+from annotator.store.pictures.png16 import in_colour
+from annotator.store.pictures.stretching import Stretch, stretched
+from annotator.store.pictures.tiff_tags import Tags
+
+KINDS = {1: "u", 2: "i", 3: "f"}  # sample format -> kind of number
+NONE, PACKED = 1, {5: "LZW", 8: "deflate", 32946: "deflate", 32773: "PackBits", 34925: "LZMA", 50000: "ZSTD"}
+GREY, RGB = (0, 1), 2  # photometric interpretations
+LARGEST = 80_000_000  # bytes of a compressed strip once decompressed; Pillow warns of larger images
+AT_A_TIME = 16_000_000  # bytes of a strip that is not compressed: it is read in parts
+_BAND = re.compile(r'<Item\b[^>]*\bname="(?:DESCRIPTION|COLORINTERP)"[^>]*>([^<]{1,200})</Item>', re.IGNORECASE)
+_SAMPLE = re.compile(r'\bsample="(\d{1,4})"', re.IGNORECASE)
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The header of a TIFF that is read here.
+
+    Attributes:
+        dtype: Of one value, in the byte order of the file.
+        samples: Values of a pixel, transparency and others included.
+        alpha: The place of transparency among them; None: there is none.
+        names: Band (from 0) -> its name in the file, "" for none.
+        is_rgb: Whether the first three bands are red, green and blue by the file's own word.
+        pieces: (width, height) of a tile; a strip is as wide as the image.
+    """
+
+    tags: Tags
+    size: tuple[int, int]
+    dtype: np.dtype
+    samples: int
+    alpha: int | None
+    names: tuple[str, ...]
+    is_rgb: bool
+    is_inverted: bool
+    is_separate: bool
+    compression: int
+    predictor: int
+    pieces: tuple[int, int]
+    offsets: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+    @property
+    def colours(self) -> tuple[int, ...]:
+        """Return the places (from 0) of the values that are no transparency."""
+        return tuple(place for place in range(self.samples) if place != self.alpha)
+
+    @property
+    def named(self) -> tuple[Three | None, str]:
+        """Return the bands (from 1, transparency not counted) that are red, green and blue, and by what (bands.py)."""
+        found = [[number for number, name in enumerate(self.names, 1) if name in words] for words in _COLOURS]
+        if all(len(numbers) == 1 for numbers in found):
+            return (found[0][0], found[1][0], found[2][0]), NAMED
+        if self.is_rgb and len(self.colours) >= 3:
+            return (1, 2, 3), PLAIN if len(self.colours) == 3 else NAMED
+        return ((1, 2, 3), ORDER) if len(self.colours) == 3 else (None, "")
+
+
+_COLOURS = ({"red", "r"}, {"green", "g"}, {"blue", "b"})
+
+
+def layout_of(file: BinaryIO) -> Layout | None:
+    """Return the layout of a TIFF that is read here; None where Pillow reads it, or says why nobody does.
+
+    Raises:
+        ValueError: It is one for here, and cannot be read; the message says why.
+    """
+    found = tags.tags_of(file)
+    if found is None or found.number(tags.PHOTOMETRIC, 1) not in (*GREY, RGB):
+        return None
+    samples = found.number(tags.SAMPLES, 1)
+    if samples > MOST:
+        raise ValueError(f"it says that it has {samples:,} bands; at most {MOST:,} are read")
+    widths, formats = set(found.numbers.get(tags.BITS, (1,))), set(found.numbers.get(tags.FORMAT, (1,)))
+    bits, format_ = max(widths), max(formats)
+    extra = found.numbers.get(tags.EXTRA, ())[-samples:]
+    alpha = next((samples - len(extra) + place for place, kind in enumerate(extra) if kind in (1, 2)), None)
+    if not _is_for_here(found, samples, bits, format_, alpha):
+        return None
+    kind = KINDS.get(format_, "u" if format_ == 4 else "")  # 4: not said
+    if len(widths) > 1 or len(formats) > 1 or not kind or bits not in (8, 16, 32, 64) or (kind == "f" and bits == 8):
+        raise ValueError(
+            f"{samples} bands of {', '.join(map(str, sorted(widths)))} bits, sample format "
+            f"{', '.join(map(str, sorted(formats)))}, which is not read: save it with 8, 16 or 32 bits for all bands"
+        )
+    return _layout(found, samples, np.dtype(f"{found.order}{kind}{bits // 8}"), alpha)
+
+
+def _is_for_here(found: Tags, samples: int, bits: int, format_: int, alpha: int | None) -> bool:
+    if samples == 1:
+        return bits == 64 or (bits == 32 and format_ != 3) or (bits > 8 and tags.GDAL_NODATA in found.texts)
+    if bits != 8 or samples > 4:
+        return bits >= 8
+    if found.number(tags.PHOTOMETRIC, 1) == RGB:
+        # Pillow takes a fourth band that the file says nothing of for transparency.
+        return samples == 4 and tags.EXTRA not in found.numbers
+    return not (samples == 2 and alpha == 1)
+
+
+def _layout(found: Tags, samples: int, dtype: np.dtype, alpha: int | None) -> Layout:
+    width, height = found.number(tags.WIDTH, 0), found.number(tags.HEIGHT, 0)
+    compression, predictor = found.number(tags.COMPRESSION, 1), found.number(tags.PREDICTOR, 1)
+    if width < 1 or height < 1:
+        raise ValueError("it has no size")
+    if compression != NONE and compression not in PACKED:
+        known = ", ".join(dict.fromkeys(PACKED.values()))
+        raise ValueError(
+            f"{samples} bands of {8 * dtype.itemsize} bits with compression {compression}; read are none, {known}"
+        )
+    if predictor not in (1, 2, 3) or (predictor == 3 and dtype.kind != "f"):
+        raise ValueError(f"it says predictor {predictor} for values of {dtype.name}")
+    is_tiled = tags.TILE_OFFSETS in found.numbers
+    rows = min(found.number(tags.ROWS, height) or height, height)
+    pieces = (found.number(tags.TILE_WIDTH, 0), found.number(tags.TILE_HEIGHT, 0)) if is_tiled else (width, rows)
+    is_separate = found.number(tags.PLANES, 1) == 2 and samples > 1
+    in_piece = pieces[0] * pieces[1] * dtype.itemsize * (1 if is_separate else samples)
+    if in_piece < 1 or (in_piece > LARGEST and (compression != NONE or is_tiled)):
+        raise ValueError(f"a strip or tile of {in_piece:,} bytes; the limit is {LARGEST:,}")
+    offsets = found.numbers.get(tags.TILE_OFFSETS if is_tiled else tags.STRIP_OFFSETS, ())
+    lengths = found.numbers.get(tags.TILE_BYTES if is_tiled else tags.STRIP_BYTES, ())
+    wanted = math.ceil(width / pieces[0]) * math.ceil(height / pieces[1]) * (samples if is_separate else 1)
+    if len(offsets) == 1 and not lengths and compression == NONE:
+        lengths = (in_piece,)
+    if len(offsets) < wanted or len(lengths) < wanted:
+        raise ValueError(f"truncated: {wanted:,} strips or tiles are wanted, and {len(offsets):,} are named")
+    photometric = found.number(tags.PHOTOMETRIC, 1)
+    names = _names(found, samples, alpha)
+    return Layout(
+        found, (width, height), dtype, samples, alpha, names, photometric == RGB, photometric == 0, is_separate,
+        compression, predictor, pieces, offsets[:wanted], lengths[:wanted],
+    )  # fmt: skip
+
+
+def _names(found: Tags, samples: int, alpha: int | None) -> tuple[str, ...]:
+    """Return the name of each band that is no transparency: by GDAL, else by a description that lists them."""
+    names = [""] * samples
+    for match in _BAND.finditer(found.texts.get(tags.GDAL_METADATA, "")):
+        sample = _SAMPLE.search(match[0])
+        if sample and int(sample[1]) < samples:
+            names[int(sample[1])] = match[1].strip().lower()
+    listed = [name.strip().lower() for name in re.split(r"[,;|/\n]", found.texts.get(tags.DESCRIPTION, "")[:10_000])]
+    if not any(names) and len(listed) == samples:
+        names = listed
+    return tuple(name for place, name in enumerate(names) if place != alpha)
+
+
+def opened(file: BinaryIO, layout: Layout, three: Three | None, kind: str) -> ArrayImage:
+    """Return the image of a TIFF that is read here; its pixels are read by `load`.
+
+    Args:
+        three: The bands to show, from 1; None for an image of one band.
+        kind: What is noted with the image (bands.Shown).
+    """
+    shown = [layout.colours[number - 1] for number in three] if three else [layout.colours[0]]
+    width, height = layout.size
+    values = len(shown) + (layout.alpha is not None)
+    bytes_a_pixel = layout.dtype.itemsize * (1 if layout.is_separate else layout.samples)
+    in_piece = min(layout.pieces[0] * layout.pieces[1] * bytes_a_pixel, LARGEST)  # more is read in parts
+    # The values, their 8 bits and two steps between; the pieces as stored, unpacked, and with their predictor undone.
+    cost = width * height * (values * layout.dtype.itemsize + 3 * values + 8) + 5 * in_piece
+
+    def read() -> tuple[Image.Image, Stretch | None]:
+        return _read(file, layout, shown)
+
+    return ArrayImage(file, "TIFF", layout.size, read, cost=cost, bands=kind, is_transparent=layout.alpha is not None)
+
+
+def _read(file: BinaryIO, layout: Layout, shown: list[int]) -> tuple[Image.Image, Stretch | None]:
+    places = sorted({*shown, *(() if layout.alpha is None else (layout.alpha,))})
+    values = _values(file, layout, places)
+    colours = values[..., [places.index(place) for place in shown]]
+    alpha = None if layout.alpha is None else _opaque(values[..., places.index(layout.alpha)])
+    stretch = None
+    if colours.dtype != np.uint8:
+        colours, stretch = stretched(colours, _nodata(layout), None if alpha is None else alpha > 0)
+    if layout.is_inverted:  # 0 is white
+        colours = 255 - colours
+    picture = in_colour(colours, alpha)
+    turn = _TURNS.get(layout.tags.number(tags.ORIENTATION, 1))
+    return (picture if turn is None else picture.transpose(turn)), stretch
+
+
+def _opaque(alpha: np.ndarray) -> np.ndarray:
+    """Return transparency as uint8: of whole numbers the type's largest is opaque, of floats 1."""
+    if alpha.dtype == np.uint8:
+        return alpha
+    most = 1.0 if alpha.dtype.kind == "f" else float(np.iinfo(alpha.dtype).max)
+    return np.round(np.nan_to_num(alpha.astype(np.float64) / most).clip(0, 1) * 255).astype(np.uint8)
+
+
+def _nodata(layout: Layout) -> float | None:
+    try:
+        return float(layout.tags.texts[tags.GDAL_NODATA])
+    except (KeyError, ValueError):
+        return None
+
+
+def _values(file: BinaryIO, layout: Layout, places: list[int]) -> np.ndarray:
+    """Return the values (H, W, n) of some of the samples, in this machine's byte order."""
+    width, height = layout.size
+    wide, high = layout.pieces
+    values = np.zeros((height, width, len(places)), layout.dtype.newbyteorder("="))
+    across, down = math.ceil(width / wide), math.ceil(height / high)
+    end = file.seek(0, os.SEEK_END)
+    for number, (offset, length) in enumerate(zip(layout.offsets, layout.lengths, strict=True)):
+        plane, piece = divmod(number, across * down) if layout.is_separate else (0, number)
+        top, left = piece // across * high, piece % across * wide
+        # Also of bands that are not shown: half a file is not taken for a whole one.
+        if offset + length > end:
+            raise EOFError(f"truncated: a strip ends at byte {offset + length:,} of {end:,}")
+        if layout.is_separate and plane not in places:
+            continue
+        samples, columns = (1, [0]) if layout.is_separate else (layout.samples, places)
+        target = values[top : top + high, left : left + wide]
+        if layout.is_separate:
+            target = target[..., places.index(plane)][..., None]  # a view of its place
+        _read_piece(file, layout, offset, length, samples, columns, target, is_strip=across == 1 and wide == width)
+    return values
+
+
+def _read_piece(
+    file: BinaryIO,
+    layout: Layout,
+    offset: int,
+    length: int,
+    samples: int,
+    columns: list[int],
+    target: np.ndarray,
+    *,
+    is_strip: bool,
+) -> None:
+    """Read one strip or tile into its place (h, w, n) in the values."""
+    rows, wide = target.shape[0], layout.pieces[0]
+    bytes_a_row = wide * samples * layout.dtype.itemsize
+    # The last strip may be shorter than the others; a tile never is.
+    stored = rows if is_strip else layout.pieces[1]
+    if layout.compression != NONE:
+        whole = _unpacked(_at(file, offset, length), layout.compression, bytes_a_row, stored)
+        block = _plain(whole[: rows * bytes_a_row], layout, rows, wide, samples)
+        target[:] = block[:, : target.shape[1], columns]
+        return
+    if length < rows * bytes_a_row:
+        raise EOFError(f"truncated: a strip has {length:,} of {rows * bytes_a_row:,} bytes")
+    step = max(1, AT_A_TIME // bytes_a_row)
+    for first in range(0, rows, step):
+        count = min(step, rows - first)
+        content = _at(file, offset + first * bytes_a_row, count * bytes_a_row)
+        block = _plain(content, layout, count, wide, samples)
+        target[first : first + count] = block[:, : target.shape[1], columns]
+
+
+def _at(file: BinaryIO, offset: int, length: int) -> bytes:
+    file.seek(offset)
+    content = file.read(length)
+    if len(content) < length:
+        raise EOFError(f"truncated: {len(content):,} of {length:,} bytes at {offset:,}")
+    return content
+
+
+def _plain(content: bytes, layout: Layout, rows: int, wide: int, samples: int) -> np.ndarray:
+    """Return bytes of whole rows as values (rows, wide, samples), with the predictor undone."""
+    if layout.predictor == 3:
+        planes = np.frombuffer(content, np.uint8).reshape(rows, -1, samples)
+        planes = np.cumsum(planes, axis=1, dtype=np.uint8).reshape(rows, layout.dtype.itemsize, wide * samples)
+        # The bytes of a number, the highest first, lie in planes of their own.
+        whole = np.ascontiguousarray(planes.transpose(0, 2, 1)).view(layout.dtype.newbyteorder(">"))
+        return whole.reshape(rows, wide, samples).astype(layout.dtype.newbyteorder("="))
+    values = np.frombuffer(content, layout.dtype).reshape(rows, wide, samples)
+    if layout.predictor == 2:
+        whole = values.astype(values.dtype.newbyteorder("="))
+        as_numbers = whole.view(f"u{whole.dtype.itemsize}")
+        return np.cumsum(as_numbers, axis=1, dtype=as_numbers.dtype).view(whole.dtype)
+    return values
+
+
+def _unpacked(content: bytes, compression: int, width: int, height: int) -> bytes:
+    """Return decompressed bytes of `height` rows of `width` bytes, by Pillow."""
+    entries = [
+        (tags.WIDTH, 4, 1, width),
+        (tags.HEIGHT, 4, 1, height),
+        (tags.BITS, 3, 1, 8),
+        (tags.COMPRESSION, 3, 1, compression),
+        (tags.PHOTOMETRIC, 3, 1, 1),
+        (tags.STRIP_OFFSETS, 4, 1, 8),
+        (tags.SAMPLES, 3, 1, 1),
+        (tags.ROWS, 4, 1, height),
+        (tags.STRIP_BYTES, 4, 1, len(content)),
+    ]
+    even = content + b"\0" * (len(content) % 2)
+    directory = struct.pack("<H", len(entries))
+    for tag, kind, count, value in entries:
+        directory += struct.pack("<HHI", tag, kind, count) + struct.pack("<I", value)
+    made = struct.pack("<4sI", b"II*\0", 8 + len(even)) + even + directory + b"\0\0\0\0"
+    with Image.open(io.BytesIO(made), formats=("TIFF",)) as image:
+        image.load()
+        return image.tobytes()

@@ -1,0 +1,96 @@
+"""The tags of the first image of a TIFF or BigTIFF, as far as reading its bands needs them.
+
+Files are not trusted: of at most MOST_ENTRIES entries the wanted tags are read, each up to MOST_BYTES, which a file
+that claims more does not have. Pillow's own reader keeps whatever all entries claim.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import BinaryIO
+
+WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC = 256, 257, 258, 259, 262
+DESCRIPTION, MAKE, STRIP_OFFSETS, ORIENTATION, SAMPLES, ROWS, STRIP_BYTES = 270, 271, 273, 274, 277, 278, 279
+PLANES, PREDICTOR, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_BYTES = 284, 317, 322, 323, 324, 325
+SUBFILE, SUB_IMAGES, EXTRA, FORMAT, GDAL_METADATA, GDAL_NODATA, DNG = 254, 330, 338, 339, 42112, 42113, 50706
+WANTED = frozenset(
+    {WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC, DESCRIPTION, MAKE, STRIP_OFFSETS, ORIENTATION, SAMPLES, ROWS}
+    | {STRIP_BYTES, PLANES, PREDICTOR, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_BYTES, SUBFILE, SUB_IMAGES}
+    | {EXTRA, FORMAT, GDAL_METADATA, GDAL_NODATA, DNG}
+)
+TEXTS = frozenset({DESCRIPTION, MAKE, GDAL_METADATA, GDAL_NODATA})
+MOST_ENTRIES = 1000
+MOST_BYTES = 16_000_000  # of one tag: the places of two million tiles
+LONGEST_TEXT = 1_000_000
+
+_NUMBERS = {1: "B", 3: "H", 4: "I", 6: "b", 7: "B", 8: "h", 9: "i", 13: "I", 16: "Q", 17: "q", 18: "Q"}
+_STARTS = {b"II*\0": ("<", False), b"MM\0*": (">", False), b"II+\0": ("<", True), b"MM\0+": (">", True)}
+
+
+@dataclass(frozen=True)
+class Tags:
+    """The wanted tags of one image.
+
+    Attributes:
+        order: "<" or ">", of the bytes of all numbers in the file, pixels too.
+        numbers: Tag -> its values.
+        texts: Tag -> its text.
+    """
+
+    order: str
+    numbers: dict[int, tuple[int, ...]]
+    texts: dict[int, str]
+
+    def number(self, tag: int, otherwise: int) -> int:
+        """Return the first value of a tag."""
+        return next(iter(self.numbers.get(tag, ())), otherwise)
+
+
+def is_tiff(start: bytes) -> bool:
+    """Return whether a file that begins so is a TIFF."""
+    return start[:4] in _STARTS
+
+
+def tags_of(file: BinaryIO) -> Tags | None:
+    """Return the wanted tags of the first image; None where the file has none that can be read."""
+    place = file.tell()
+    try:
+        return _tags_of(file)
+    except (struct.error, ValueError, OverflowError):
+        return None
+    finally:
+        file.seek(place)
+
+
+def _tags_of(file: BinaryIO) -> Tags:
+    order, is_big = _STARTS[_read(file, 0, 4)]
+    if is_big:
+        (first,) = struct.unpack(f"{order}Q", _read(file, 8, 8))
+        (count,) = struct.unpack(f"{order}Q", _read(file, first, 8))
+        entry, start, inline = f"{order}HHQ8s", first + 8, 8
+    else:
+        (first,) = struct.unpack(f"{order}I", _read(file, 4, 4))
+        (count,) = struct.unpack(f"{order}H", _read(file, first, 2))
+        entry, start, inline = f"{order}HHI4s", first + 2, 4
+    size = struct.calcsize(entry)
+    rows = _read(file, start, size * min(count, MOST_ENTRIES))
+    numbers: dict[int, tuple[int, ...]] = {}
+    texts: dict[int, str] = {}
+    for tag, kind, length, value in struct.iter_unpack(entry, rows[: len(rows) // size * size]):
+        if tag not in WANTED or not (kind in _NUMBERS or kind == 2):
+            continue
+        unit = 1 if kind == 2 else struct.calcsize(f"={_NUMBERS[kind]}")
+        if length * unit > inline:
+            (where,) = struct.unpack(f"{order}{'Q' if is_big else 'I'}", value)
+            value = _read(file, where, min(length * unit, LONGEST_TEXT if kind == 2 else MOST_BYTES))
+        value = value[: length * unit]
+        if kind == 2 or tag in TEXTS:
+            texts[tag] = value.split(b"\0")[0].decode("utf-8", "replace").strip()
+        else:
+            known = len(value) // unit
+            numbers[tag] = struct.unpack(f"{order}{known}{_NUMBERS[kind]}", value[: known * unit])
+    return Tags(order, numbers, texts)
+
+
+def _read(file: BinaryIO, start: int, length: int) -> bytes:
+    file.seek(start)
+    return file.read(length)
