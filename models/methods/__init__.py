@@ -1,4 +1,5 @@
-"""The table of methods, METHODS. It is the registry: a new method is one file and one entry here.
+"""The table of methods, METHODS. It is the registry: a new method is one file and one entry here;
+one that is a loss and nothing else is an assignment in published/loss_only.py instead of a file.
 
 `python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
 do not load torch (models/catalogue.py).
@@ -11,32 +12,25 @@ from models.losses.base import no_such
 from models.methods.auto import Auto
 from models.methods.base import Method
 from models.methods.oracle import Oracle
-from models.methods.published.an import AN
-from models.methods.published.an_ls import ANLS
-from models.methods.published.asl import ASL
 from models.methods.published.boostlu import BoostLU
 from models.methods.published.em import EM
 from models.methods.published.em_apl import EMAPL
 from models.methods.published.en import EN
 from models.methods.published.epr import EPR
-from models.methods.published.focal import FocalMethod
 from models.methods.published.gr import GR
 from models.methods.published.gr_names import GRNames
 from models.methods.published.gr_prototypes import GRPrototypes
-from models.methods.published.hill import HillMethod
 from models.methods.published.lagc import LAGC
 from models.methods.published.ll_cp import LLCp
 from models.methods.published.ll_ct import LLCt
 from models.methods.published.ll_r import LLR
-from models.methods.published.opml import OPMLMethod
+from models.methods.published.loss_only import AN, ANLS, ASL, FOCAL, HILL, OPML_ALONE, WAN, ZLPR_ALONE
 from models.methods.published.opml_sp import OPMLSP
 from models.methods.published.role import ROLE
 from models.methods.published.role_linear_init import ROLELinearInit
 from models.methods.published.smile import SMILE
 from models.methods.published.splc import SPLC
 from models.methods.published.vlpl import VLPL
-from models.methods.published.wan import WAN
-from models.methods.published.zlpr import ZLPRMethod
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
@@ -50,7 +44,7 @@ METHODS: dict[str, type[Method]] = {
         EM,
         EMAPL,
         GR,
-        OPMLMethod,
+        OPML_ALONE,
         OPMLSP,
         LAGC,
         LLR,
@@ -58,10 +52,10 @@ METHODS: dict[str, type[Method]] = {
         LLCp,
         BoostLU,
         SPLC,
-        HillMethod,
+        HILL,
         ASL,
-        FocalMethod,
-        ZLPRMethod,
+        FOCAL,
+        ZLPR_ALONE,
         EN,
         VLPL,
         GRNames,
