@@ -162,6 +162,15 @@ def show_steps(show: Callable[..., None]) -> Callable[[str, int, int], None]:
     return lambda what, done, of: show(done, of, what)
 
 
+def print_result(value: object, as_json: bool, text: Callable[[], None]) -> None:
+    """Print the result of a command: the value as one line of JSON where that was asked for, else call `text`."""
+    # Escaped beyond ASCII: what the guard of the terminal would escape, in its own way, would be no JSON any more.
+    if as_json:
+        print(json.dumps(value))
+    else:
+        text()
+
+
 def print_json(value: dict, **lists: Iterable[object]) -> None:
     """A JSON object on one line; these lists of it are made, and printed, one item after the other."""
     sys.stdout.write(json.dumps(value)[:-1])
@@ -313,7 +322,7 @@ def print_method(method: dict) -> None:
         print("\n  what the paper leaves open, and what is done here")
     for text in method["open_points"]:
         print(textwrap.fill(text, PAGE, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False))
-    for text in (method["about"], method["about_parameters"]):
+    for text in filter(None, (method["about"], method["about_parameters"])):
         print("\n" + textwrap.indent(text, "  "))
     print("\n  parameters and defaults")
     for key, value in method["parameters"].items():
@@ -329,14 +338,15 @@ def print_method(method: dict) -> None:
 
 def print_bench(result: dict, as_json: bool) -> None:
     """The figures and ratios of a benchmark."""
-    if as_json:
-        print(json.dumps(result))
-        return
-    print(f"bench {result['bench']}")
-    for kind in ("figures", "ratios"):
-        print(f"  {kind}")
-        figures = result[kind].items()
-        print_table(
-            ("", ""),
-            [(f"    {name}", "not reached" if value is None else f"{value:,.3f}") for name, value in figures],
-        )
+
+    def text() -> None:
+        print(f"bench {result['bench']}")
+        for kind in ("figures", "ratios"):
+            print(f"  {kind}")
+            figures = result[kind].items()
+            print_table(
+                ("", ""),
+                [(f"    {name}", "not reached" if value is None else f"{value:,.3f}") for name, value in figures],
+            )
+
+    print_result(result, as_json, text)

@@ -21,7 +21,7 @@ from annotator.roles import Right
 from annotator.settings import LEASE_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.images import sequences
-from annotator.store.labels import incomplete
+from annotator.store.labels import cells
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.derivation import COMPLETE, SKIPPED, UNTOUCHED
 from annotator.store.people import assignment
@@ -78,8 +78,8 @@ def take_next(
             partial(_free, sql, UNTOUCHED),
             partial(_free, sql, SKIPPED),
         ]
-        partly = partial(incomplete.fewest_answers, sql, ahead)
-        last = partial(incomplete.skipped_again, sql)
+        partly = partial(cells.fewest_answers, sql, ahead)
+        last = partial(cells.skipped_again, sql)
         queues = [partly, *unlabeled, last] if incomplete_first else [*unlabeled, partly, last]
         if sequence:
             queues = [partial(sequences.next_open, sql, sequence, after), partial(_free, sql, SKIPPED), last]
@@ -263,10 +263,10 @@ def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, tak
     any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"
     if not sql.execute(any_, [UNTOUCHED]).fetchone():
         return free_ids
-    for start in range(0, len(wanted), incomplete.AT_ONCE):
+    for start in range(0, len(wanted), cells.ORDER_AT_ONCE):
         if want <= len(free_ids):
             break
-        some = [image_id for image_id in map(int, wanted[start : start + incomplete.AT_ONCE]) if image_id not in taken]
+        some = [image_id for image_id in map(int, wanted[start : start + cells.ORDER_AT_ONCE]) if image_id not in taken]
         rows = sql.execute(
             f"SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({','.join('?' * len(some))})",
             [UNTOUCHED, *some],

@@ -18,6 +18,7 @@ from annotator.store.features.cache import open_features
 from annotator.store.networks import adapted, configuration
 from annotator.store.networks import comparisons as candidates
 from annotator.store.networks.comparisons import Compared
+from annotator.store.networks.judged import figures
 from annotator.worker.adapting.switching import DOWNLOADING, NextContext
 from annotator.worker.features.backbone import fetch_weights, measure_speed
 from annotator.worker.features.context import Context
@@ -138,16 +139,10 @@ def compare_networks(db: Database, first: str, second: str) -> Compared:
         name=second,
         against=first,
         at=time.time(),
-        ap_before=result.ap.first,
-        ap_after=result.ap.second,
-        ap_low=result.ap.low,
-        ap_high=result.ap.high,
-        log_loss_before=result.log_loss.first,
-        log_loss_after=result.log_loss.second,
         log_loss_low=result.log_loss.low,
         log_loss_high=result.log_loss.high,
         images=result.images,
         answers=result.answers,
         classes=result.classes,
-        is_better=result.is_better,
+        **figures(result),
     )

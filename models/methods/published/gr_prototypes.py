@@ -15,8 +15,13 @@ from models.methods.published.gr_guided import GRGuided
 class GRPrototypes(GRGuided):
     """GR in which the soft label of an unseen cell is in part the score of a prototype (models/linear/prototypes.py).
 
-    Without a frozen network, and in classes with fewer than five marked images, the method is `gr`. `sharpness` is the
-    power to which the share of less alike images is raised.
+    Without a frozen network, and in classes with fewer than five marked images, the method is `gr`.
+
+    Args:
+        trust: Weight of the prototypes against k(p), the network's own share.
+        sharpness: The power to which the share of less alike images is raised.
+
+    The others are those of `gr`.
     """
 
     name = "gr+prototypes"

@@ -54,6 +54,7 @@ def loss_only(loss: type[Loss], defaults: dict[str, Any] | None = None, **descri
     def criterion(self: Method) -> Loss:
         return loss(**{name: getattr(self, name) for name in list(signature.parameters)[1:]})
 
+    __init__.__doc__ = loss.__init__.__doc__
     __init__.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess] - read by inspect.signature(class)
     body = {"__init__": __init__, "criterion": criterion, "__doc__": loss.__doc__, "__module__": __name__}
     return cast(type[Method], type(described["name"].upper(), (Method,), body | described))
