@@ -31,14 +31,14 @@ def point(actions: int, recall: float, precision: float = 1.0) -> dict:
 
 
 def test_a_perfect_person_answers_the_truth_with_as_few_presses_as_there_are_changes():
-    person = Person.of(TRUTH, noisy=False, seed=0)
+    person = Person.build(TRUTH, noisy=False, seed=0)
     rows, columns = np.arange(400), np.zeros(400, int)
     answers, presses = person.answer(rows, columns, np.ones(400, bool))
     assert (answers == TRUTH[:, 0]).all() and presses == (~TRUTH[:, 0]).sum()
 
 
 def test_a_noisy_person_misses_small_things_and_errs_as_often_as_is_said():
-    person = Person.of(np.repeat(TRUTH, 20, 0), noisy=True, seed=0)
+    person = Person.build(np.repeat(TRUTH, 20, 0), noisy=True, seed=0)
     rows, columns = np.arange(8000), np.zeros(8000, int)
     there, small = person.truth[:, 0], person.small[:, 0]
     answers, _ = person.answer(rows, columns, np.zeros(8000, bool))
@@ -191,7 +191,7 @@ def test_a_simulated_project_uses_an_adapted_network_only_if_it_was_judged_to_be
     truth.write_text("image,labels\n" + "".join(rows))
     network = f"local-dir:{make_network(tmp_path / 'network')}"
     known = measure.make_project(tmp_path / "project", photos, truth, network)
-    person = Person.of(known, noisy=False, seed=0)
+    person = Person.build(known, noisy=False, seed=0)
     session = Session(tmp_path / "project", tmp_path / "copy", known, person, learns=True, seed=0)
     assert session.adapt() is None and configuration.backbone(session.db) == network  # there is nothing to judge by
     for image_id in session.random_images():

@@ -55,7 +55,7 @@ def names(
     if template is not None:
         name_texts.choose_templates(db, template)
     if on is not None and on != name_texts.is_on(db):
-        name_texts.switch(db, on)
+        name_texts.set_enabled(db, on)
     waits = False
     if now:
         from annotator.worker.process import guess_from_names

@@ -308,7 +308,7 @@ def print_methods(methods: list[dict], default: str) -> None:
 
 
 def print_method(method: dict) -> None:
-    """One method in full (show.in_full)."""
+    """One method in full (show.with_details)."""
     print(f"{method['name']}: {method['title']}")
     print(f"  {source(method['name'])}\n  {method['url']}")
     print(f"  assumes     {method['assumes']}")

@@ -109,7 +109,7 @@ def methods(
         listed = [asdict_of(entry) for entry in catalogue.methods().values()]
         printing.print_result(listed, as_json, lambda: printing.print_methods(listed, catalogue.default_method()))
         return
-    method = in_full(configuration.about(name))
+    method = with_details(configuration.about(name))
     printing.print_result(method, as_json, lambda: printing.print_method(method))
 
 
@@ -138,7 +138,7 @@ def asdict_of(entry: Entry) -> dict:
     return said | {"open_points": list(entry.open_points), "parameters": entry.defaults}
 
 
-def in_full(entry: Entry) -> dict:
+def with_details(entry: Entry) -> dict:
     """The same with everything that its class declares; loads torch."""
     from models.methods import METHODS
 

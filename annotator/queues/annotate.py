@@ -151,7 +151,7 @@ def with_surroundings(
         run.id if run else None,
         f"{run.id}.{run.version}" if run else "",
         _onward(counts, onward) if empty else (),
-        leases.lost(db, wanted.holder, wanted.have) if wanted.have else (),
+        leases.taken_by_others(db, wanted.holder, wanted.have) if wanted.have else (),
         class_version=versions.class_version(db),
     )
 

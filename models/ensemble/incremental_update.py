@@ -56,7 +56,7 @@ def learn_basis(features: Features, seed: int = 0) -> Basis:
     roots = root(as_tensor(features[rows]))
     roots = roots[torch.isfinite(roots).all(1)]
     centre = roots.mean(0)
-    return Basis.of(centre, [unit(roots, centre)])
+    return Basis.build(centre, [unit(roots, centre)])
 
 
 @dataclass(frozen=True)

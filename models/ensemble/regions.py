@@ -60,7 +60,7 @@ class RegionCodes:
 
     def products(self, weight: Tensor) -> Tensor:
         """Return (region - centre) @ weight, nearly, for weight (D, C): (N, R, C)."""
-        return self.along_axes(self.basis.along(weight))
+        return self.along_axes(self.basis.project_weights(weight))
 
     def along_axes(self, weight: Tensor) -> Tensor:
         """Return the products (N, R, C), as a new tensor, for a weight (K, C) that `basis.along` returned."""
@@ -87,13 +87,13 @@ def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
         for start in range(0, len(rows), ROWS)
     )
     try:
-        basis = Basis.of(centre, blocks)
+        basis = Basis.build(centre, blocks)
     except ValueError as error:
         raise ValueError(
             f"The features or regions of some of {len(features)} images are not finite. Is the feature file damaged? "
             "Embed them again."
         ) from error
-    return basis.turned()
+    return basis.reversed_axes()
 
 
 @one_thread()

@@ -25,7 +25,7 @@ from models.finetune.optimisers import Steps, average_into, new_optimiser
 from models.finetune.together import Together
 from models.finetune.views import Examples, in_order
 from models.linear.training import Array, Epoch, check_labels
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.methods.base import Method, positive
 from models.methods.end_to_end import EndToEnd
 
@@ -362,7 +362,7 @@ def predict(
 def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
     """Return the type to compute in where float32 is not needed; None: float32 everywhere."""
     if precision not in PRECISIONS:
-        raise no_such("precision", precision, PRECISIONS)
+        raise unknown_name_error("precision", precision, PRECISIONS)
     if precision == "auto":
         if device.type != "cuda":
             return None

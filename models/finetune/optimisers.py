@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.methods.end_to_end import EndToEnd
 from models.methods.published.consistency import one_cycle
 
@@ -46,7 +46,7 @@ def new_optimiser(
     if settings.optimiser == "adamw_onecycle":
         optimiser = AdamW(groups)
         return optimiser, one_cycle(optimiser, steps, [group["lr"] for group in groups])
-    raise no_such("optimiser", settings.optimiser, OPTIMISERS)
+    raise unknown_name_error("optimiser", settings.optimiser, OPTIMISERS)
 
 
 class Steps:

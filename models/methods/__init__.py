@@ -8,7 +8,7 @@ do not load torch (models/catalogue.py).
 import inspect
 from typing import Any
 
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.methods.auto import Auto
 from models.methods.base import Method
 from models.methods.oracle import Oracle
@@ -83,11 +83,11 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
         ValueError: No method or parameter has this name; the message lists them. Or a value is not possible.
     """
     if name not in METHODS:
-        raise no_such("method", name, METHODS)
+        raise unknown_name_error("method", name, METHODS)
     known = defaults_of(name)
     for parameter in parameters:
         if parameter not in known:
-            raise no_such(f"parameter of method {name!r}:", parameter, known)
+            raise unknown_name_error(f"parameter of method {name!r}:", parameter, known)
     return METHODS[name](**parameters)
 
 
@@ -104,5 +104,5 @@ def defaults_of(name: str) -> dict[str, Any]:
         ValueError: No method has this name; the message lists them.
     """
     if name not in METHODS:
-        raise no_such("method", name, METHODS)
+        raise unknown_name_error("method", name, METHODS)
     return {argument.name: argument.default for argument in inspect.signature(METHODS[name]).parameters.values()}

@@ -39,7 +39,7 @@ class LinearTrainer(Trainer):
         return self.head.probabilities(self.images.features[rows])
 
     def outcome(self) -> Outcome:
-        nothing = Known.nothing(self.head.classes)
+        nothing = Known.no_labels(self.head.classes)
         scores = self.scoring(
             LinearModel(self.head), self.images.features, None, lambda _: nothing, self.head.classes, self._tell
         )

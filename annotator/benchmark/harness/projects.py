@@ -94,7 +94,7 @@ def save_features(db: Database, features: np.ndarray) -> None:
     for start in range(0, len(image_ids), SHARD):
         rows = slice(start, start + SHARD)
         regions = np.broadcast_to(features[rows, None], (len(image_ids[rows]), REGIONS, features.shape[1]))
-        contents = ProjectContents(db).of(image_ids[rows])
+        contents = ProjectContents(db).hashes_of(image_ids[rows])
         write_shard(db.paths.features(DEFAULT_BACKBONE), image_ids[rows], contents, features[rows], regions)
 
 

@@ -105,7 +105,7 @@ def floor(cache: FeatureCache, regions: RegionCache, classes: int) -> Figures:
     Both are measured on a part of the images, on all cores, and scaled up.
     """
     some = slice(0, min(len(cache), PART))
-    codes, features = regions.of(cache), cache.features
+    codes, features = regions.codes_for(cache), cache.features
     part = codes[some].codes.flatten(0, 1).float()
     wholes, scale = torch.from_numpy(features[some]).float(), len(cache) / some.stop
     along, weight = torch.randn(part.shape[1], 3 * classes), torch.randn(wholes.shape[1], 3 * classes)

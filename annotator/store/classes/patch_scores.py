@@ -44,7 +44,7 @@ class PatchScores:
                 path.unlink(missing_ok=True)
                 continue
             ids, contents, scores = rows
-            same = (contents == self._contents.of(ids)).all(1)
+            same = (contents == self._contents.hashes_of(ids)).all(1)
             self._ids.append(ids[same])
             self._scores.append(scores[same])
 
@@ -59,7 +59,7 @@ class PatchScores:
         ids, half = np.array(image_ids, np.int64), scores.astype(np.float16)
         path = self._folder / f"{ids[0]}-{uuid.uuid4().hex[:8]}.npz"
         with replacing(path, sync=False) as part, part.open("wb") as file:
-            np.savez(file, image_ids=ids, contents=self._contents.of(ids), scores=half)
+            np.savez(file, image_ids=ids, contents=self._contents.hashes_of(ids), scores=half)
         self._ids.append(ids)
         self._scores.append(half)
 

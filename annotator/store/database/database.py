@@ -41,7 +41,7 @@ _written: set[Path] = set()  # databases that this process wrote
 
 
 @atexit.register
-def fold() -> None:
+def checkpoint_wal() -> None:
     """Move the write-ahead log of each project.db that this process wrote into that file, so that a copy is complete.
 
     Runs at every orderly end of the process. Does nothing while another process uses the file: that process does it at

@@ -27,7 +27,7 @@ class Contents(Protocol):
         """Return the highest image id, 0 without images. Ids grow, and none is given a second time."""
         ...
 
-    def of(self, image_ids: np.ndarray) -> np.ndarray:
+    def hashes_of(self, image_ids: np.ndarray) -> np.ndarray:
         """Return the first BYTES of the sha256 of images (n,), as (n, BYTES) uint8; zeros for an unknown id."""
         ...
 
@@ -41,7 +41,7 @@ class ProjectContents:
     def newest(self) -> int:
         return self._db.value("SELECT coalesce(max(id), 0) FROM image")
 
-    def of(self, image_ids: np.ndarray) -> np.ndarray:
+    def hashes_of(self, image_ids: np.ndarray) -> np.ndarray:
         wanted, places = np.unique(np.asarray(image_ids, np.int64), return_inverse=True)
         found = np.zeros((len(wanted), BYTES), np.uint8)
         for start in range(0, len(wanted), BLOCK):
@@ -93,7 +93,7 @@ def check(shards: Sequence[tuple[np.ndarray, np.ndarray | None]], project: Conte
     """
     newest = project.newest()  # read before the contents: images registered in between are then found, or checked again
     asked = [ids for ids, made_of in shards if made_of is not None]
-    known = project.of(np.concatenate([np.zeros(0, np.int64), *asked]))
+    known = project.hashes_of(np.concatenate([np.zeros(0, np.int64), *asked]))
     checked: list[Checked] = []
     start = 0
     for ids, made_of in shards:

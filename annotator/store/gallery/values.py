@@ -18,7 +18,7 @@ class Membership:
     def __contains__(self, name: str) -> bool:
         return name in self._number
 
-    def of(self, name: str, count: int) -> np.ndarray:
+    def mask_of(self, name: str, count: int) -> np.ndarray:
         """Return (count,) bool: which images have this name."""
         if name not in self._number:
             return np.zeros(count, bool)

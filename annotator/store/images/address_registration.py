@@ -67,7 +67,7 @@ def _silent(what: str, done: int, of: int) -> None:
 
 
 def _list(objects: Objects, staged: StagedListing, shown: Progress) -> None:
-    after = staged.after if is_sorted(objects.address) else ""
+    after = staged.last_listed_name if is_sorted(objects.address) else ""
     shown("Listing", staged.count(), 0)
     try:
         names = listed(objects.files(), objects.address, looks_like_image, after)
@@ -105,7 +105,7 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
             _check_refused(objects.address, found)
     finally:
         pool.shutdown(cancel_futures=True)
-    while gone := staged_listing.gone(db.sql, folder_id, AT_ONCE):
+    while gone := staged_listing.unlisted_files(db.sql, folder_id, AT_ONCE):
         scan.forget(gone)
     scan.settle()
     scan.result.known += count - total - len(bad)

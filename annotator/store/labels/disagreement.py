@@ -60,7 +60,7 @@ def among(db: Database, image_ids: Sequence[int]) -> set[tuple[int, int]]:
     return set(db.tuples(f"SELECT image_id, class_id FROM contradiction WHERE image_id IN ({marks})", list(image_ids)))
 
 
-def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[Voice]]]:
+def answers_by_cell(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[Voice]]]:
     """Return the answers to disputed cells: image id -> class id -> one Voice per person, the newest last."""
     with db.reading() as sql:
         by_image = {image_id: disagreements(sql, image_id) for image_id in image_ids}

@@ -92,7 +92,7 @@ def write_facts(place: Path, facts: Adapted) -> None:
     (place / FACTS).write_text(json.dumps(asdict(facts), indent=1), encoding="utf-8")
 
 
-def seen(db: Database, name: str) -> np.ndarray:
+def fitted_image_ids(db: Database, name: str) -> np.ndarray:
     """Return the ids of the images that a backbone or one of its parents was fitted to: (n,) int64.
 
     Empty for a network that was not adapted in this project.

@@ -62,7 +62,7 @@ def take_next(
         sequence: Untouched and incomplete images come in the order of this sequence (sequences.py), from the image
             after `after` on.
     """
-    aside = assignment.aside(db, annotator)
+    aside = assignment.assigned_to_others(db, annotator)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         _renew(sql, holder, annotator, _whole(have))
         want = min(want, _room(sql, holder, _whole(have)))
@@ -152,14 +152,14 @@ def hold_cells(db: Database, holder: str, annotator: str, have: Collection[tuple
         _let_go(sql, holder, have)
 
 
-def lost(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
+def taken_by_others(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
     """Return the images, or cells (image id, class id), of `have` that another page has leased meanwhile."""
     with db.reading() as sql:
         free = set(_not_held(sql, holder, [_cell(item) for item in have]))
     return [item for item in have if _cell(item) not in free]
 
 
-def held(db: Database, but: str) -> list[tuple[int, int]]:
+def leased_by_others(db: Database, but: str) -> list[tuple[int, int]]:
     """Return the leases of all holders except `but`: (image id, class id), class 0 for a whole image."""
     return db.tuples(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [but, *_times()])
 

@@ -54,8 +54,8 @@ class Member:
     signed_in_at: float | None
 
     @property
-    def right(self) -> Right:
-        return self.role.right
+    def highest_right(self) -> Right:
+        return self.role.highest_right
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def back_up(project: Path, target: Path, progress: Progress | None = None) -> Ba
         AlreadyRunning: Another process backs up to `target`.
         DiskFull: `target` cannot be written.
     """
-    show = progress or silent
+    show = progress or ignore_progress
     paths, target = Paths(project.resolve()), target.resolve()
     if not read_only.is_there(paths):
         raise AnnotatorError(f"There is no project in {paths.project} (no {DATABASE} in it).")
@@ -114,7 +114,7 @@ def back_up(project: Path, target: Path, progress: Progress | None = None) -> Ba
         ) from error
 
 
-def silent(what: str, done: int, of: int) -> None:
+def ignore_progress(what: str, done: int, of: int) -> None:
     """Ignore the progress."""
 
 

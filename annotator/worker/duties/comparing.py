@@ -117,7 +117,8 @@ def compare_networks(db: Database, first: str, second: str) -> Compared:
     if len(chosen) > MOST_IMAGES:
         chosen = np.sort(np.random.default_rng(0).choice(chosen, MOST_IMAGES, replace=False))
     labels, mask, unbiased = known.labels[chosen], known.mask[chosen], known.unbiased[chosen]
-    seen = np.isin(image_ids[chosen], np.union1d(adapted.seen(db, first), adapted.seen(db, second)))
+    fitted = np.union1d(adapted.fitted_image_ids(db, first), adapted.fitted_image_ids(db, second))
+    seen = np.isin(image_ids[chosen], fitted)
     judged = np.where(unbiased & mask & ~seen[:, None], labels, 0).astype(np.int8)
     features = [caches[0].features[known.rows[chosen]], caches[1].features[places[chosen]]]
     fold = np.random.default_rng(0).permutation(len(chosen)) % FOLDS

@@ -45,7 +45,7 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
     basis = settle_basis(cache)
     if basis is not None and len(basis.centre) != features.shape[1]:
         basis = None  # basis and earlier features are of an older network: the cache drops both
-    contents = cache.contents.of(image_ids)
+    contents = cache.contents.hashes_of(image_ids)
     kept = regions if basis is None else coded(basis, regions)
     cache.refresh(write_shard(cache.folder, image_ids, contents, features, kept))
 

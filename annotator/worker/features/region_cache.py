@@ -24,7 +24,7 @@ class RegionCache:
         self._codes = GrowingCodes[RegionCodes](SAMPLE, RegionCodes.joined)
         self.memory: dict[str, Any] = {}
 
-    def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
+    def codes_for(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
         """Return the region codes of the cache's images, in the order of its rows.
 
         Args:
@@ -34,7 +34,7 @@ class RegionCache:
         if basis is not None:
             code_regions(cache, tell)
             return StoredRegions(cache, basis)
-        return self._codes.of(
+        return self._codes.codes_for(
             cache,
             len(cache),
             lambda: learn_basis(cache.features, cache.regions),

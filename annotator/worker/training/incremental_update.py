@@ -74,7 +74,7 @@ class Updater:
                 return None  # a newer run has just come
             if not len(image_ids) or not np.isin(trained.image_ids, image_ids).all():
                 return None  # a shard was damaged: its images are embedded again, and a training follows
-            codes = self._codes.of(cache, features, image_ids)
+            codes = self._codes.codes_for(cache, features, image_ids)
             self._run = _LoadedRun(db, trained, codes, _rows_of(trained.image_ids, image_ids))
         return self._run
 

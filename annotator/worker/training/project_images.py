@@ -51,7 +51,7 @@ class ProjectImages:
 
     def region_codes(self, progress: Progress) -> Regions:
         """Return the codes of all images; only those of new images are made."""
-        return self._regions.of(self._cache, lambda: progress("looking at regions of images", 0, 0))
+        return self._regions.codes_for(self._cache, lambda: progress("looking at regions of images", 0, 0))
 
     def name_scores(self) -> np.ndarray:
         """Return the probabilities guessed from class names. Raises AnnotatorError where there are none."""

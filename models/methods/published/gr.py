@@ -5,7 +5,7 @@ The loss has two curves, k(p) and v(p); this file moves them along while trainin
 
 from dataclasses import dataclass, field
 
-from models.losses.base import at_least_zero, finite, no_such
+from models.losses.base import at_least_zero, finite, unknown_name_error
 from models.losses.generalized_robust import GeneralizedRobust
 from models.methods.base import Method, fallen_behind, worth_trying
 from models.methods.end_to_end import EndToEnd, per_set
@@ -66,7 +66,7 @@ class GR(Method):
         at_least_zero(q1=self.q1, q2=self.q2, q3=self.q3, eps=self.eps)
         finite(w=self.w, b=self.b, mu=self.mu, w_start=self.w_start, b_start=self.b_start, mu_start=self.mu_start)
         if self.schedule not in SCHEDULES:
-            raise no_such("schedule", self.schedule, SCHEDULES)
+            raise unknown_name_error("schedule", self.schedule, SCHEDULES)
         if not (self.sigma > 0 and self.sigma_start > 0):
             raise ValueError(f"sigma = {self.sigma} and sigma_start = {self.sigma_start} must both be positive.")
 
