@@ -58,12 +58,15 @@ class EmbeddedImages:
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
+        """Return the codes of the regions of all images."""
         return self.codes
 
     def maps(self) -> Maps:
+        """Raise ValueError: there are no feature maps here."""
         raise ValueError("There are no feature maps here.")
 
     def name_scores(self) -> np.ndarray:
+        """Raise ValueError: there are no scores of names here."""
         raise ValueError("There are no scores of names here.")
 
 

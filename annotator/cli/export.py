@@ -226,7 +226,7 @@ def diff(
     csv: Annotated[Path | None, typer.Option(help="Write all changed pairs to this new file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed between two tagged exports: images, classes, and pairs from -> to, class by class."""
+    """Show what changed between two tagged exports: images, classes, and each class's pairs by old and new state."""
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.exports.diff import compare
     from annotator.exchange.exports.tags import cells_now, cells_of

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typing_extensions import override
 
 Project = Annotated[Path, typer.Argument(help="The project folder.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
@@ -31,6 +32,7 @@ TakenApart = Annotated[
 class ListsByDefault(TyperGroup):
     """`annotator classes PROJECT` is `annotator classes list PROJECT`."""
 
+    @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["list", *args]

@@ -61,6 +61,7 @@ class Terminal:
         self.stream, self._keep = stream, keep
 
     def write(self, text: str) -> int:
+        """Write the text, escaped; return the number of its characters."""
         self.stream.write(self.escaped(text))
         return len(text)
 

@@ -116,4 +116,5 @@ class LinearModel:
     head: Head
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
+        """Return (n, C) probabilities of images; region codes and labels play no part."""
         return self.head.probabilities(features)

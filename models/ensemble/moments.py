@@ -93,6 +93,7 @@ class Moments:
 
     @property
     def mean(self) -> Tensor:
+        """Return the mean row, (D,)."""
         return self.sum / self.count
 
     def solve(self, ridge: float) -> Tensor:

@@ -24,7 +24,9 @@ class Regions(Protocol):
     """The region codes of N images, in memory or on the disk: read by rows."""
 
     @property
-    def basis(self) -> Basis: ...
+    def basis(self) -> Basis:
+        """Return the basis of the codes."""
+        ...
 
     def __len__(self) -> int: ...
 

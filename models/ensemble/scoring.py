@@ -77,6 +77,7 @@ class EnsembleModel:
     ensemble: Ensemble
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
+        """Return (n, C) float32 probabilities of a block of images."""
         return self.ensemble.probabilities(features, region_codes)
 
 
@@ -95,6 +96,7 @@ class StackedScorer:
     stackers: Sequence[Stacker]
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
+        """Return (n, C) float32 probabilities of a block of images."""
         scores = self.whole.of_images(features, region_codes)
         scores = Scores(scores.auto, scores.known, known.outside)
         return self.of_scores(scores, lambda rows: features[rows], lambda rows: _some(region_codes, rows), known)

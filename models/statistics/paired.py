@@ -26,6 +26,7 @@ class Difference:
 
     @property
     def value(self) -> float:
+        """Return the difference, second minus first."""
         return self.second - self.first
 
 

@@ -36,6 +36,7 @@ class Clock:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
+        """Measure the block: its seconds and processor seconds become figures of this name."""
         wall, cpu = time.perf_counter(), time.process_time()
         yield
         self.figures[f"{name}_seconds"] = round(time.perf_counter() - wall, 2)

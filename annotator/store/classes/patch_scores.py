@@ -50,6 +50,7 @@ class PatchScores:
 
     @property
     def image_ids(self) -> np.ndarray:
+        """Return the ids of the images with scores, (n,) int64."""
         if len(self._ids) > 1:
             self._ids = [np.concatenate(self._ids)]
         return self._ids[0]

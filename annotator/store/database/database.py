@@ -248,6 +248,7 @@ class Database:
         return default if text is None else json.loads(text)
 
     def set_setting(self, key: str, value: Any, right: Right = Right.OWN) -> None:
+        """Store a setting of the project, as JSON; whoever writes needs the given right."""
         with self.writing(right=right) as sql:
             sql.execute(
                 "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

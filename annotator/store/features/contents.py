@@ -39,9 +39,11 @@ class ProjectContents:
         self._db = db
 
     def newest(self) -> int:
+        """Return the highest id of an image, 0 without any."""
         return self._db.value("SELECT coalesce(max(id), 0) FROM image")
 
     def hashes_of(self, image_ids: np.ndarray) -> np.ndarray:
+        """Return the beginnings of the hashes of images, as in Contents."""
         wanted, places = np.unique(np.asarray(image_ids, np.int64), return_inverse=True)
         found = np.zeros((len(wanted), BYTES), np.uint8)
         for start in range(0, len(wanted), BLOCK):

@@ -30,9 +30,11 @@ class Part:
 
     @property
     def path(self) -> Path:
+        """Return the path of the file."""
         return self._place[0]
 
     def holds(self, name: str) -> bool:
+        """Return whether the file holds an array of this name."""
         return name in self._place[1]
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -87,6 +89,7 @@ class Rows:
 
     @property
     def ndim(self) -> int:
+        """Return the number of dimensions."""
         return len(self.shape)
 
     def __len__(self) -> int:

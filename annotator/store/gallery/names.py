@@ -42,6 +42,7 @@ class Texts:
 
     @classmethod
     def build(cls, texts: Sequence[str]) -> "Texts":
+        """Return these texts, folded, in one block that can be searched."""
         block = folded("".join(f"{text}\0" for text in texts)).encode()
         if block.count(0) != len(texts):  # a text that holds a zero
             block = folded("".join(f"{text.replace(chr(0), ' ')}\0" for text in texts)).encode()

@@ -55,6 +55,7 @@ class Member:
 
     @property
     def highest_right(self) -> Right:
+        """Return the highest right of the member's role."""
         return self.role.highest_right
 
 

@@ -37,6 +37,7 @@ class Places:
 
     @property
     def openable(self) -> list[Place]:
+        """Return the projects that could be opened."""
         return [place for place in self.all if place.db is not None]
 
 

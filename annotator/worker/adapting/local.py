@@ -68,6 +68,7 @@ class Training:
 
     @property
     def checkpoint(self) -> Path:
+        """Return the path of the checkpoint."""
         return self.folder / CHECKPOINT
 
     def estimate(self, all_images: int) -> Estimate:

@@ -42,7 +42,9 @@ class Executor(Protocol):
     workers: int
     note: str
 
-    def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]: ...
+    def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]:
+        """Yield results as they come, and None between them; end when all is done or should_stop() is True."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Embedded:
 
     @property
     def images_a_second(self) -> float:
+        """Return the images a second, 0 before any time has passed."""
         return self.images / self.seconds if self.seconds else 0.0
 
 

@@ -43,10 +43,12 @@ class ProjectImages:
 
     @property
     def features(self) -> Rows:
+        """Return the features of the project's images."""
         return self._cache.features
 
     @property
     def memory(self) -> dict[str, Any]:
+        """Return what trainings keep from one to the next."""
         return self._regions.memory
 
     def region_codes(self, progress: Progress) -> Regions:

@@ -41,6 +41,7 @@ class TrainingSet:
 
     @property
     def positives(self) -> int:
+        """Return the number of present labels."""
         return int((self.labels == PRESENT).sum())
 
     def unknown(self, images: int) -> np.ndarray:

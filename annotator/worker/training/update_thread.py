@@ -47,6 +47,7 @@ class UpdateThread:
         self._thread.start()
 
     def close(self) -> None:
+        """Ask the thread to end, and wait until it has."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
