@@ -95,7 +95,8 @@ def print_notices() -> None:
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows of cells in columns, the first aligned left and the others right; on a terminal that is too narrow,
-    cells are wrapped. Without any title there is no line of titles."""
+    cells are wrapped. Without any title there is no line of titles.
+    """
     escaped = sys.stdout.escaped if isinstance(sys.stdout, Terminal) else printable
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(titles), header_style="bold")
     for number, title in enumerate(titles):
@@ -134,7 +135,8 @@ def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[..., None]]:
     """A bar with the time remaining, on a terminal only; yields the function that takes (done, of; 0: not
-    known), and a new title."""
+    known), and a new title.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -159,7 +161,8 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
 
 def show_steps(show: Callable[..., None]) -> Callable[[str, int, int], None]:
     """For work of several steps, told as (what is done, how much, of how much; 0: not known): shown on one bar, which
-    only moves where it is not known how much there is."""
+    only moves where it is not known how much there is.
+    """
     return lambda what, done, of: show(done, of, what)
 
 

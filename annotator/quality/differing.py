@@ -26,6 +26,7 @@ def states(db: Database, way: str) -> dict[tuple[int, int], int | None]:
     """Return the state of each cell (image id, class id) on which people differ; None: leave it out. {} for LABEL.
 
     Args:
+        db: The project's database.
         way: One of WAYS. BY_ESTIMATE: the probability of presence given everybody's first answer (Dawid and Skene 1979,
             models/statistics/error_rates.py), where it is SURE one way or the other. Of two people alone it is only
             known that they differ, so little of what they differ on is sure.

@@ -272,6 +272,8 @@ def shown_to(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkIte
     other images to the person is recorded, so that they are not asked about these blind later.
 
     Args:
+        db: The project's database.
+        image_ids: The ids of the images.
         blind: The person; "": nobody is to answer blind.
     """
     ids = blindness.show(db, blind, image_ids) if blind else set[int]()

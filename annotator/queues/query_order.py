@@ -96,10 +96,12 @@ def build(
     They are over the readable images that nobody has labeled or skipped, and one is over the incomplete images.
 
     Args:
+        db: The project's database.
         image_ids: (N,) int64, in any order: the images of the rows of the other arrays.
         features: (N, D) float16, on the disk or in memory.
         probabilities: (N, C) float, nan where there is no model; read by rows.
         labels: (N, C) int8, models/labels.py; read by rows.
+        seed: Decides all that is random.
 
     Returns:
         Name -> (K,) int64 image ids, best first; K at most CONSIDERED.
@@ -137,6 +139,7 @@ def _considered(is_untouched: np.ndarray, rng: np.random.Generator) -> np.ndarra
 
     Args:
         is_untouched: (N,) bool: a readable image that nobody has labeled or skipped.
+        rng: Draws all that is random.
     """
     rows = np.flatnonzero(is_untouched)
     return np.sort(rng.choice(rows, CONSIDERED, replace=False)) if len(rows) > CONSIDERED else rows

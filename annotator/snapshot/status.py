@@ -24,6 +24,7 @@ def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
     """Return images, classes, decisions, labels, worker, run and problems of a project; times are unix seconds.
 
     Args:
+        db: The project's database.
         with_files: Name the skipped files and the missing images, which may be many; otherwise they are only counted.
     """
     counts = overview.image_counts(db)

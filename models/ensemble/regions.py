@@ -76,6 +76,7 @@ def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
     Args:
         features: (N, D), pooled.
         regions: (N, R, D) of the same images, indexed by an array of rows; a memory map is enough.
+        seed: Decides all that is random.
 
     Raises:
         ValueError: Some features or regions of the sample are not finite.

@@ -60,6 +60,7 @@ def fit_network(
             gets settings.head_lr_scale times the learning rate.
         examples: The N images that have a label.
         labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
+        method: The method that is trained with.
         settings: Learning rate, batch, epochs, optimiser.
         mask: (N, C) bool, True where a cell may be used; None: all.
         seed: Decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives the

@@ -22,6 +22,7 @@ def new_optimiser(
     Args:
         network: Parameters that require no gradient are left out; a part called `classifier` gets its own rate.
         learned: Parameters that the method learns besides (Method.learned); they have no weight decay.
+        settings: Learning rate, batch, epochs, optimiser.
         steps: The largest number of steps, for the schedule.
         frozen: True: only the classifier is trained, at settings.linear_lr.
 

@@ -108,6 +108,7 @@ def publish_run(db: Database, probabilities: np.ndarray) -> int:
     """Make these probabilities the current run, as a worker would have left them; return its id.
 
     Args:
+        db: The project's database.
         probabilities: (images, classes) float in [0, 1], in the order of the ids of both.
     """
     run_id = begin_run(db)
@@ -152,6 +153,8 @@ def draw_heatmaps(db: Database, run_id: int, suggested: np.ndarray) -> None:
     """Store heat maps of these cells as a worker would have left them; drawing them is not part of what is measured.
 
     Args:
+        db: The project's database.
+        run_id: The id of the run.
         suggested: (images, classes) bool, in the order of the ids of both.
     """
     image_ids, class_ids = _image_ids(db).tolist(), _class_ids(db)

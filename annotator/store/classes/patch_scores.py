@@ -31,6 +31,7 @@ class PatchScores:
         """Read the stored scores of images whose content has not changed, and delete unreadable files.
 
         Args:
+            db: The project's database.
             wording: Key of the Wording.
             classes: Number of columns.
         """

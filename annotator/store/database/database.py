@@ -74,6 +74,7 @@ class Database:
         refused when it is of an older version.
 
         Args:
+            project: The project folder.
             create: Make the folder and the file where there is none.
             file: UNFINISHED while the project is being made (imports/project_creation.py).
 

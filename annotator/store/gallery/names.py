@@ -152,6 +152,7 @@ class ImageNames:
         """Add new images, and change the names of renamed ones.
 
         Args:
+            sql: The database, in a transaction.
             image_ids: (N,) int64, ascending, with the new images.
             new: The names of the new images, which are the last of `image_ids`.
             renamed: Row -> name.

@@ -157,6 +157,9 @@ def open_images(db: Database, class_id: int, limit: int, least: int = UNTOUCHED)
     """Return images on which this class is open, in working order: untouched, skipped, then labeled images.
 
     Args:
+        db: The project's database.
+        class_id: The id of the class.
+        limit: The largest number that is returned.
         least: The lowest image stage included.
     """
     rows = db.tuples(

@@ -82,6 +82,7 @@ def images_of_several(db: Database, since: int = 0) -> list[int]:
     """Return the images about which more than one person decided, whether or not they answered the same classes.
 
     Args:
+        db: The project's database.
         since: Only images with a decision or an undo after this decision id; 0 for all images.
     """
     newer = "AND image_id IN (SELECT image_id FROM decision WHERE id > :since)" if since else ""

@@ -163,6 +163,8 @@ def give_folder(db: Database, annotator: str, folder: str) -> int:
     """Assign a folder of images to a person, including images added to it later; return the id of the share.
 
     Args:
+        db: The project's database.
+        annotator: The name of the person.
         folder: Path below the folder that was added to the project; "" for all images.
 
     Raises:
@@ -192,6 +194,8 @@ def give_images(db: Database, annotator: str, called: str, names: Sequence[str])
     """Assign a list of images to a person and return the id of the share.
 
     Args:
+        db: The project's database.
+        annotator: The name of the person.
         called: Name of the list.
         names: Names of images, as in image_lists.named.
 

@@ -206,6 +206,8 @@ def _room(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, i
     """Return how many more images or cells this page may lease.
 
     Args:
+        sql: The database, in a transaction.
+        holder: The page that holds leases.
         keep: The leases that the page is about to keep, releasing all others; None: it releases nothing.
     """
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())

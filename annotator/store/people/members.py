@@ -232,6 +232,7 @@ def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
     address. The name is the one that the provider gave at the first sign-in.
 
     Args:
+        db: The project's database.
         claims: The checked claims of the ID token, with iss and sub at least.
 
     Raises:

@@ -70,6 +70,7 @@ def differences(db: Database, progress: Progress | None = None) -> Differences:
     others are left out.
 
     Args:
+        db: The project's database.
         progress: Called with (images done, all images).
 
     Raises:

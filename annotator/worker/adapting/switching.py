@@ -58,6 +58,7 @@ class NextBackbone:
         """Make the duty.
 
         Args:
+            context: The worker's context.
             between: Called after every batch with (state, done, of).
         """
         self._db = context.db

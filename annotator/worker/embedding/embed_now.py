@@ -83,6 +83,7 @@ def embed_now(
     """Embed the images of a project that have no features.
 
     Args:
+        project: The project folder.
         on: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
         show: Called with (images that have features, images, title).
         backbone: The network; None: the one that the project uses.

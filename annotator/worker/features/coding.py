@@ -36,6 +36,7 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
     """Add a shard of images to the cache's folder, with codes as soon as there is a basis, and read it.
 
     Args:
+        cache: The features of the project's images.
         image_ids: (n,), of images of the project.
         features: (n, D).
         regions: (n, R, D) as the network gave them.

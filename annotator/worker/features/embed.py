@@ -243,6 +243,7 @@ def read_batch(readings: Iterable[Reading], places: Iterable[int], backbone: "Ba
         readings: For each place a call that returns its file; a BadImage, AnnotatorError or OSError from it is a
             failure.
         places: The numbers of the images.
+        backbone: The frozen network.
     """
     least = backbone.input_size
     indices, images, failures, facts = [], [], [], []

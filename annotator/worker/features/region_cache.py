@@ -28,6 +28,7 @@ class RegionCache:
         """Return the region codes of the cache's images, in the order of its rows.
 
         Args:
+            cache: The features of the project's images.
             tell: Called every few dozen images.
         """
         basis = settle_basis(cache)

@@ -52,6 +52,9 @@ def answered_before(db: Database, method: str, backbone: str, class_ids: list[in
     others.
 
     Args:
+        db: The project's database.
+        method: The name of the method.
+        backbone: The name of the network.
         class_ids: Ascending, the columns of the result.
     """
     left_out = []

@@ -43,6 +43,7 @@ class Outside:
         The weights are {} where nothing was learned.
 
         Args:
+            class_ids: The ids of the classes.
             weights: (C, K) of `scores`; None: nothing was learned.
         """
         place = {source_id: at for at, (source_id, _) in enumerate(self.scores)}

@@ -41,6 +41,7 @@ class Updater:
         None without new decisions, and if the run has other features.
 
         Args:
+            db: The project's database.
             cache: The features of the images.
 
         Raises:
@@ -117,6 +118,7 @@ class _LoadedRun:
         """Write the next version's probabilities and return its rankings. Raises DiskFull.
 
         Args:
+            db: The project's database.
             before: The predictions of the present version.
             columns: The columns to bring up to date; the others stay as they are.
             newest: The newest decision to include.

@@ -34,6 +34,7 @@ class UpdateThread:
         """Make the thread; `start` starts it.
 
         Args:
+            db: The project's database.
             cache: Returns the features that the worker has, None while it has none.
         """
         self._db, self._cache, self._updater = db, cache, Updater()
