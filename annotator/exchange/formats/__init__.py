@@ -15,6 +15,7 @@ from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
+from annotator.exchange.formats.excel import EXCEL
 from annotator.exchange.formats.fiftyone import FIFTYONE
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.huggingface import HUGGINGFACE
@@ -25,6 +26,7 @@ from annotator.exchange.formats.label_studio import LABEL_STUDIO
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
+from annotator.exchange.formats.records import RECORDS
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.webdataset import WEBDATASET
@@ -37,6 +39,8 @@ FORMATS: dict[str, Format] = {
         CSV,
         TSV,
         JSONL,
+        RECORDS,
+        EXCEL,
         PARQUET,
         NUMPY,
         TORCH,
@@ -112,3 +116,11 @@ def find_format(name: str, doing: str = "") -> Format:
     if name not in formats:
         raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats, len(formats))}")
     return formats[name]
+
+
+def formats_of(source: Path) -> list[tuple[Format, str]]:
+    """Return the formats that fit a source, each with the reason; a general one only where no other fits."""
+    readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognise)
+    found = [(format_, why) for format_ in readable if format_.recognise and (why := format_.recognise(source))]
+    special = [(format_, why) for format_, why in found if not format_.is_general]
+    return special or found[:1]

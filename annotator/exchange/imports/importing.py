@@ -21,13 +21,16 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.shared.card_beside import card_path, class_facts
 from annotator.exchange.formats.shared.provenance import read_sidecars, sidecars
 from annotator.exchange.imports.class_map import read_class_map
 from annotator.exchange.imports.folders import Folder, listed, refuse_without_images, registered
-from annotator.exchange.imports.origin import Origin, origin_of
-from annotator.exchange.reading.reading import Decided, Reading
+from annotator.exchange.imports.joined import joined
+from annotator.exchange.imports.label_files import read
+from annotator.exchange.imports.origin import Origin, located_again, origin_of
+from annotator.exchange.imports.refusals import no_answers_in_words, refuse_doubts
+from annotator.exchange.reading.reading import NONE, Decided, Reading, is_told_facts
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
@@ -86,6 +89,8 @@ class Plan:
         format, why: The format of the source, and how it was recognised.
         said: Sentences about how the source was understood.
         decided: Decisions about the meaning of the source; those that are not sure have to be settled first.
+        samples: The first items of the source as they would become labels, such as "a.jpg: fox present".
+        asked: Field of the reading -> the decision about it, also of those that the person has made meanwhile.
         preview: The changes that the import would make.
         is_stored: Whether the import is in the project; also True if it was interrupted after being stored.
     """
@@ -97,6 +102,8 @@ class Plan:
         self.format, self.why = origin.format, origin.why
         self.said: Sequence[str] = ()
         self.decided: Sequence[Decided] = ()
+        self.samples: Sequence[str] = ()
+        self.asked: dict[str, Decided] = {}
         self._rules = rules or Rules(_class_map(choices))
         self._staging.names_all = choices.exhaustive
         self._folders: list[Folder] = []
@@ -116,6 +123,28 @@ class Plan:
         return self.preview.changes or waits or any(folder.changes for folder in self._folders)
 
     @property
+    def doubts(self) -> Sequence[Decided]:
+        """Return the questions about the meaning of the source that the person has not settled."""
+        return [one for one in self.decided if not one.is_sure]
+
+    @property
+    def has_no_answers(self) -> bool:
+        """Return whether the source has rows and none of them would give, or repeat, an answer, a fact or a note."""
+        preview = self.preview
+        is_table = any(one.field in ("label_columns", "class_columns", "image_column") for one in self.decided)
+        counts = (
+            0 if is_table else preview.attributes_new + preview.attributes_other.count,
+            preview.answers_new,
+            preview.answers_known,
+            preview.completed,
+            preview.conflicts_with_people.count,
+            preview.conflicts_with_imports.count,
+            preview.remarks_new,
+        )
+        is_told = self._choices.reading.labels == NONE or is_told_facts(self._choices.reading)
+        return bool(self._staging.items) and not any(counts) and not is_told and self.format is not IMAGES
+
+    @property
     def kept(self) -> Sequence[Path]:
         """The folders in the project with unpacked or downloaded files that are not imported yet; () after `apply`.
 
@@ -132,8 +161,9 @@ class Plan:
             coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
-        contents = read_contents(self.format, self._origin.path, problems, self._choices.reading)
-        self.decided = contents.decided
+        contents = self._contents(problems)
+        self.decided = [*self._origin.decided, *contents.decided]
+        self.asked |= {one.field: one for one in self.decided}
         self._staging.place_word, self._staging.note = contents.place, problems.add
         if folders := self._folders_of(contents):
             found = listed(self.db, folders, self.db.paths.project, True, progress)
@@ -147,12 +177,19 @@ class Plan:
         facts = self._add_classes(contents)
         shown = (lambda items: progress("Reading", items, 0)) if progress else None
         self._staging.add(self._items(contents, problems), shown)
+        self.samples = self._staging.samples()
         self.reread(coming, problems, progress)
         beside = [f"also read: {path.name}" for path in sidecars(self._origin.path)]
         if facts and (card := card_path(self._origin.path)):
             beside.append(f"also read: {card.name}, for what it says of the classes")
         found = (sentence for folder in self._folders for sentence in folder.said())
         self.said = [*self._origin.said, *contents.said, *beside, *found]
+
+    def _contents(self, problems: Problems) -> Contents:
+        """Return the contents of the files with labels; of several files, those of all, one after the other."""
+        reading, files = self._choices.reading, [self._origin.path, *self._origin.more]
+        each = [read(self.format, file, problems, reading) for file in files]
+        return each[0] if len(each) == 1 else joined(files, each, self._origin.folder)
 
     def _add_classes(self, contents: Contents) -> bool:
         """Stage the classes that the source lists, or the classes of its data card if it lists none.
@@ -194,13 +231,20 @@ class Plan:
         self._resolved_at = self.db.moment()
 
     def choose(self, choices: Choices, progress: Progress | None = None) -> None:
-        """Compute the preview again for another class map, `conflicts` or `exhaustive`; the source is not read again.
+        """Compute the preview again for other choices; the source is read again if its meaning was changed.
 
         Raises AnnotatorError as `read` does; `choose` must then be called again before `apply`.
         """
+        is_other = choices.reading != self._choices.reading
         self._choices, self._rules = choices, replace(self._rules, class_map=_class_map(choices))
         self._staging.names_all = choices.exhaustive
-        self.reread(self._coming, progress=progress)
+        if is_other:
+            self._origin = located_again(self._origin, choices.format, choices.reading)
+            self.format, self.why = self._origin.format, self._origin.why
+            self._staging.clear()
+            self.read(progress)
+        else:
+            self.reread(self._coming, progress=progress)
 
     def apply(self, progress: Progress | None = None) -> Done:
         """Carry out the import: register the images and store the labels.
@@ -209,6 +253,7 @@ class Plan:
         a name of a class is unclear.
         """
         self._refuse_unclear()
+        self._refuse_doubts()
         for place in self._origin.fetched.places if self._origin.fetched else ():
             settle(place)
         try:
@@ -231,6 +276,11 @@ class Plan:
                 (unfinished_imports.end if self.is_stored else unfinished_imports.withdraw)(self.db)
         self.done = Done(imported, result)
         return self.done
+
+    def _refuse_doubts(self) -> None:
+        refuse_doubts(self._origin.name, self.doubts)
+        if self.has_no_answers:
+            raise AnnotatorError(no_answers_in_words(self._origin.name, self.preview))
 
     def _refuse_unclear(self) -> None:
         if self._staging.unclear:
@@ -282,14 +332,6 @@ class Plan:
         return result, unfinished_imports.new_images(self.db)
 
 
-def read_contents(format_: Format, path: Path, problems: Problems, reading: Reading) -> Contents:
-    """Return the contents of a source, read as the person says where its format can be."""
-    if format_.read_as:
-        return format_.read_as(path, problems, reading)
-    assert format_.read is not None  # checked by choose_format
-    return format_.read(path, problems)
-
-
 def _class_map(choices: Choices) -> Mapping[str, str]:
     return read_class_map(choices.class_map) if isinstance(choices.class_map, Path) else choices.class_map or {}
 
@@ -319,7 +361,7 @@ def prepare(
         )
 
     def find() -> Origin:
-        return _named(origin_of(project, source, choices.format, progress, choices.may_be_own), name)
+        return _named(origin_of(project, source, choices.format, progress, choices.may_be_own, choices.reading), name)
 
     try:
         with told(), ExitStack() as stack:
@@ -361,11 +403,8 @@ def _folder_of_new(project: Path, origin: Origin, choices: Choices) -> Path:
         with_images = [one.path for one in listed(None, origin.fetched.folders, project, True) if one.new]
         folder = choices.images or next(iter(with_images), None)
     else:
-        folder = (
-            choices.images
-            or read_contents(origin.format, origin.path, Problems(), choices.reading).folder
-            or origin.folder
-        )
+        brought = read(origin.format, origin.path, Problems(), choices.reading).folder
+        folder = choices.images or brought or origin.folder
     if folder is None:
         raise AnnotatorError(
             f"There is no project in {project}, and {origin.name} brings no images to make one of. "
