@@ -141,6 +141,7 @@ def test_of_searched_settings_the_quickest_to_the_goal_takes_their_place_and_all
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.training
 def test_mixtures_finish_a_small_set(tmp_path, photos):
@@ -164,6 +165,7 @@ def small_set(tmp_path, photos):
     return truth
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_plays_in_several_processes_give_the_curves_of_plays_one_after_the_other(tmp_path, photos):
     shown = measure.make_project(tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0")
@@ -184,6 +186,7 @@ def test_a_changed_constant_is_one_of_autopilots_and_has_its_own_value_again_aft
         assert (vars(guesses) | vars(acquisition) | vars(planner))[name] == before, name
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_a_simulated_project_uses_an_adapted_network_only_if_it_was_judged_to_be_better(tmp_path):
     photos, truth = draw_all(tmp_path / "photos"), tmp_path / "truth.csv"

@@ -357,6 +357,7 @@ def check_finished(result: dict, work: Path) -> None:
     assert not list(work.glob("**/copy-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_ours_finishes_a_small_set_and_what_it_certifies_is_true(own):
     result = measure.measure(replace(own, tools=["autopilot"]))
