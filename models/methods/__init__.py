@@ -1,5 +1,6 @@
-"""The table of methods, METHODS. It is the registry: a new method is one file and one entry here;
-one that is a loss and nothing else is an assignment in published/loss_only.py instead of a file.
+"""The table of methods, METHODS. It is the registry: a new method is one file and one entry here.
+
+A method that is a loss and nothing else is an assignment in published/loss_only.py instead of a file.
 
 `python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
 do not load torch (models/catalogue.py).
