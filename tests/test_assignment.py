@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from test_grid import publish
-from test_overlap import given, name_of
+from test_readings import given, name_of
 
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate, grid

@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from test_overlap import name_of, say
+from test_readings import name_of, say
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports.choices import Choices

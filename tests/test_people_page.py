@@ -7,7 +7,7 @@ import pytest
 from person import open_page, served_photos, wait_until_drawn
 from playwright.sync_api import Page, expect
 from served import Served, until
-from test_overlap import say
+from test_readings import say
 from test_roles import TEAM, ask, browser_cookie
 
 from annotator.store.database.database import Database

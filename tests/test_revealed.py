@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from test_migrations import MIGRATIONS
-from test_overlap import CLASSES, asked, name_of, say, states, waiting
+from test_readings import CLASSES, asked, name_of, say, states, waiting
 
 import annotator.store.schema as schema
 from annotator.quality.agreement import agreement

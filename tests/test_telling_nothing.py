@@ -14,7 +14,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from test_grid import publish
-from test_overlap import CLASSES, name_of, say, waiting
+from test_readings import CLASSES, name_of, say, waiting
 
 from annotator.records import SOURCES, Batch, Decision
 from annotator.snapshot import image_map

@@ -14,7 +14,7 @@ from conftest import CLASSES, draw
 from made_features import add_features, add_shard, read_made
 from safetensors.numpy import save_file
 from served import until
-from test_overlap import say as read
+from test_readings import say as read
 
 from annotator.exchange.setup import set_up
 from annotator.records import Batch, Decision

@@ -67,7 +67,6 @@ def from_place(db: Database, start: str, limit: int) -> list[int]:
     """Return the ids of up to `limit` images that can be read, by their sha256 from `start` on and round again.
 
     Args:
-        db: The project's database.
         start: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
         limit: The largest number that is returned.
     """
@@ -159,7 +158,6 @@ def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
     """Return the files and folders kept out of the project, with the reason.
 
     Args:
-        db: The project's database.
         limit: The most to return; None: all.
     """
     rows = db.rows(
@@ -177,7 +175,6 @@ def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str,
     """Return files kept out by the kind of reason, the most frequent first: reason, files (their number), example.
 
     Args:
-        db: The project's database.
         limit: The most files to look at; None: all.
     """
     return db.rows(
