@@ -9,7 +9,8 @@ import sys
 
 def main() -> None:
     """Run the command line. Exit status 0 done, 1 an AnnotatorError, or what the system refuses (both told on stderr),
-    2 wrong usage."""
+    2 wrong usage.
+    """
     os.environ["PYTHONSAFEPATH"] = "1"  # as -P does, for every Python process that anything here starts
     from annotator.cli import app
     from annotator.cli.printing import guard_terminal, print_notices

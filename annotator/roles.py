@@ -25,7 +25,7 @@ class Role(StrEnum):
     OWNER = "owner"
 
     @property
-    def right(self) -> Right:
+    def highest_right(self) -> Right:
         """Return the highest right of this role."""
         return Right(list(Role).index(self))
 

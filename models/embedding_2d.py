@@ -31,6 +31,7 @@ def layout(features: Rows, seed: int = 0, landmarks: int = LANDMARKS) -> np.ndar
 
     Args:
         features: (N, D) of any float type, all finite; N may be 0.
+        seed: Decides all that is random.
         landmarks: How many rows t-SNE arranges; the others are placed at the weighted mean of their 3 nearest
             landmarks.
 

@@ -24,7 +24,7 @@ class MadeContents:
     def changes(self) -> int:
         return 0
 
-    def of(self, image_ids: np.ndarray) -> np.ndarray:
+    def hashes_of(self, image_ids: np.ndarray) -> np.ndarray:
         contents = np.stack([image_ids, np.full_like(image_ids, self.project)], 1).astype(np.uint32).view(np.uint8)
         contents[image_ids > self.last] = 0
         return contents
@@ -34,14 +34,16 @@ def add_shard(
     folder: Path, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded, project: int = 1
 ) -> Path:
     """A shard of made-up images."""
-    return write_shard(folder, image_ids, MadeContents(project=project).of(image_ids), features, regions)
+    return write_shard(folder, image_ids, MadeContents(project=project).hashes_of(image_ids), features, regions)
 
 
 def add_features(
     db: Database, backbone: str, image_ids: np.ndarray, features: np.ndarray, regions: np.ndarray | Coded
 ) -> Path:
     """A shard of images of a project."""
-    return write_shard(db.paths.features(backbone), image_ids, ProjectContents(db).of(image_ids), features, regions)
+    return write_shard(
+        db.paths.features(backbone), image_ids, ProjectContents(db).hashes_of(image_ids), features, regions
+    )
 
 
 def read_made(folder: Path) -> FeatureCache:

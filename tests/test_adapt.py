@@ -70,7 +70,7 @@ def test_it_trains_judges_keeps_and_is_loaded_by_timm(db, tmp_path):
     assert "This takes about" in said[0] and adapting.running(db) is None
     assert made.parent == configuration.backbone(db) and made.licence == "mit"
     assert (made.name, made.epochs, made.classes) == (f"{Path(made.parent).name}.adapted1", 2, 3)
-    held = set(range(1, IMAGES + 1)) - set(adapted.seen(db, made.name).tolist())
+    held = set(range(1, IMAGES + 1)) - set(adapted.fitted_image_ids(db, made.name).tolist())
     assert made.held_out_images == len(held) > 3 and made.images == IMAGES - len(held)
     assert made.is_better == (made.ap_low > 0) == done.in_use and made.known_answers == 3 * IMAGES
     adapted.export(db, made.name, tmp_path / "mine")
@@ -152,7 +152,7 @@ def test_people_go_on_with_the_old_features_until_all_of_the_new_are_there(db):
     from annotator.worker.training.training_set import training_set
 
     known = training_set(db, features)
-    fitted = np.isin(features.image_ids[known.rows], adapted.seen(db, made.name))
+    fitted = np.isin(features.image_ids[known.rows], adapted.fitted_image_ids(db, made.name))
     assert known.unbiased.all() and fitted.any() and not fitted.all()
     unseen = fitted_images.without(known, fitted).unbiased
     assert not unseen[fitted].any() and unseen[~fitted].all()

@@ -15,7 +15,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import adapted, adapting_again
+from annotator.store.networks import adapted
 from annotator.ui.access import context
 from annotator.ui.parts import frame
 
@@ -29,13 +29,13 @@ with frame.errors_shown():
 
 def answer(db: Database, cells: int) -> None:
     """As many answers more."""
-    known = adapting_again.answers(db)
+    known = adapting.answers(db)
     ids, columns = sorted(images.in_working_order(db).tolist()), [class_.id for class_ in classes.all_classes(db)]
     for cell in range(known, known + cells):
         image_id, class_id = ids[cell // len(columns)], columns[cell % len(columns)]
         click = Decision(str(uuid.uuid4()), "label", "Ann", "click", image_id=image_id, class_id=class_id, state=1)
         assert not decisions.decide(db, [click]).refused
-    assert adapting_again.answers(db) == known + cells
+    assert adapting.answers(db) == known + cells
 
 
 @pytest.fixture
@@ -56,52 +56,52 @@ def page(db: Database) -> AppTest:
 def test_it_is_said_once_answers_have_doubled_and_not_before(adapted_once, annotator):
     db = adapted_once
     answer(db, 9)
-    assert adapting_again.again(db) is None and status(db)["adapting_again"] is None
+    assert adapting.again(db) is None and status(db)["adapting_again"] is None
     test = page(db)
     assert test.button(key="adapt_run").label == "Adapt now" and not test.info
     answer(db, 1)
-    due = adapting_again.again(db)
-    assert due == adapting_again.Again("tiny.adapted1", 10, 20)
+    due = adapting.again(db)
+    assert due == adapting.Again("tiny.adapted1", 10, 20)
     assert due.sentence in annotator("status", db.paths.project).stdout
     assert due.sentence in annotator("adapted", db.paths.project).stdout
     assert json.loads(annotator("status", db.paths.project, "--json").stdout)["adapting_again"]["answers"] == 20
     test = page(db)
     assert test.button(key="adapt_run").label == "Adapt again" and test.info[0].value == frame.escaped(due.sentence)
     test.button(key="adapt_run").click().run()
-    assert adapting.wanted(db) == "run" and adapting_again.again(db) is None, "it is asked for already"
+    assert adapting.wanted(db) == "run" and adapting.again(db) is None, "it is asked for already"
 
 
 def test_nothing_begins_by_itself_unless_somebody_has_asked_for_it(adapted_once, annotator):
     db = adapted_once
     answer(db, 10)
-    adapting_again.start_if_due(db)
+    adapting.start_if_due(db)
     assert adapting.wanted(db) == ""
     page(db).toggle(key="adapt_again").set_value(True).run()
-    assert adapting_again.is_automatic(db)
-    adapting_again.start_if_due(db)
+    assert adapting.is_automatic(db)
+    adapting.start_if_due(db)
     assert adapting.wanted(db) == "run"
     adapting.want(db, "")
     adapting.note_result(db, {"kind": "error", "error": "No room on the disk."})
-    adapting_again.start_if_due(db)
+    adapting.start_if_due(db)
     assert adapting.wanted(db) == "", "what has failed is not begun again at once"
     answer(db, 20)
-    adapting_again.start_if_due(db)
+    adapting.start_if_due(db)
     assert adapting.wanted(db) == "run", "but when answers have doubled once more"
     adapting.want(db, "")
     annotator("adapted", db.paths.project, "--not-again")
-    assert not adapting_again.is_automatic(db)
+    assert not adapting.is_automatic(db)
 
 
 def test_what_is_paused_is_not_begun_by_itself_and_a_project_without_adapted_networks_is_left_alone(adapted_once, db):
-    adapting_again.set_automatic(db, True)
+    adapting.set_automatic(db, True)
     answer(db, 10)
     adapting.note_result(db, {"kind": "paused", "epoch": 1, "of": 4})
-    adapting_again.start_if_due(db)
+    adapting.start_if_due(db)
     assert adapting.wanted(db) == ""
     (db.paths.adapted("tiny.adapted1") / "facts.json").unlink()
     adapting.note_result(db, {})
-    adapting_again.start_if_due(db)
-    assert adapting.wanted(db) == "" and adapting_again.again(db) is None
+    adapting.start_if_due(db)
+    assert adapting.wanted(db) == "" and adapting.again(db) is None
 
 
 def test_facts_of_a_version_that_did_not_note_the_answers_are_read(adapted_once):
@@ -112,4 +112,4 @@ def test_facts_of_a_version_that_did_not_note_the_answers_are_read(adapted_once)
     path.write_text(json.dumps(facts))
     assert adapted.networks(db)[0].known_answers == 0
     answer(db, 6)
-    assert adapting_again.again(db) == adapting_again.Again("tiny.adapted1", 8, 16)
+    assert adapting.again(db) == adapting.Again("tiny.adapted1", 8, 16)

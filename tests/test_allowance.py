@@ -82,14 +82,14 @@ def test_whoever_asks_whether_it_is_ready_is_limited_by_address(shared):
 
 
 def test_an_allowance_is_more_than_a_page_needs_and_what_is_remembered_has_a_bound(monkeypatch):
-    assert sum(Allowance().take("x") for _ in range(2 * BURST)) >= BURST >= 1000
+    assert sum(Allowance().consume("x") for _ in range(2 * BURST)) >= BURST >= 1000
     monkeypatch.setattr(allowance, "BURST", 1)
     monkeypatch.setattr(allowance, "A_SECOND", 0)
     few = Allowance()
-    assert few.take("hasty") and few.take("early")
+    assert few.consume("hasty") and few.consume("early")
     for number in range(MOST_KNOWN):
-        assert few.take(number) and not few.take("hasty"), "whoever goes on asking is not forgotten"
-    assert few.take("early"), "it was forgotten"
+        assert few.consume(number) and not few.consume("hasty"), "whoever goes on asking is not forgotten"
+    assert few.consume("early"), "it was forgotten"
 
 
 def test_of_an_ipv6_address_the_network_counts():

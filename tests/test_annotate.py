@@ -403,7 +403,7 @@ def test_a_page_without_a_key_for_30_s_keeps_what_is_on_screen_and_gives_the_res
         db = Database(served.project)
 
         def held() -> list[int]:
-            return [image_id for image_id, _ in leases.held(db, "bob")]
+            return [image_id for image_id, _ in leases.leased_by_others(db, "bob")]
 
         page = open_page(browser, served, "Ann", clock=True)
         wait_for_picture(page)

@@ -9,8 +9,8 @@ from annotator.benchmark.harness.projects import publish_run
 from annotator.queues import annotate, query_order
 from annotator.records import Decision, Wanted
 from annotator.store.images import images
+from annotator.store.labels import cells, decisions
 from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions, incomplete
 from annotator.store.people import leases
 
 
@@ -144,7 +144,7 @@ def test_images_that_one_keeps_skipping_do_not_keep_the_incomplete_ones_away(db)
 
 
 def test_of_many_incomplete_images_the_fewest_answers_are_found_where_the_worker_counted_them(db, monkeypatch):
-    monkeypatch.setattr(incomplete, "WINDOW", 3)
+    monkeypatch.setattr(cells, "WINDOW", 3)
     for image in images.all_images(db):
         answer(db, image.id, *((1,) if image.id > 20 else (1, 2)))
     assert ids(annotate.next_work(db, wanted("a", want=2))) == [1, 2], "the longest without a decision"

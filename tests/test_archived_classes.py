@@ -147,7 +147,7 @@ def test_what_a_model_accepted_of_it_is_given_back_and_nothing_more_is_accepted(
     assert auto_accepted.accept(db, "b1", new) and auto_accepted.counts(db)["present"] == 2
     leases.hold_cells(db, "tab", "Ann", [(7, HERON)])
     class_changes.archive(db, "Ann", [HERON])
-    assert auto_accepted.counts(db) == {"present": 0, "absent": 0} and leases.held(db, "") == []
+    assert auto_accepted.counts(db) == {"present": 0, "absent": 0} and leases.leased_by_others(db, "") == []
     assert [made.withdrawn for made in auto_accepted.acceptances(db)] == ["the class was archived"]
     assert not auto_accepted.accept(db, "b2", new), "a training that began before it was archived"
     with pytest.raises(AnnotatorError):

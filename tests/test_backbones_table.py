@@ -70,7 +70,7 @@ def test_the_table_agrees_with_timm(name):
     with torch.device("meta"):
         made = timm.create_model(config.architecture, num_classes=0)
     assert sum(parameter.numel() for parameter in made.parameters()) == entry.parameters
-    family = families.of(config.architecture)
+    family = families.family_of(config.architecture)
     ours = PACKAGED[name].input_size if is_installed(name) else 0
     assert entry.input_size == (ours or (family.used if family else config.input_size[1]))
     pooling = family.pooling if family else getattr(made, "global_pool", "avg") or "avg"

@@ -15,7 +15,7 @@ from annotator.errors import AnnotatorError
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
-from annotator.store.upkeep import backup, consistency, pruning, restoring
+from annotator.store.upkeep import backup, consistency, restoring
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ def test_nothing_is_removed_beside_a_backup_that_cannot_be_read(filled, tmp_path
     restoring.manifests(kept)[-1].write_text("{")
     files = sorted(path for path in kept.rglob("*") if path.is_file())
     with pytest.raises(AnnotatorError, match="cannot be read"):
-        pruning.prune(kept, 2)
+        backup.prune(kept, 2)
     assert sorted(path for path in kept.rglob("*") if path.is_file()) == files
     with pytest.raises(AnnotatorError, match="At least the newest"):
-        pruning.prune(kept, 0)
+        backup.prune(kept, 0)

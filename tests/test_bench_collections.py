@@ -67,6 +67,7 @@ def test_a_collection_there_is_not_is_refused_with_those_there_are(tmp_path):
         measure(made=("digit",))
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path):
     words = ["bench", "collections", "--made", "suits", "--images", "60", "--methods", "an,epr", "--share", "1.0"]

@@ -40,6 +40,7 @@ def test_of_two_against_one_the_two_are_believed_and_one_careless_person_alone_l
     assert absent[0] > 1.5 * max(absent[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_every_team_and_way_has_a_figure_and_a_way_there_is_not_is_refused():
     found = measure(seeds=1, ways=("settled",))["figures"]

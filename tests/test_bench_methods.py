@@ -123,6 +123,7 @@ def test_a_result_belongs_to_the_code_that_made_it():
     assert work.sources_of("an", "linear") != work.sources_of("em_apl", "linear")
 
 
+@pytest.mark.slow
 def test_without_a_split_all_images_train_and_the_last_epoch_counts_as_in_a_project(folder, tmp_path):
     options = Options(("an", "em_apl", "auto"), shares=(0.75,), seeds=2, backbone=SMALL, work=tmp_path, no_split=True)
     result = measure(*folder, options=options, command="bench")
@@ -142,6 +143,7 @@ def test_without_a_split_all_images_train_and_the_last_epoch_counts_as_in_a_proj
             options.checked()
 
 
+@pytest.mark.slow
 def test_tuning_spends_the_same_budget_on_every_method_and_begins_with_its_defaults(result, folder, kept, capsys):
     chosen = Options(("an", "role"), shares=(1.0,), seeds=1, trials=3, backbone=SMALL, work=kept)
     rows = measure(*folder, options=chosen)["rows"]
@@ -152,6 +154,7 @@ def test_tuning_spends_the_same_budget_on_every_method_and_begins_with_its_defau
         assert row["chosen"]["lr"] == best.lr and row["chosen"]["parameters"] == best.parameters
 
 
+@pytest.mark.slow
 def test_a_method_taken_as_it_is_gets_no_trials_and_reports_its_own_constants(result, folder, kept, capsys):
     assert [name for name, method in METHODS.items() if method.as_it_is] == ["auto"] and not METHODS["auto"].tunable
     chosen = Options(("auto", "an"), shares=(0.4,), seeds=1, trials=3, epochs=2, backbone=SMALL, work=kept)
@@ -230,6 +233,7 @@ def test_a_table_and_a_picture_name_every_method(result, tmp_path):
     assert (tmp_path / "points.svg").read_text().startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_other_clicks_are_compared_with_random_ones_method_by_method(result, folder, kept, tmp_path):
     boxes = tmp_path / "boxes.csv"
     labels = [line.split(",") for line in folder[1].read_text().splitlines()[1:]]

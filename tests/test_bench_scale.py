@@ -24,6 +24,7 @@ def _left() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("annotator-bench-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.training
 def test_a_project_goes_through_all_steps_and_its_figures_are_kept(tmp_path, monkeypatch):
@@ -54,6 +55,7 @@ def test_a_project_goes_through_all_steps_and_its_figures_are_kept(tmp_path, mon
     assert headings[0] == "1,000 images" and [row[0] for row in rows] == list(STEPS)
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_photos_of_any_size_are_registered_alone_and_a_failing_step_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -33,6 +33,7 @@ def test_an_image_of_somebody_who_vanished_is_in_two_hands_only_while_it_is_leas
     assert len(hands.twice) == twice
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_a_team_loses_and_doubles_nothing_and_meets_no_error():
     figures = measure(5, 0.2, 0.1, 0, 400)["figures"]
@@ -49,6 +50,7 @@ def test_more_browsers_than_people_are_refused():
         measure(1, 1.0, 0.1, 2, 50)
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_what_a_browser_sent_is_looked_for_too():
     figures = measure(1, 0.5, 0.05, 1, 100)["figures"]

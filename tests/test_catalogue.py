@@ -8,7 +8,7 @@ import pytest
 from models import catalogue
 from models.methods import DEFAULT_METHOD, METHODS, defaults_of
 from models.methods.__main__ import SAID, table
-from models.methods.published.an import AN
+from models.methods.published.loss_only import AN
 
 
 def test_the_catalogue_says_what_the_classes_say():

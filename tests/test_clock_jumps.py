@@ -82,7 +82,7 @@ def test_an_image_in_hand_stays_in_hand(db, clock):
     held = leases.take(db, "a", "Ann", [1, 2, 3], 2)
     for seconds in (-DAY, DAY):
         clock(seconds)
-        assert leases.take(db, "b", "Ben", held, 2) == [] and leases.lost(db, "a", held) == []
+        assert leases.take(db, "b", "Ben", held, 2) == [] and leases.taken_by_others(db, "a", held) == []
 
 
 @pytest.mark.browser

@@ -105,7 +105,7 @@ def test_images_are_scored_as_here_whatever_is_killed_and_what_fails_is_scored_h
             return np.sqrt(features.astype(np.float32))
 
     broken = features[3 * scoring.CHUNK]
-    given = (Slow(), features, None, lambda rows: Known.nothing(2), 2)
+    given = (Slow(), features, None, lambda rows: Known.no_labels(2), 2)
     killed = []
 
     def tell():

@@ -160,9 +160,8 @@ def test_settings_accept_a_licence_compare_show_the_result_and_go_over(show, db)
     assert candidates.wanted(db) == [name] and machine.accepted_licences() == {"dinov3-license"}
     test.button(key=f"network_stop_{name}").click().run()
     assert candidates.wanted(db) == []
-    facts = candidates.Compared(
-        name, "efficientnet_lite2", 1.0, 0.5, 0.6, 0.05, 0.15, 0.3, 0.2, -0.2, 0.0, 9, 99, 3, True
-    )
+    judged = {"ap_before": 0.5, "ap_after": 0.6, "ap_low": 0.05, "ap_high": 0.15, "is_better": True}
+    facts = candidates.Compared(name, "efficientnet_lite2", 1.0, images=9, answers=99, classes=3, **judged)
     candidates.note(db, facts)
     test = show("settings")
     assert not test.exception and any(frame.escaped("0.500 to 0.600") in text.value for text in test.markdown)

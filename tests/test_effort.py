@@ -31,14 +31,14 @@ def point(actions: int, recall: float, precision: float = 1.0) -> dict:
 
 
 def test_a_perfect_person_answers_the_truth_with_as_few_presses_as_there_are_changes():
-    person = Person.of(TRUTH, noisy=False, seed=0)
+    person = Person.build(TRUTH, noisy=False, seed=0)
     rows, columns = np.arange(400), np.zeros(400, int)
     answers, presses = person.answer(rows, columns, np.ones(400, bool))
     assert (answers == TRUTH[:, 0]).all() and presses == (~TRUTH[:, 0]).sum()
 
 
 def test_a_noisy_person_misses_small_things_and_errs_as_often_as_is_said():
-    person = Person.of(np.repeat(TRUTH, 20, 0), noisy=True, seed=0)
+    person = Person.build(np.repeat(TRUTH, 20, 0), noisy=True, seed=0)
     rows, columns = np.arange(8000), np.zeros(8000, int)
     there, small = person.truth[:, 0], person.small[:, 0]
     answers, _ = person.answer(rows, columns, np.zeros(8000, bool))
@@ -141,6 +141,7 @@ def test_of_searched_settings_the_quickest_to_the_goal_takes_their_place_and_all
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.training
 def test_mixtures_finish_a_small_set(tmp_path, photos):
@@ -164,6 +165,7 @@ def small_set(tmp_path, photos):
     return truth
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_plays_in_several_processes_give_the_curves_of_plays_one_after_the_other(tmp_path, photos):
     shown = measure.make_project(tmp_path / "project", photos, small_set(tmp_path, photos), "efficientnet_lite0")
@@ -184,6 +186,7 @@ def test_a_changed_constant_is_one_of_autopilots_and_has_its_own_value_again_aft
         assert (vars(guesses) | vars(acquisition) | vars(planner))[name] == before, name
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_a_simulated_project_uses_an_adapted_network_only_if_it_was_judged_to_be_better(tmp_path):
     photos, truth = draw_all(tmp_path / "photos"), tmp_path / "truth.csv"
@@ -191,7 +194,7 @@ def test_a_simulated_project_uses_an_adapted_network_only_if_it_was_judged_to_be
     truth.write_text("image,labels\n" + "".join(rows))
     network = f"local-dir:{make_network(tmp_path / 'network')}"
     known = measure.make_project(tmp_path / "project", photos, truth, network)
-    person = Person.of(known, noisy=False, seed=0)
+    person = Person.build(known, noisy=False, seed=0)
     session = Session(tmp_path / "project", tmp_path / "copy", known, person, learns=True, seed=0)
     assert session.adapt() is None and configuration.backbone(session.db) == network  # there is nothing to judge by
     for image_id in session.random_images():

@@ -113,7 +113,7 @@ def test_every_shard_says_of_which_contents_it_is_whether_machines_hand_in_regio
     shards = [read_shard(path) for path in shard_files(folder)]
     assert len(shards) == 2 and sorted(open_features(db, "x").image_ids) == [1, 2, 3]
     for shard in shards:
-        assert np.array_equal(shard.contents, ProjectContents(db).of(shard.image_ids))
+        assert np.array_equal(shard.contents, ProjectContents(db).hashes_of(shard.image_ids))
 
 
 def test_the_worker_leaves_the_images_alone_while_another_process_embeds_them(db, annotator):

@@ -201,7 +201,7 @@ def test_images_with_regions_and_with_codes_are_one_list(tmp_path):
 
 def test_the_name_of_a_shard_is_its_content_so_that_the_same_one_twice_is_one(tmp_path):
     features, regions = add(tmp_path, 1, 2)
-    packed = pack(np.array([1, 2]), MadeContents().of(np.array([1, 2])), features, regions)
+    packed = pack(np.array([1, 2]), MadeContents().hashes_of(np.array([1, 2])), features, regions)
     assert [path.stem for path in tmp_path.iterdir()] == [packed.name]
     assert publish(tmp_path, packed).stem == packed.name and len(list(tmp_path.iterdir())) == 1
     with pytest.raises(DamagedShard, match="has changed on its way"):
@@ -340,8 +340,8 @@ def test_rows_of_another_projects_images_are_not_read_hide_no_others_and_stay_wh
     cache = read_made(tmp_path)
     assert len(cache) == count(tmp_path) == 0
     assert "48 images in 6 files" in cache.left_out[0] and "an older project.db was put back" in cache.left_out[0]
-    mixed = MadeContents().of(ids)
-    mixed[3:] = MadeContents(project=2).of(ids[3:])
+    mixed = MadeContents().hashes_of(ids)
+    mixed[3:] = MadeContents(project=2).hashes_of(ids[3:])
     features, regions = _several(8, 7)
     write_shard(tmp_path, ids, mixed, features, regions)
     own = add(tmp_path, 4, 6, 8, seed=8)
@@ -404,7 +404,7 @@ def test_codes_say_what_they_are_of_as_the_regions_did_that_they_replace(tmp_pat
     for shard in read:
         if len(shard.image_ids) == 3:
             assert shard.image_ids.tolist() == [3, 1, 2]
-            assert np.array_equal(shard.contents, MadeContents().of(shard.image_ids))
+            assert np.array_equal(shard.contents, MadeContents().hashes_of(shard.image_ids))
         else:
             assert shard.image_ids.tolist() == [8, 9] and shard.contents is None, "nobody knows"
 
@@ -421,7 +421,7 @@ def test_contents_are_the_beginnings_of_what_the_table_holds_in_any_order_and_of
     for block in (contents.BLOCK, 3):
         monkeypatch.setattr(contents, "BLOCK", block)
         for ids in ([9000, 2, 2, 1], range(1, 30), [24, 3, 9000, 7, 5, 4, 10**12, 0, -5], []):
-            found = project.of(np.array(ids, np.int64))
+            found = project.hashes_of(np.array(ids, np.int64))
             assert found.shape == (len(ids), 8) and found.dtype == np.uint8
             for image_id, row in zip(ids, found, strict=True):
                 text = expected.get(image_id, "0" * 16)
@@ -433,7 +433,7 @@ def test_after_an_older_project_db_was_put_back_images_are_embedded_again_that_h
     """The other half of the images was registered in another order after it, so that ids were given again."""
     db = Database(project)
     ids = np.arange(1, 25)
-    made_of = ProjectContents(db).of(ids)
+    made_of = ProjectContents(db).hashes_of(ids)
     made_of[12:] = made_of[12:][::-1]
     marked = np.arange(24)[:, None] * np.ones(1280)
     write_shard(db.paths.features(DEFAULT_BACKBONE), ids, made_of, marked, np.repeat(marked[:, None], 9, 1))

@@ -36,7 +36,7 @@ def task(work: Path, truth: np.ndarray = TRUTH) -> Task:
 
 
 def played(tool, tmp_path, *, noisy: bool = False) -> dict:
-    return play(tool, task(tmp_path), TRUTH, Person.of(TRUTH, noisy=noisy, seed=0), Clock())
+    return play(tool, task(tmp_path), TRUTH, Person.build(TRUTH, noisy=noisy, seed=0), Clock())
 
 
 class ByImage:
@@ -116,7 +116,7 @@ def test_done_said_too_early_gives_no_time_but_the_true_goal_is_still_timed(tmp_
 
 def test_a_form_answered_by_a_noisy_person_is_not_finished_whatever_it_says(tmp_path):
     truth = np.random.default_rng(1).random((400, 4)) < 0.3
-    person = Person.of(truth, noisy=True, seed=0)
+    person = Person.build(truth, noisy=True, seed=0)
     done = play(FormTool(), task(tmp_path, truth), truth, person, Clock())
     assert done["ended"] == TOO_EARLY and done["claim"]["decided"]["recall"] < 0.96
 
@@ -357,6 +357,7 @@ def check_finished(result: dict, work: Path) -> None:
     assert not list(work.glob("**/copy-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.training
 def test_ours_finishes_a_small_set_and_what_it_certifies_is_true(own):
     result = measure.measure(replace(own, tools=["autopilot"]))

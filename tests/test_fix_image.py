@@ -113,7 +113,7 @@ def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser
         ("label", COMPLETE),
         ("label", first + 1),
     ]
-    assert dict(leases.held(db, "Ann's"))[COMPLETE] == 0
+    assert dict(leases.leased_by_others(db, "Ann's"))[COMPLETE] == 0
     assert db.value("SELECT holder FROM lease WHERE image_id = ?", [COMPLETE]) == "bens page", "nobody lost it"
     assert page.troubles == []
 

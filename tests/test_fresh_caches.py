@@ -13,7 +13,7 @@ from annotator.snapshot import image_map
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
 from annotator.store.database import versions
-from annotator.store.labels import columns, decisions
+from annotator.store.labels import cells, decisions
 from annotator.store.labels import counts as overview
 
 COMPLETE = 3
@@ -40,7 +40,7 @@ CHANGES = {
 
 
 def stages(db, map_) -> list[int]:
-    return columns.stages(db, map_.image_ids).tolist()
+    return cells.stage_column(db, map_.image_ids).tolist()
 
 
 KEPT = {

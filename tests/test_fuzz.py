@@ -122,7 +122,7 @@ def of_type(shape: inspect.Type) -> SearchStrategy:
 @cache
 def fitting(shape: object) -> SearchStrategy:
     if shape is requests.DecisionsRequest:
-        return st.lists(fitting(requests.AnyGiven), max_size=5).map(lambda some: {"decisions": some})
+        return st.lists(fitting(requests.AnyDecisionRequest), max_size=5).map(lambda some: {"decisions": some})
     return of_type(inspect.type_info(shape))
 
 

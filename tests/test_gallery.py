@@ -124,7 +124,7 @@ def agree(db: Database, some: random.Random | None = None) -> None:
     """Each filter, in each order or in one of them, as it is kept and as a new process finds it."""
     fresh, plain = Database(db.paths.project), Plain(db)
     for values in FILTERS:
-        only = GalleryFilter.of(**values)
+        only = GalleryFilter.build(**values)
         wanted_of = SimpleNamespace(
             **{"complete": None, "flagged": None, "to": None, **NOTHING, **values}, since=values.get("from")
         )
@@ -231,7 +231,7 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
 
 
 def test_a_listing_stays_as_it_is_for_whoever_scrolls_and_its_tiles_are_as_they_are_now(predicted):
-    db, only = predicted, GalleryFilter.of(open=(1,))
+    db, only = predicted, GalleryFilter.build(open=(1,))
     first = gallery.window(db, only, Sorting(), 0, 10)
     assert (first.total, first.changed, len(first.images)) == (24, False, 10)
     third = first.images[2].image.id
@@ -264,7 +264,7 @@ def test_a_refresh_that_fails_half_way_leaves_nothing_half_read(predicted, photo
 
 
 def test_listings_made_while_others_decide_are_up_to_date_at_the_end(predicted):
-    db, only = predicted, GalleryFilter.of(by="Ann")
+    db, only = predicted, GalleryFilter.build(by="Ann")
 
     def look(number: int) -> int:
         return sum(len(gallery.listing(db, only, sorting).rows) for sorting in SORTINGS for _ in range(4)) + number

@@ -191,7 +191,7 @@ def test_what_cannot_be_served_is_said_and_the_others_are_served(folder, tmp_pat
             "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES ('annotator', 'm999', '2030')"
         )
     found = projects.find([folder])
-    assert [bool(place.trouble) for place in found.all] == [True, True] and found.good == []
+    assert [bool(place.trouble) for place in found.all] == [True, True] and found.openable == []
     assert "cannot be part of an address" in found.all[0].trouble and "newer" in found.all[1].trouble
     with pytest.raises(AnnotatorError, match="There is no project in"):
         projects.find([tmp_path / "photos of birds"])

@@ -46,7 +46,7 @@ def folder(tmp_path):
 
 def codes_of(cache: FeatureCache, codes: KeptImageCodes | None = None) -> np.ndarray:
     """(N, K) int8, as a new worker has them unless `codes` is given."""
-    return np.array((codes or KeptImageCodes()).of(cache, cache.features, cache.image_ids).steps.numpy())
+    return np.array((codes or KeptImageCodes()).codes_for(cache, cache.features, cache.image_ids).steps.numpy())
 
 
 def marked(folder, mark: int = 99) -> None:

@@ -16,7 +16,7 @@ def test_texts_contain_begin_and_end_with_what_python_says(letters, block, monke
     monkeypatch.setattr(image_names, "BLOCK", block)
     chance = random.Random(0)
     plain = ["".join(chance.choices(letters, k=chance.randint(0, 12))) for _ in range(300)]
-    texts = Texts.of(plain[:200]).extended([Texts.of(plain[200:])])
+    texts = Texts.build(plain[:200]).extended([Texts.build(plain[200:])])
     plain[7] = plain[299] = "another one"
     texts = texts.replaced({7: plain[7], 299: plain[299]})
     parts = ["", "another", "\0", "a\0b", "b" * 40]
@@ -29,7 +29,7 @@ def test_texts_contain_begin_and_end_with_what_python_says(letters, block, monke
 
 
 def test_capitals_and_the_way_accents_are_stored_make_no_difference():
-    texts = Texts.of(["\u00c9T\u00c9.jpg", "e\u0301te\u0301", "stra\u00dfe", "a\0b", ""])
+    texts = Texts.build(["\u00c9T\u00c9.jpg", "e\u0301te\u0301", "stra\u00dfe", "a\0b", ""])
     assert np.flatnonzero(texts.containing("\u00e9t")).tolist() == [0, 1]
     assert np.flatnonzero(texts.containing("STRASSE")).tolist() == [2] and len(texts) == 5
 
@@ -43,4 +43,4 @@ def test_more_people_than_a_word_has_bits_are_told_apart():
     membership.grow(41)
     for number in range(151):
         expected = sorted(set(rows[numbers == number].tolist()) - {3, 4})
-        assert np.flatnonzero(membership.of(f"person {number}", 41)).tolist() == expected
+        assert np.flatnonzero(membership.mask_of(f"person {number}", 41)).tolist() == expected

@@ -24,7 +24,7 @@ from annotator.store.database.files_together import finish
 from annotator.store.disk import processes
 from annotator.store.networks import adaptation as adapting
 from annotator.store.networks import embedding
-from annotator.store.upkeep import backup, health, pruning, restoring
+from annotator.store.upkeep import backup, health, restoring
 
 TRAINS = ("adapt", "switch", "adapted_export", "adapt_of_worker")
 pytestmark = pytest.mark.process
@@ -224,7 +224,7 @@ def test_the_newest_copies_and_backups_are_kept_whatever_the_clock_said_before(p
     made.rename(made.with_name("20990101-000000-000000007.json"))
     say(Database(project), 3, 1)
     newest = backup.back_up(project, tmp_path / "kept").manifest
-    pruning.prune(tmp_path / "kept", 1)
+    backup.prune(tmp_path / "kept", 1)
     assert restoring.manifests(tmp_path / "kept") == [newest]
     restoring.restore(tmp_path / "kept", tmp_path / "again")
     assert Database(tmp_path / "again").value("SELECT count(*) FROM decision") == 2

@@ -75,7 +75,7 @@ def test_a_clock_that_is_set_neither_hides_an_image_nor_gives_it_to_two_people(d
     monkeypatch.setattr(time, "time", lambda: real() + days * 86_400)
     bob = leases.take_next(db, "bob", "Bob", [], 12)
     assert len({*ann, *bob}) == 24
-    assert leases.lost(db, "ann", ann) == []
+    assert leases.taken_by_others(db, "ann", ann) == []
     leases.hold(db, "ann", "Ann", [])  # and set right again, with nobody left to renew what Bob held
     monkeypatch.undo()
     assert leases.held_by_others(db, "cy") == 12
@@ -93,7 +93,7 @@ def test_a_lease_that_cannot_be_of_this_boot_of_the_machine_holds_nothing(db, un
     with db.writing() as sql:
         sql.execute("UPDATE lease SET until = ?", [until])
     assert leases.held_by_others(db, "bob") == 0
-    assert leases.held(db, "bob") == []
+    assert leases.leased_by_others(db, "bob") == []
     assert len(leases.take_cells(db, "cells", "Bob", [(1, 1), (9, 2)], 2)) == 2
     assert len(leases.take_next(db, "bob", "Bob", [], 24)) == 22
 
@@ -107,8 +107,8 @@ def test_a_page_that_says_it_has_everything_in_hand_holds_no_more_than_a_page_ca
         leases.take_next(db, "greedy", "Eve", everything, 24)
         leases.take(db, "greedy", "Eve", everything, 24)
         leases.take_cells(db, "greedy", "Eve", [(image, of) for image in everything for of in (1, 2)], 48)
-    held = {image for image, _ in leases.held(db, "")}
-    assert len(leases.held(db, "")) == 8
+    held = {image for image, _ in leases.leased_by_others(db, "")}
+    assert len(leases.leased_by_others(db, "")) == 8
     assert held >= set(own), "what it was given stays its own"
     assert len(set(leases.take_next(db, "bob", "Bob", [], 24)) - held) == 8, "the others are there for others"
 
@@ -118,9 +118,9 @@ def test_a_page_hears_which_images_of_its_hand_somebody_else_has_taken_meanwhile
     leases.hold(db, "ann", "Ann", ann[:1])  # the others rest: she has pressed no key for a while
     bob = leases.take(db, "bob", "Bob", ann[2:3], 1)
     leases.hold(db, "ann", "Ann", ann)
-    assert leases.lost(db, "ann", ann) == bob
-    assert leases.lost(db, "ann", [(image, 1) for image in ann]) == [(bob[0], 1)]
-    assert leases.lost(db, "bob", ann) == [ann[0], ann[1], ann[3]]
+    assert leases.taken_by_others(db, "ann", ann) == bob
+    assert leases.taken_by_others(db, "ann", [(image, 1) for image in ann]) == [(bob[0], 1)]
+    assert leases.taken_by_others(db, "bob", ann) == [ann[0], ann[1], ann[3]]
 
 
 def test_it_is_known_who_else_has_an_image_open_or_a_cell_of_it_and_never_oneself(db):

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from models.losses import make_loss
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.losses.high_rank import high_rank
 
 OURS = Path(__file__).with_name("golden_losses.json")
@@ -54,7 +54,7 @@ def array(value: str | list) -> Tensor:
 
     if isinstance(value, str):
         if value not in GOLDEN["inputs"]:
-            raise no_such("input", value, GOLDEN["inputs"])
+            raise unknown_name_error("input", value, GOLDEN["inputs"])
         value = GOLDEN["inputs"][value]
     return torch.tensor(numbers(value), dtype=torch.float64)
 
@@ -74,7 +74,7 @@ def reduction(vector: dict) -> str:
     if given.startswith("per-sample"):
         return "images"
     if given not in known:
-        raise no_such("reduction", given, known)
+        raise unknown_name_error("reduction", given, known)
     return known[given]
 
 
@@ -250,7 +250,7 @@ def close_where_finite(ours: Tensor, theirs: Tensor) -> None:
 @pytest.mark.parametrize("vector", GOLDEN["vectors"], ids=named)
 def test_value_and_gradient_are_those_of_the_published_code(vector):
     if vector["method"] not in BUILT:
-        raise no_such("method", vector["method"], BUILT)
+        raise unknown_name_error("method", vector["method"], BUILT)
     at = {name: array(value) for name, value in flat(vector["inputs"]).items() if value != "-"}
     for name in vector["grad"]:
         at[name].requires_grad_()

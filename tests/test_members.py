@@ -54,7 +54,7 @@ def test_a_write_is_refused_by_the_store_to_whoever_lacks_the_right(db, acts, wh
     decisions.decide(db, [decision(2, "x")])
     needed, write = WRITES[what]
     acts(known[role])
-    if role.right >= needed:
+    if role.highest_right >= needed:
         write(db)
         return
     before = db.tuples("SELECT count(*), (SELECT count(*) FROM lease), (SELECT count(*) FROM setting) FROM decision")

@@ -38,11 +38,11 @@ def test_each_mark_is_predicted_as_if_its_image_had_been_left_out():
     marked = torch.from_numpy(rng.random((40, 3)) < 0.4)
     answers, ridge = marked.double(), 0.7
     level = answers.mean(0)
-    moments = Moments.of(units, answers - level)
+    moments = Moments.build(units, answers - level)
     left_out = torch.zeros(40, 3, dtype=torch.double)
     for row in range(40):
         others = torch.arange(40) != row
-        rest = Moments.of(units[others], answers[others] - level)
+        rest = Moments.build(units[others], answers[others] - level)
         intercept = (answers[others] - level).mean(0)
         # The centre of all rows stays: only the intercept and the answer of the row itself are gone.
         left_out[row] = (units[row] - rest.mean) @ rest.solve(ridge) + intercept + level

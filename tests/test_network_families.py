@@ -138,8 +138,8 @@ def test_every_family_that_is_used_otherwise_is_known_to_timm():
         assert architectures
         for name in architectures:
             published = timm.get_pretrained_cfg(name)
-            assert families.of(published.architecture) == family and published.input_size[1] == family.published
-    assert families.of("vit_base_patch16_siglip_224") is families.of("convnext_tiny") is None
+            assert families.family_of(published.architecture) == family and published.input_size[1] == family.published
+    assert families.family_of("vit_base_patch16_siglip_224") is families.family_of("convnext_tiny") is None
 
 
 def test_joined_networks_see_the_image_as_each_of_them_would_and_weigh_the_same(folders):

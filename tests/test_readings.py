@@ -108,7 +108,7 @@ def test_a_second_answer_changes_no_label_and_differing_ones_are_a_disagreement(
     assert annotator_disagreement.newest(db, 9).tolist() == [[1, 2]]
     say(db, 1, "Cid", (1,))
     assert annotator_disagreement.newest(db, 9).tolist() == [[1, 2]], "a third opinion settles nothing"
-    voices = annotator_disagreement.voices(db, [1])[1][2]
+    voices = annotator_disagreement.answers_by_cell(db, [1])[1][2]
     assert [(voice.person, voice.state) for voice in voices] == [("Ann", -1), ("Ben", 1), ("Cid", -1)]
     assert not decisions.decide(db, [Decision("s", "label", "Rea", "settlement", 1, 2, 1)]).refused
     assert states(db, 1)[2] == (1, "Rea") and annotator_disagreement.count(db) == 0

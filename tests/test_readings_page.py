@@ -34,7 +34,7 @@ def test_two_people_answer_an_image_and_neither_sees_the_other(browser: Contexts
     assert labels_of(app, first) == {1: 1, 2: -1, 3: -1}
     assert {row["source"] for row in decided(app, "Ann")} == {"reading"}
 
-    until(lambda: first not in dict(leases.held(db, "")))  # her page lets go of it when it asks for more
+    until(lambda: first not in dict(leases.leased_by_others(db, "")))  # her page lets go of it when it asks for more
     ben = fly(browser, app, "Ben")
     assert on_screen(ben) == first, "what somebody has begun comes first"
     expect(ben.locator(".line")).to_contain_text("Blind answer")

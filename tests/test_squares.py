@@ -39,8 +39,8 @@ def is_full(kept: Counted, features: np.ndarray, rows: np.ndarray, centre: torch
     changed = kept.changed
     units = unit(root(as_tensor(features[rows])), centre)
     torch.testing.assert_close(found.products, units.double().T.mm(units.double()).float())
-    whole, level = Moments.of(units, answers - torch.arange(CLASSES)), torch.arange(CLASSES).float()
-    torch.testing.assert_close(found.less(level).solve(1.0), whole.solve(1.0), atol=1e-4, rtol=1e-4)
+    whole, level = Moments.build(units, answers - torch.arange(CLASSES)), torch.arange(CLASSES).float()
+    torch.testing.assert_close(found.shifted(level).solve(1.0), whole.solve(1.0), atol=1e-4, rtol=1e-4)
     return changed
 
 
@@ -96,5 +96,5 @@ def test_cells_that_may_not_be_used_count_as_the_average_of_their_class(features
         for half in (slice(0, 70), slice(70, None))
     ]
     units = unit(root(as_tensor(features[rows])), centre)
-    filled = Moments.of(units, torch.where(blank, answers.mean(0), answers))
+    filled = Moments.build(units, torch.where(blank, answers.mean(0), answers))
     torch.testing.assert_close((halves[0] + halves[1]).filled().solve(1.0), filled.solve(1.0), atol=1e-4, rtol=1e-4)

@@ -62,15 +62,15 @@ def same(parts, others):
 
 def test_only_new_images_are_read_when_some_have_come(cache):
     memory, told = RegionCache(), []
-    first = memory.of(cache, lambda: told.append(None))
+    first = memory.codes_for(cache, lambda: told.append(None))
     assert len(first) == 20 and told
     told.clear()
-    assert memory.of(cache, lambda: told.append(None)) is first and not told
+    assert memory.codes_for(cache, lambda: told.append(None)) is first and not told
     old_shard = next(cache.folder.iterdir())
     grown(cache.folder, 21, 15)
     cache.refresh()
     old_shard.rename(old_shard.with_suffix(".away"))  # nothing of it may be read again
-    second = memory.of(cache, lambda: told.append(None))
+    second = memory.codes_for(cache, lambda: told.append(None))
     old_shard.with_suffix(".away").rename(old_shard)
     assert len(second) == 35 and second.basis is first.basis and told
     assert same(second[:20], first)
@@ -81,21 +81,21 @@ def test_only_new_images_are_read_when_some_have_come(cache):
 
 def test_what_the_codes_mean_is_settled_anew_once_there_are_more_than_twice_as_many(cache):
     memory = RegionCache()
-    first = memory.of(cache)
+    first = memory.codes_for(cache)
     grown(cache.folder, 21, 21)
     cache.refresh()
-    second = memory.of(cache)
+    second = memory.codes_for(cache)
     assert len(second) == 41 and second.basis is not first.basis
-    assert same(second, RegionCache().of(cache))
+    assert same(second, RegionCache().codes_for(cache))
 
 
 def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
     grown(tmp_path, 1, 1000)
     cache, memory = read_made(tmp_path), RegionCache()
-    first = memory.of(cache)
+    first = memory.codes_for(cache)
     grown(tmp_path, 1001, 1500)
     cache.refresh()
-    second = memory.of(cache)
+    second = memory.codes_for(cache)
     assert torch.equal(second.basis.axes, first.basis.axes) and len(second) == 2500
     again = read_made(tmp_path)
     assert not again.uncoded(), "settled on the disk"
@@ -105,19 +105,19 @@ def test_after_a_thousand_images_they_stay_as_they_are(tmp_path):
     grown(tmp_path, 1, 1000)  # as if the worker had been killed before it deleted these
     again.refresh()
     left = set(tmp_path.iterdir())
-    RegionCache().of(again)
+    RegionCache().codes_for(again)
     assert len(left - set(tmp_path.iterdir())) == 1 and len(again) == 2500
     some, rows = np.argsort(cache.image_ids)[::97], np.argsort(again.image_ids)[::97]
-    assert same(RegionCache().of(again)[rows], second[some])
+    assert same(RegionCache().codes_for(again)[rows], second[some])
     assert np.array_equal(again.features[rows], cache.features[some])
 
 
 def test_another_cache_begins_anew(cache, tmp_path):
     memory = RegionCache()
-    first = memory.of(cache)
+    first = memory.codes_for(cache)
     grown(tmp_path / "other", 1, 20, seed=1)
     other = read_made(tmp_path / "other")
-    second = memory.of(other)
+    second = memory.codes_for(other)
     assert len(second) == 20 and second.basis is not first.basis and not same(first, second)
 
 
@@ -128,7 +128,7 @@ def test_parts_are_in_the_order_of_the_cache_and_not_of_the_image_ids(tmp_path):
     grown(tmp_path, 0, 1)
     cache.refresh()
     assert cache.image_ids[-1] == 0
-    parts = RegionCache().of(cache)
+    parts = RegionCache().codes_for(cache)
     one = encode(parts.basis, cache.regions[np.array([9, 2])])
     assert torch.allclose(parts.lengths[[9, 2]], one.lengths, rtol=1e-5)
 
@@ -183,9 +183,9 @@ def test_parts_are_kept_between_runs_and_the_parameters_of_each_count(labelled):
     memory, cache = RegionCache(), read(labelled)
     say(labelled, 1, 2, UNSURE)
     first = train(labelled, cache, "auto", {"parts_of_ridge": 0.3}, BACKBONE, regions=memory)
-    kept = memory.of(cache)
+    kept = memory.codes_for(cache)
     second = train(labelled, cache, "auto", {"parts_of_ridge": 0.0}, BACKBONE, regions=memory)
-    assert memory.of(cache) is kept
+    assert memory.codes_for(cache) is kept
     assert (first.parameters["parts_of_ridge"], second.parameters["parts_of_ridge"]) == (0.3, 0.0)
     one, two = (np.load(labelled.paths.run(run.id) / "probabilities.npy") for run in (first, second))
     assert not np.array_equal(one, two)

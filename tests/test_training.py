@@ -10,7 +10,7 @@ from tables import over
 
 from models.linear.training import CHUNK, Adam, Epoch, Head, fit
 from models.methods import METHODS, make_method
-from models.methods.published.an import AN
+from models.methods.published.loss_only import AN
 from models.statistics.metrics import hidden_average_precision
 
 ON_FEATURES = [name for name, method in METHODS.items() if method.reads == "features"]

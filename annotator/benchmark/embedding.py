@@ -49,6 +49,7 @@ def measure(
 
     Args:
         images: A folder of photos, searched recursively, repeated if there are too few; None: the sample data.
+        backbone: The name of the network.
         rounds: The number of timings of every rival.
         photos_a_round: Images in each timing of the pipeline and the forward pass; the plain loop gets a third of them,
             at most PLAIN. None: PHOTOS, on a GPU PHOTOS_OF_GPU.

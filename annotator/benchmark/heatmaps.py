@@ -59,12 +59,15 @@ class EmbeddedImages:
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
+        """Return the codes of the regions of all images."""
         return self.codes
 
     def maps(self) -> Maps:
+        """Raise ValueError: there are no feature maps here."""
         raise ValueError("There are no feature maps here.")
 
     def name_scores(self) -> np.ndarray:
+        """Raise ValueError: there are no scores of names here."""
         raise ValueError("There are no scores of names here.")
 
 
@@ -105,6 +108,8 @@ def measure(
         truth: A CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
         boxes: A CSV `image,class,left,top,right,bottom` in pixels of the upright image; None: the sample data's.
         labels: Numbers of images that get one click each; larger numbers than there are images mean all images.
+        backbone: The name of the network.
+        seed: Decides all that is random.
 
     Returns:
         {"bench", "figures", "ratios"}: `labels_<n>_hits` and `_maps`; `positives_<from>_hits` and `_maps` over all

@@ -39,7 +39,11 @@ def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, se
     """Measure hidden average precision and human effort with and without guesses from class names.
 
     Args:
+        images: The folder of the images.
+        truth: A CSV file with the full truth.
+        backbone: The name of the network.
         effort: Whether to simulate a person as well.
+        seed: Decides all that is random.
 
     Raises:
         AnnotatorError: The network cannot read texts, or images and truth do not fit.

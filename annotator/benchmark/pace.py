@@ -36,6 +36,7 @@ def measure(people: int = 100, seed: int = 0) -> dict[str, Any]:
 
     Args:
         people: The number of people of each kind and number of answers.
+        seed: Decides all that is random.
     """
     started, figures, held = time.perf_counter(), {}, []
     for kind, about in KINDS.items():

@@ -83,6 +83,7 @@ class Client:
         return body | more
 
     def image(self) -> int:
+        """Return the id of a random image."""
         return self.chance.randint(1, self.images)
 
     def labeled(self) -> int:
@@ -90,9 +91,11 @@ class Client:
         return self.chance.choice(self.project.labeled)
 
     def class_id(self) -> int:
+        """Return the id of a random class."""
         return self.chance.randint(1, self.classes)
 
     def some_classes(self, count: int) -> list[int]:
+        """Return the ids of `count` random classes."""
         return self.chance.sample(range(1, self.classes + 1), count)
 
     def file(self) -> int:

@@ -1,12 +1,12 @@
 """The command that turns auto-accept on, shows what was accepted, and takes it back."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
+from annotator.cli.printing import print_result
 from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -50,8 +50,8 @@ def accept(
     wanted = Guarantee(precision, present, absent, together)
     if draw:
         audit = auto_accept_sample.draw(db, wanted)
-        text = f"Audit {audit.id}: {counted(audit.cells, 'pair')} to check. Answer in the audit grid on the Grid page."
-        print(json.dumps({"audit": audit.id, "cells": audit.cells}) if as_json else text)
+        said = f"Audit {audit.id}: {counted(audit.cells, 'pair')} to check. Answer in the audit grid on the Grid page."
+        print_result({"audit": audit.id, "cells": audit.cells}, as_json, lambda: print(said))
         return
     outcomes = []
     if undo is not None:
@@ -59,12 +59,13 @@ def accept(
     elif not listed:
         outcomes = auto_accept.choose(db, None if off else wanted)
     status = auto_accept_status(db, outcomes)
-    if as_json:
-        print(json.dumps(status))
-        return
-    _print(status)
-    if outcomes and not any(outcome.cells for outcome in outcomes):
-        print(guarantee.outlook(db, wanted))
+
+    def text() -> None:
+        _print(status)
+        if outcomes and not any(outcome.cells for outcome in outcomes):
+            print(guarantee.outlook(db, wanted))
+
+    print_result(status, as_json, text)
 
 
 def auto_accept_status(db, outcomes: list) -> dict:

@@ -1,6 +1,5 @@
 """The commands that adapt a network to the answers of a project, list and take home what came of it, and measure it."""
 
-import json
 import sys
 import threading
 from dataclasses import asdict
@@ -11,7 +10,7 @@ import typer
 
 from annotator.cli.bench import speed as bench
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_bench, printable, progress
+from annotator.cli.printing import print_bench, print_result, printable, progress
 from annotator.errors import AnnotatorError
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.shares import counted
@@ -75,26 +74,30 @@ def adapt(
             if on != "local":
                 embed_now(project, on, show, done.network.name if done.network else None)
             waits = not prepare_next_backbone(project, show)
-    if as_json:
-        print(
-            json.dumps(
-                {
-                    "network": None if done.network is None else asdict(done.network),
-                    "in_use": done.in_use,
-                    "seconds": round(done.seconds, 3),
-                    "estimate_seconds": round(done.estimate.seconds, 3),
-                    "epochs": done.epochs_done,
-                }
-            )
-        )
-    elif done.network is not None:
-        _print(done.network)
-        if done.in_use:
-            print(
-                "The worker analyzes all images with it, and then it is used." if waits else "It is used from now on."
-            )
-    elif not estimate:
-        print(f"Stopped after {counted(done.epochs_done, 'epoch')}. The same command goes on from there.")
+
+    def text() -> None:
+        if done.network is not None:
+            _print(done.network)
+            if done.in_use:
+                print(
+                    "The worker analyzes all images with it, and then it is used."
+                    if waits
+                    else "It is used from now on."
+                )
+        elif not estimate:
+            print(f"Stopped after {counted(done.epochs_done, 'epoch')}. The same command goes on from there.")
+
+    print_result(
+        {
+            "network": None if done.network is None else asdict(done.network),
+            "in_use": done.in_use,
+            "seconds": round(done.seconds, 3),
+            "estimate_seconds": round(done.estimate.seconds, 3),
+            "epochs": done.epochs_done,
+        },
+        as_json,
+        text,
+    )
     if done.network is None and not estimate:
         raise typer.Exit(130)
 
@@ -122,13 +125,13 @@ def adapted(
 ) -> None:
     """List the adapted networks of a project; take one home, or use one that was not found to be better."""
     from annotator.store.database.database import Database
+    from annotator.store.networks import adaptation, configuration
     from annotator.store.networks import adapted as store
-    from annotator.store.networks import adapting_again, configuration
 
     db = Database(project)
     if again is not None:
         db.refuse_read_only()
-        adapting_again.set_automatic(db, again)
+        adaptation.set_automatic(db, again)
     networks = store.networks(db)
     if (export or use) and name is None:
         raise AnnotatorError("Name the network: annotator adapted PROJECT NAME --export FOLDER")
@@ -144,18 +147,19 @@ def adapted(
         if export or use:
             return
     current = configuration.backbone(db)
-    if as_json:
-        print(json.dumps([asdict(network) | {"in_use": network.name == current} for network in networks]))
-        return
-    for network in networks:
-        _print(network)
-        if network.name == current:
-            print("  in use")
-    due = adapting_again.again(db)
-    if due is not None:
-        print(printable(f"{due.sentence} annotator adapt PROJECT"))
-    if not networks:
-        print("No network was adapted in this project yet: annotator adapt PROJECT")
+
+    def text() -> None:
+        for network in networks:
+            _print(network)
+            if network.name == current:
+                print("  in use")
+        due = adaptation.again(db)
+        if due is not None:
+            print(printable(f"{due.sentence} annotator adapt PROJECT"))
+        if not networks:
+            print("No network was adapted in this project yet: annotator adapt PROJECT")
+
+    print_result([asdict(network) | {"in_use": network.name == current} for network in networks], as_json, text)
 
 
 @bench.commands.command(

@@ -1,6 +1,5 @@
 """The command that shows how well people agree."""
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_table, printable, progress
+from annotator.cli.printing import print_result, print_table, printable, progress
 from annotator.shares import counted
 from models.statistics.agreement import Estimate
 
@@ -39,47 +38,49 @@ def agreement(
         measured = measure(Database(project), note)
     if to is not None:
         to.write_text(as_csv(as_rows(measured)), encoding="utf-8", newline="")
-    if as_json:
-        print(json.dumps(measured.as_json()))
-        return
-    if not measured.overall.cells:
-        print(
-            "No question was answered by two people who did not see each other's answer: there is nothing to compare."
-        )
-        print("Let two people answer some images, blind to each other: annotator assign overlap PROJECT --share 10")
-        return
-    titles = ("class", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %")
-    rows = [
-        (printable(row.name), f"{row.cells:,}", f"{row.differ:,}", *_percent(row.raw), *_number(row.alpha))
-        for row in (*measured.classes, measured.overall)
-    ]
-    print_table(titles, rows)
-    print()
-    titles = ("people", "answered both", "differ", "same answer", "95 %", "kappa", "95 %")
-    rows = [
-        (
-            printable(f"{row.first}, {row.second}"),
-            f"{row.cells:,}",
-            f"{row.differ:,}",
-            *_percent(row.raw),
-            *_number(row.kappa),
-        )
-        for row in measured.pairs[:pairs]
-    ]
-    print_table(titles, rows)
-    if len(measured.pairs) > pairs:
-        print(f"{counted(len(measured.pairs) - pairs, 'more pair')}: --pairs {len(measured.pairs)}")
-    if len(measured.weeks) > 1:
-        print()
+
+    def text() -> None:
+        if not measured.overall.cells:
+            print(
+                "No question was answered by two people who did not see each other's answer: "
+                "there is nothing to compare."
+            )
+            print("Let two people answer some images, blind to each other: annotator assign overlap PROJECT --share 10")
+            return
+        titles = ("class", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %")
         rows = [
-            (row.monday, f"{row.cells:,}", f"{row.differ:,}", *_percent(row.raw), *_number(row.alpha))
-            for row in measured.weeks
+            (printable(row.name), f"{row.cells:,}", f"{row.differ:,}", *_percent(row.raw), *_number(row.alpha))
+            for row in (*measured.classes, measured.overall)
         ]
-        print_table(("week of", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %"), rows)
-    print(
-        "\nEach person's first answer counts, if they saw nobody else's. alpha is Krippendorff's, kappa Cohen's: 1 is"
-        "\nfull agreement, 0 what chance would give, - not measured."
-    )
+        print_table(titles, rows)
+        print()
+        titles = ("people", "answered both", "differ", "same answer", "95 %", "kappa", "95 %")
+        rows = [
+            (
+                printable(f"{row.first}, {row.second}"),
+                f"{row.cells:,}",
+                f"{row.differ:,}",
+                *_percent(row.raw),
+                *_number(row.kappa),
+            )
+            for row in measured.pairs[:pairs]
+        ]
+        print_table(titles, rows)
+        if len(measured.pairs) > pairs:
+            print(f"{counted(len(measured.pairs) - pairs, 'more pair')}: --pairs {len(measured.pairs)}")
+        if len(measured.weeks) > 1:
+            print()
+            rows = [
+                (row.monday, f"{row.cells:,}", f"{row.differ:,}", *_percent(row.raw), *_number(row.alpha))
+                for row in measured.weeks
+            ]
+            print_table(("week of", "answered twice", "differ", "same answer", "95 %", "alpha", "95 %"), rows)
+        print(
+            "\nEach person's first answer counts, if they saw nobody else's. alpha is Krippendorff's, kappa Cohen's: 1"
+            " is\nfull agreement, 0 what chance would give, - not measured."
+        )
+
+    print_result(measured.as_json(), as_json, text)
 
 
 def _percent(figure: Estimate) -> tuple[str, str]:

@@ -1,6 +1,5 @@
 """The commands that say who is asked what: fixed shares, answers of several people, known answers."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from annotator.cli.options import AsJson, ListsByDefault, Project, examples
-from annotator.cli.printing import print_table, printable
+from annotator.cli.printing import print_result, print_table, printable
 from annotator.shares import counted, percent
 
 Person = Annotated[str, typer.Argument(help="Name of the person.", show_default=False)]
@@ -31,48 +30,49 @@ def listed(project: Project, as_json: AsJson = False) -> None:
 
     db = Database(project)
     shares, chosen, known = assignment.shares(db), readings.overlap(db), known_answers.results(db)
-    if as_json:
-        told: dict[str, Any] = {"shares": [asdict(share) for share in shares], "overlap": None}
-        if chosen:
-            told["overlap"] = asdict(chosen) | asdict(readings.readings(db))
-        told["known"] = {"images": known_answers.count(db), "share": known_answers.share(db)}
-        print(json.dumps(told | {"answers_to_known": [asdict(one) for one in known]}, ensure_ascii=False))
-        return
-    if shares:
-        rows = [
-            (
-                str(share.id),
-                printable(share.annotator),
-                f"{share.kind} {printable(share.what)}".strip(),
-                f"{share.answered:,} of {share.images:,} complete" if share.kind != assignment.CLASS else "",
-            )
-            for share in shares
-        ]
-        print_table(("share", "person", "what", "images"), rows)
-    else:
-        print("Everybody works on one pool: nothing belongs to one person.")
+    told: dict[str, Any] = {"shares": [asdict(share) for share in shares], "overlap": None}
     if chosen:
-        done = readings.readings(db)
-        print(
-            f"\n{percent(chosen.share, digits=1)} of the images are answered by {chosen.people} people each, "
-            f"blind to each other: {done.images - done.waiting:,} of {counted(done.images, 'image')} done, "
-            f"{done.answers:,} answers so far."
-        )
-    if part := known_answers.share(db):
-        asked = counted(known_answers.count(db), "image")
-        print(f"\n{asked} with known answers: {percent(part, digits=1)} of what a person is asked.")
-    if known:
-        rows = [
-            (
-                printable(one.annotator),
-                f"{one.images:,}",
-                f"{one.found:,} of {one.present:,}",
-                f"{one.rejected:,} of {one.absent:,}",
+        told["overlap"] = asdict(chosen) | asdict(readings.readings(db))
+    told["known"] = {"images": known_answers.count(db), "share": known_answers.share(db)}
+
+    def text() -> None:
+        if shares:
+            rows = [
+                (
+                    str(share.id),
+                    printable(share.annotator),
+                    f"{share.kind} {printable(share.what)}".strip(),
+                    f"{share.answered:,} of {share.images:,} complete" if share.kind != assignment.CLASS else "",
+                )
+                for share in shares
+            ]
+            print_table(("share", "person", "what", "images"), rows)
+        else:
+            print("Everybody works on one pool: nothing belongs to one person.")
+        if chosen:
+            done = readings.readings(db)
+            print(
+                f"\n{percent(chosen.share, digits=1)} of the images are answered by {chosen.people} people each, "
+                f"blind to each other: {done.images - done.waiting:,} of {counted(done.images, 'image')} done, "
+                f"{done.answers:,} answers so far."
             )
-            for one in known
-        ]
-        print()
-        print_table(("person", "known images", "found what is there", "rejected what is not"), rows)
+        if part := known_answers.share(db):
+            asked = counted(known_answers.count(db), "image")
+            print(f"\n{asked} with known answers: {percent(part, digits=1)} of what a person is asked.")
+        if known:
+            rows = [
+                (
+                    printable(one.annotator),
+                    f"{one.images:,}",
+                    f"{one.found:,} of {one.present:,}",
+                    f"{one.rejected:,} of {one.absent:,}",
+                )
+                for one in known
+            ]
+            print()
+            print_table(("person", "known images", "found what is there", "rejected what is not"), rows)
+
+    print_result(told | {"answers_to_known": [asdict(one) for one in known]}, as_json, text)
 
 
 @commands.command(

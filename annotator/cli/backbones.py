@@ -1,6 +1,5 @@
 """The commands that list networks, fetch and measure them, and compare them on the answers of a project."""
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,7 +10,7 @@ import typer
 
 from annotator.cli.bench import speed as bench
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_table, printable, progress
+from annotator.cli.printing import print_result, print_table, printable, progress
 from annotator.errors import AnnotatorError
 from annotator.shares import counted, seconds_in_words
 from annotator.store.networks.comparisons import Compared
@@ -71,30 +70,31 @@ def backbones(
         with progress(f"Measuring {measure}"):
             measure_speed(measure, db)
     rows = networks(db)
-    if as_json:
-        print(json.dumps([asdict(row) for row in rows]))
-        return
-    titles = ["Network", "Licence", "Parameters", "Pixels", "Texts", "Here", "Images/s"]
-    print_table(
-        titles + (["This project"] if db else []),
-        [
+
+    def text() -> None:
+        titles = ["Network", "Licence", "Parameters", "Pixels", "Texts", "Here", "Images/s"]
+        print_table(
+            titles + (["This project"] if db else []),
             [
-                row.name + (" (in use)" if row.is_used else " (next)" if row.is_next else ""),
-                row.licence + ("" if not row.binds else ", accepted" if row.is_accepted else ", to accept"),
-                f"{row.parameters / 1e6:.1f} M" if row.parameters else "",
-                str(row.input_size or ""),
-                "yes" if row.reads_text else "",
-                {True: "yes", False: "no", None: ""}[row.is_here],
-                "" if row.images_a_second is None else f"{row.images_a_second:,.1f}",
-                *([] if not db else ["" if row.hours is None else seconds_in_words(row.hours * 3600)]),
-            ]
-            for row in rows
-        ],
-    )
-    for row in rows:
-        facts = [row.about, f"Features: {row.pooling}." if row.pooling else "", f"From: {row.source}."]
-        facts += [f"First: {row.lacking}"] if row.lacking else []
-        print(printable(f"  {row.name}: {' '.join(filter(None, facts))}"))
+                [
+                    row.name + (" (in use)" if row.is_used else " (next)" if row.is_next else ""),
+                    row.licence + ("" if not row.binds else ", accepted" if row.is_accepted else ", to accept"),
+                    f"{row.parameters / 1e6:.1f} M" if row.parameters else "",
+                    str(row.input_size or ""),
+                    "yes" if row.reads_text else "",
+                    {True: "yes", False: "no", None: ""}[row.is_here],
+                    "" if row.images_a_second is None else f"{row.images_a_second:,.1f}",
+                    *([] if not db else ["" if row.hours is None else seconds_in_words(row.hours * 3600)]),
+                ]
+                for row in rows
+            ],
+        )
+        for row in rows:
+            facts = [row.about, f"Features: {row.pooling}." if row.pooling else "", f"From: {row.source}."]
+            facts += [f"First: {row.lacking}"] if row.lacking else []
+            print(printable(f"  {row.name}: {' '.join(filter(None, facts))}"))
+
+    print_result([asdict(row) for row in rows], as_json, text)
 
 
 @commands.command(
@@ -154,19 +154,20 @@ def backbone(
     if remove and not candidates.remove(db, remove):
         raise AnnotatorError(f"There is nothing of {remove!r} in this project.")
     results = [one for one in candidates.compared(db) if not names or one.name in names]
-    if as_json:
-        state = {"in_use": configuration.backbone(db), "next": adapted.next_backbone(db)}
-        print(json.dumps(state | {"wanted": candidates.wanted(db), "compared": [asdict(one) for one in results]}))
-        return
-    print(printable(f"In use: {configuration.backbone(db)}"))
-    if following := adapted.next_backbone(db):
-        print(printable(f"Next, once all images are analyzed with it: {following}"))
-    for one in results:
-        _print(one, project)
-    if waits:
-        print("The worker analyzes all images; the result will be on the Settings page, and here.")
-    elif candidates.wanted(db):
-        print(printable(f"Not compared yet: {', '.join(candidates.wanted(db))}. The same command goes on."))
+    state = {"in_use": configuration.backbone(db), "next": adapted.next_backbone(db)}
+
+    def text() -> None:
+        print(printable(f"In use: {configuration.backbone(db)}"))
+        if following := adapted.next_backbone(db):
+            print(printable(f"Next, once all images are analyzed with it: {following}"))
+        for one in results:
+            _print(one, project)
+        if waits:
+            print("The worker analyzes all images; the result will be on the Settings page, and here.")
+        elif candidates.wanted(db):
+            print(printable(f"Not compared yet: {', '.join(candidates.wanted(db))}. The same command goes on."))
+
+    print_result(state | {"wanted": candidates.wanted(db), "compared": [asdict(one) for one in results]}, as_json, text)
 
 
 @bench.commands.command(
@@ -189,10 +190,7 @@ def bench_variants(
 
     folders = [Path(name) for name in bench.names(sets)]
     result = bench.run_benchmark(measure, folders, most=most, drawn=drawn, seeds=seeds, work=work)
-    if as_json:
-        print(json.dumps(result))
-    else:
-        print_table(*text(result))
+    print_result(result, as_json, lambda: print_table(*text(result)))
 
 
 def _print(compared: Compared, project: Path) -> None:

@@ -1,13 +1,12 @@
 """The commands that back a project up and bring it back."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import printable, progress, show_steps
+from annotator.cli.printing import print_result, printable, progress, show_steps
 from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -30,28 +29,30 @@ def backup(
 ) -> None:
     """Back a project up while everybody works: decisions, and all files that nothing can compute again."""
     from annotator.store.disk.private import files_for_owner_only
-    from annotator.store.upkeep.backup import back_up
-    from annotator.store.upkeep.pruning import prune
+    from annotator.store.upkeep.backup import back_up, prune
 
     files_for_owner_only()
     with progress("Backing up") as show:
         done = back_up(project, folder, show_steps(show))
     pruned = prune(folder, keep) if keep else None
-    if as_json:
-        facts = {name: getattr(done, name) for name in ("files", "bytes", "new_files", "new_bytes", "left_out")}
-        facts["removed"] = pruned.backups if pruned else 0
-        print(json.dumps({"backup": done.manifest.stem, **facts}))
-        return
-    print(
-        f"Backup {done.manifest.stem} in {printable(str(folder))}: {counted(done.files, 'file')} with {done.bytes:,} "
-        f"bytes, of which {counted(done.new_files, 'file')} with {done.new_bytes:,} bytes are new."
-    )
-    print("Not in it:")
-    print("  images outside of the project folder: back them up yourself")
-    for name, how in done.left_out.items():
-        print(f"  {name}: {how}")
-    if pruned and pruned.backups:
-        print(f"Removed: {counted(pruned.backups, 'older backup')}, with {pruned.bytes:,} bytes that only they had.")
+    facts = {name: getattr(done, name) for name in ("files", "bytes", "new_files", "new_bytes", "left_out")}
+    facts["removed"] = pruned.backups if pruned else 0
+
+    def text() -> None:
+        print(
+            f"Backup {done.manifest.stem} in {printable(str(folder))}: {counted(done.files, 'file')} with "
+            f"{done.bytes:,} bytes, of which {counted(done.new_files, 'file')} with {done.new_bytes:,} bytes are new."
+        )
+        print("Not in it:")
+        print("  images outside of the project folder: back them up yourself")
+        for name, how in done.left_out.items():
+            print(f"  {name}: {how}")
+        if pruned and pruned.backups:
+            print(
+                f"Removed: {counted(pruned.backups, 'older backup')}, with {pruned.bytes:,} bytes that only they had."
+            )
+
+    print_result({"backup": done.manifest.stem, **facts}, as_json, text)
 
 
 @commands.command(

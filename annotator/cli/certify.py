@@ -1,13 +1,12 @@
 """The commands that measure the quality of the labels: the certificate, and the audits it rests on."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_table
+from annotator.cli.printing import print_result, print_table
 from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -26,39 +25,49 @@ def certificate(
     from annotator.store.database.database import Database
 
     certified = certify(Database(project), target)
-    if as_json:
-        reached = {
-            "target": target,
-            "classes": certified.reached(target),
-            "classes_allowing": certified.reached(target, allowing=True),
-            "sentence": certified.sentence(target),
-        }
-        print(json.dumps(certified.as_json() | {"reached": reached}))
-        return
-    # A column without any figure would say nothing.
-    allowing = ["allowing for mistakes"] if certified.compared else []
-    titles = ("", "labeled", f"recall {IF_RIGHT}", *allowing, "precision", "missing", "audited", "time to find 95 %")
-    rows = [
-        (
-            row.name,
-            f"{row.people + row.accepted:,}",
-            brief(share_in_words(row.recall)),
-            *(brief(share_in_words(row.recall_allowing)) for _ in allowing),
-            brief(share_in_words(row.precision)),
-            brief(count_in_words(row.missing)),
-            f"{row.audited:,}",
-            duration(row.seconds),
+    reached = {
+        "target": target,
+        "classes": certified.reached(target),
+        "classes_allowing": certified.reached(target, allowing=True),
+        "sentence": certified.sentence(target),
+    }
+
+    def text() -> None:
+        # A column without any figure would say nothing.
+        allowing = ["allowing for mistakes"] if certified.compared else []
+        titles = (
+            "",
+            "labeled",
+            f"recall {IF_RIGHT}",
+            *allowing,
+            "precision",
+            "missing",
+            "audited",
+            "time to find 95 %",
         )
-        for row in [*certified.classes, certified.overall]
-    ]
-    print_table(titles, rows)
-    print(f"\n{certified.sentence(target)}")
-    if certified.compared:
-        print(f"  {in_words(certified)}")
-    if not certified.overall.unknown and not certified.overall.audited:
-        print(f"  {certified.overall.says}")
-    for sentence in certified.lacks:
-        print(f"  {sentence}")
+        rows = [
+            (
+                row.name,
+                f"{row.people + row.accepted:,}",
+                brief(share_in_words(row.recall)),
+                *(brief(share_in_words(row.recall_allowing)) for _ in allowing),
+                brief(share_in_words(row.precision)),
+                brief(count_in_words(row.missing)),
+                f"{row.audited:,}",
+                duration(row.seconds),
+            )
+            for row in [*certified.classes, certified.overall]
+        ]
+        print_table(titles, rows)
+        print(f"\n{certified.sentence(target)}")
+        if certified.compared:
+            print(f"  {in_words(certified)}")
+        if not certified.overall.unknown and not certified.overall.audited:
+            print(f"  {certified.overall.says}")
+        for sentence in certified.lacks:
+            print(f"  {sentence}")
+
+    print_result(certified.as_json() | {"reached": reached}, as_json, text)
 
 
 @commands.command(
@@ -75,12 +84,13 @@ def audit(
     from annotator.store.database.database import Database
 
     sample = draw(Database(project), cells, people=people)
-    if as_json:
-        print(json.dumps(asdict(sample)))
-        return
-    each = f" by {counted(people, 'person', 'people')} each" if people > 1 else ""
-    print(f"Audit {sample.id}: {counted(sample.cells, 'pair')} to check{each}.")
-    print(f"Answer in the audit grid on the Grid page, then: annotator certificate {project}")
+
+    def text() -> None:
+        each = f" by {counted(people, 'person', 'people')} each" if people > 1 else ""
+        print(f"Audit {sample.id}: {counted(sample.cells, 'pair')} to check{each}.")
+        print(f"Answer in the audit grid on the Grid page, then: annotator certificate {project}")
+
+    print_result(asdict(sample), as_json, text)
 
 
 def brief(figure: str) -> str:

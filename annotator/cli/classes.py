@@ -1,6 +1,5 @@
 """The commands that list and change classes; every change is kept with its author and can be undone."""
 
-import json
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from annotator.cli.options import AsJson, By, ListsByDefault, Project, TakenApart, examples
-from annotator.cli.printing import print_table, printable
+from annotator.cli.printing import print_result, print_table, printable
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.records import Class
 from annotator.settings import login
@@ -47,17 +46,17 @@ def listed(project: Project, as_json: AsJson = False) -> None:
 
     db = Database(project)
     counts, known, archived = overview.class_counts(db), classes.in_order(db), classes.archived(db)
-    if as_json:
-        rows = [
-            asdict(class_) | dict(zip(("present", "absent", "unsure"), counts[class_.id], strict=True))
-            for class_ in known
-        ]
-        print(json.dumps({"classes": rows, "archived": [asdict(class_) for class_ in archived]}))
-        return
-    titles = ("class", "key", "present", "absent", "unsure", "heading", "synonyms")
-    print_table(titles, [_row(class_, counts[class_.id]) for class_ in known])
-    if archived:
-        print(f"Archived: {_listed(archived)}")
+    rows = [
+        asdict(class_) | dict(zip(("present", "absent", "unsure"), counts[class_.id], strict=True)) for class_ in known
+    ]
+
+    def text() -> None:
+        titles = ("class", "key", "present", "absent", "unsure", "heading", "synonyms")
+        print_table(titles, [_row(class_, counts[class_.id]) for class_ in known])
+        if archived:
+            print(f"Archived: {_listed(archived)}")
+
+    print_result({"classes": rows, "archived": [asdict(class_) for class_ in archived]}, as_json, text)
 
 
 @commands.command(
@@ -258,14 +257,15 @@ def history(project: Project, as_json: AsJson = False) -> None:
     from annotator.store.database.database import Database
 
     changes = list(class_words.history_in_words(Database(project)))
-    if as_json:
-        print(json.dumps([asdict(change) | {"words": words} for change, words in changes]))
-        return
-    for change, words in changes:
-        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
-        back = f" (undone by change {change.undone_by})" if change.undone_by else ""
-        who = printable(change.annotator) or "-"
-        print(f"{change.id:>4}  {day}  {who}: {printable(words)}{back}")
+
+    def text() -> None:
+        for change, words in changes:
+            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.changed_at))
+            back = f" (undone by change {change.undone_by})" if change.undone_by else ""
+            who = printable(change.annotator) or "-"
+            print(f"{change.id:>4}  {day}  {who}: {printable(words)}{back}")
+
+    print_result([asdict(change) | {"words": words} for change, words in changes], as_json, text)
 
 
 def _row(class_: Class, counts: tuple[int, int, int]) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """The command that examines a project and derives again what follows from decisions."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import printable, progress, show_steps
+from annotator.cli.printing import print_result, printable, progress, show_steps
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -34,9 +33,8 @@ def doctor(
     files_for_owner_only()
     with progress("Examining") as show:
         health = examine(project, repair=repair, progress=show_steps(show))
-    if as_json:
-        print(json.dumps(asdict(health) | {"kept": str(health.kept) if health.kept else None}))
-    else:
+
+    def text() -> None:
         print(", ".join(f"{name} {version}" for name, version in health.versions.items()))
         for finding in health.repaired:
             print(f"Repaired: {printable(finding.what)}")
@@ -46,5 +44,7 @@ def doctor(
             print(f"\n* {printable(finding.what, chr(10))}\n  Why: {finding.why}\n  What to do: {finding.todo}")
         if not health.findings:
             print("Nothing is wrong." if not health.repaired else "Nothing else is wrong.")
+
+    print_result(asdict(health) | {"kept": str(health.kept) if health.kept else None}, as_json, text)
     if health.findings:
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
 """The commands that write the data set out, and compare what was written."""
 
-import json
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import printable, progress
+from annotator.cli.printing import print_result, printable, progress
 from annotator.errors import AnnotatorError
 from annotator.settings import login
 from annotator.shares import counted
@@ -211,16 +210,17 @@ def tags(project: Project, as_json: AsJson = False) -> None:
     from annotator.store.labels.tagged_exports import all_tags
 
     tagged = all_tags(Database(project))
-    if as_json:
-        names = ("name", "annotator", "tagged_at", "last_decision", "format", "target", "choices")
-        print(json.dumps([{name: getattr(tag, name) for name in names} for tag in tagged]))
-        return
-    for tag in tagged:
-        made = f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(tag.tagged_at))} by {printable(tag.annotator)}"
-        size = f"{counted(tag.card['images'], 'image')} x {counted(len(tag.card['classes']), 'class', 'classes')}"
-        print(f"{printable(tag.name)}: {made}, {tag.format}, {size}: {printable(tag.target)}")
-    if not tagged:
-        print("No export is tagged yet: annotator export --tag NAME")
+    names = ("name", "annotator", "tagged_at", "last_decision", "format", "target", "choices")
+
+    def text() -> None:
+        for tag in tagged:
+            made = f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(tag.tagged_at))} by {printable(tag.annotator)}"
+            size = f"{counted(tag.card['images'], 'image')} x {counted(len(tag.card['classes']), 'class', 'classes')}"
+            print(f"{printable(tag.name)}: {made}, {tag.format}, {size}: {printable(tag.target)}")
+        if not tagged:
+            print("No export is tagged yet: annotator export --tag NAME")
+
+    print_result([{name: getattr(tag, name) for name in names} for tag in tagged], as_json, text)
 
 
 @commands.command(
@@ -239,7 +239,7 @@ def diff(
     csv: Annotated[Path | None, typer.Option(help="Write all changed pairs to this new file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed between two tagged exports: images, classes, and pairs from -> to, class by class."""
+    """Show what changed between two tagged exports: images, classes, and each class's pairs by old and new state."""
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.exports.diff import compare
     from annotator.exchange.exports.tags import cells_now, cells_of
@@ -261,8 +261,9 @@ def diff(
             rows.row(["image", "class", "before", "after"])
             write = lambda *change: rows.row(change)  # noqa: E731
         changes = compare(db, before, after, write)
-    if as_json:
-        print(json.dumps(changes.as_json()))
-        return
-    for sentence in changes.sentences():
-        print(printable(sentence))
+
+    def text() -> None:
+        for sentence in changes.sentences():
+            print(printable(sentence))
+
+    print_result(changes.as_json(), as_json, text)

@@ -1,7 +1,5 @@
 """The commands for the members of a project that several people label: roles, invitation links, the log."""
 
-import json
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
-from annotator.cli.printing import print_table, printable
+from annotator.cli.printing import print_result, print_table, printable
 from annotator.roles import Role
 from annotator.settings import login
 
@@ -31,22 +29,24 @@ def listed(project: Project, as_json: AsJson = False) -> None:
     from annotator.store.people import members
 
     known = members.members(Database(project))
-    if as_json:
-        print(json.dumps([asdict(member) for member in known], ensure_ascii=False))
-    elif known:
-        rows = [
-            (
-                printable(member.name),
-                member.role.value,
-                printable(member.email),
-                "has a link" if member.has_link else "",
-                _minute(member.signed_in_at),
-            )
-            for member in known
-        ]
-        print_table(("member", "role", "e-mail", "", "signed in"), rows)
-    else:
-        print("There are no members yet. annotator serve PROJECT --auth invitation makes you the owner.")
+
+    def text() -> None:
+        if known:
+            rows = [
+                (
+                    printable(member.name),
+                    member.role.value,
+                    printable(member.email),
+                    "has a link" if member.has_link else "",
+                    _minute(member.signed_in_at),
+                )
+                for member in known
+            ]
+            print_table(("member", "role", "e-mail", "", "signed in"), rows)
+        else:
+            print("There are no members yet. annotator serve PROJECT --auth invitation makes you the owner.")
+
+    print_result([asdict(member) for member in known], as_json, text)
 
 
 @commands.command(
@@ -140,17 +140,19 @@ def log(
             for entry in entries:
                 rows.row(asdict(entry).values())
         typer.echo(f"{to}: {len(entries):,} entries.", err=True)
-    elif as_json:
-        json.dump([asdict(entry) for entry in entries], sys.stdout, ensure_ascii=False)
-        print()
-    elif entries:
+        return
+
+    def text() -> None:
+        if not entries:
+            print("Nobody has signed in yet, and nothing was changed.")
+            return
         rows = [
             (_minute(entry.at), printable(entry.by), entry.what, printable(entry.member), printable(entry.detail))
             for entry in entries
         ]
         print_table(("when", "by", "what", "member", "detail"), rows)
-    else:
-        print("Nobody has signed in yet, and nothing was changed.")
+
+    print_result([asdict(entry) for entry in entries], as_json, text)
 
 
 def _minute(at: float | None) -> str:

@@ -1,6 +1,5 @@
 """The commands about guesses from the names of classes: on or off, texts of classes, and what the guesses bring."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +8,7 @@ import typer
 
 from annotator.cli.bench import speed as bench
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_bench, print_table, printable, progress
+from annotator.cli.printing import print_bench, print_result, print_table, printable, progress
 from annotator.errors import AnnotatorError, several
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -56,7 +55,7 @@ def names(
     if template is not None:
         name_texts.choose_templates(db, template)
     if on is not None and on != name_texts.is_on(db):
-        name_texts.switch(db, on)
+        name_texts.set_enabled(db, on)
     waits = False
     if now:
         from annotator.worker.process import guess_from_names
@@ -67,12 +66,13 @@ def names(
             waits = not guess_from_names(project, show)
         if error := name_texts.guessed(db).error:
             raise AnnotatorError(f"Classes could not be guessed from their names: {error}")
-    if as_json:
-        print(json.dumps(_facts(db), ensure_ascii=False))
-        return
-    _print(db)
-    if waits:
-        print("The worker is at work on this project, and guesses by itself.")
+
+    def in_words() -> None:
+        _print(db)
+        if waits:
+            print("The worker is at work on this project, and guesses by itself.")
+
+    print_result(_facts(db), as_json, in_words)
 
 
 @bench.commands.command(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typing_extensions import override
 
 if TYPE_CHECKING:  # the formats would delay every command
     from annotator.exchange.reading.reading import Decided, Reading
@@ -37,6 +38,7 @@ TakenApart = Annotated[
 class ListsByDefault(TyperGroup):
     """`annotator classes PROJECT` is `annotator classes list PROJECT`."""
 
+    @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
             args = ["list", *args]

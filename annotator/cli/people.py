@@ -1,6 +1,5 @@
 """The command that shows how each person answers."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_table, printable, progress
+from annotator.cli.printing import print_result, print_table, printable, progress
 from models.statistics.agreement import Estimate
 
 if TYPE_CHECKING:
@@ -39,21 +38,22 @@ def people(
         measured = measure(Database(project), note)
     if to is not None:
         to.write_text(as_csv(as_rows(measured)), encoding="utf-8", newline="")
-    if as_json:
-        print(json.dumps([person.as_json() for person in measured]))
-        return
-    if not measured:
-        print("Nobody has answered yet.")
-        return
-    rows = [(printable(person.name), f"{person.answers:,}", *_figures(person)) for person in measured]
-    print_table(("person", "answers", "seconds a click", "same answer", "changed by others"), rows)
-    _by_week(measured)
-    if not any(of.compared for person in measured for of in person.classes):
-        print(
-            "\nNo question was answered by two people who did not see each other's answer: nothing says how often "
-            "anybody errs."
-        )
-    _by_class(measured)
+
+    def text() -> None:
+        if not measured:
+            print("Nobody has answered yet.")
+            return
+        rows = [(printable(person.name), f"{person.answers:,}", *_figures(person)) for person in measured]
+        print_table(("person", "answers", "seconds a click", "same answer", "changed by others"), rows)
+        _by_week(measured)
+        if not any(of.compared for person in measured for of in person.classes):
+            print(
+                "\nNo question was answered by two people who did not see each other's answer: nothing says how often "
+                "anybody errs."
+            )
+        _by_class(measured)
+
+    print_result([person.as_json() for person in measured], as_json, text)
 
 
 def _by_week(measured: "list[Person]") -> None:

@@ -61,6 +61,7 @@ class Terminal:
         self.stream, self._keep = stream, keep
 
     def write(self, text: str) -> int:
+        """Write the text, escaped; return the number of its characters."""
         self.stream.write(self.escaped(text))
         return len(text)
 
@@ -94,7 +95,8 @@ def print_notices() -> None:
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows of cells in columns, the first aligned left and the others right; on a terminal that is too narrow,
-    cells are wrapped. Without any title there is no line of titles."""
+    cells are wrapped. Without any title there is no line of titles.
+    """
     escaped = sys.stdout.escaped if isinstance(sys.stdout, Terminal) else printable
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(titles), header_style="bold")
     for number, title in enumerate(titles):
@@ -133,7 +135,8 @@ def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[..., None]]:
     """A bar with the time remaining, on a terminal only; yields the function that takes (done, of; 0: not
-    known), and a new title."""
+    known), and a new title.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -158,8 +161,18 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
 
 def show_steps(show: Callable[..., None]) -> Callable[[str, int, int], None]:
     """For work of several steps, told as (what is done, how much, of how much; 0: not known): shown on one bar, which
-    only moves where it is not known how much there is."""
+    only moves where it is not known how much there is.
+    """
     return lambda what, done, of: show(done, of, what)
+
+
+def print_result(value: object, as_json: bool, text: Callable[[], None]) -> None:
+    """Print the result of a command: the value as one line of JSON where that was asked for, else call `text`."""
+    # Escaped beyond ASCII: what the guard of the terminal would escape, in its own way, would be no JSON any more.
+    if as_json:
+        print(json.dumps(value))
+    else:
+        text()
 
 
 def print_json(value: dict, **lists: Iterable[object]) -> None:
@@ -299,7 +312,7 @@ def print_methods(methods: list[dict], default: str) -> None:
 
 
 def print_method(method: dict) -> None:
-    """One method in full (show.in_full)."""
+    """One method in full (show.with_details)."""
     print(f"{method['name']}: {method['title']}")
     print(f"  {source(method['name'])}\n  {method['url']}")
     print(f"  assumes     {method['assumes']}")
@@ -313,7 +326,7 @@ def print_method(method: dict) -> None:
         print("\n  what the paper leaves open, and what is done here")
     for text in method["open_points"]:
         print(textwrap.fill(text, PAGE, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False))
-    for text in (method["about"], method["about_parameters"]):
+    for text in filter(None, (method["about"], method["about_parameters"])):
         print("\n" + textwrap.indent(text, "  "))
     print("\n  parameters and defaults")
     for key, value in method["parameters"].items():
@@ -329,14 +342,15 @@ def print_method(method: dict) -> None:
 
 def print_bench(result: dict, as_json: bool) -> None:
     """The figures and ratios of a benchmark."""
-    if as_json:
-        print(json.dumps(result))
-        return
-    print(f"bench {result['bench']}")
-    for kind in ("figures", "ratios"):
-        print(f"  {kind}")
-        figures = result[kind].items()
-        print_table(
-            ("", ""),
-            [(f"    {name}", "not reached" if value is None else f"{value:,.3f}") for name, value in figures],
-        )
+
+    def text() -> None:
+        print(f"bench {result['bench']}")
+        for kind in ("figures", "ratios"):
+            print(f"  {kind}")
+            figures = result[kind].items()
+            print_table(
+                ("", ""),
+                [(f"    {name}", "not reached" if value is None else f"{value:,.3f}") for name, value in figures],
+            )
+
+    print_result(result, as_json, text)

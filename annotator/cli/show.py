@@ -1,7 +1,6 @@
 """The commands that list: suggestions, the state of a project, the methods."""
 
 import inspect
-import json
 import sys
 from dataclasses import asdict
 from typing import Annotated
@@ -47,13 +46,14 @@ def suggest(
         }
         for suggestion in likely
     ]
-    if as_json:
-        print(json.dumps(rows))
-        return
-    for row in rows:
-        print(f"{row['probability']:.3f}  {row['class']:<20}  {printing.printable(row['image'])}")
-    if not rows:
-        print(f"No suggestions yet. Label some images, then run: annotator worker {project} --once")
+
+    def text() -> None:
+        for row in rows:
+            print(f"{row['probability']:.3f}  {row['class']:<20}  {printing.printable(row['image'])}")
+        if not rows:
+            print(f"No suggestions yet. Label some images, then run: annotator worker {project} --once")
+
+    printing.print_result(rows, as_json, text)
 
 
 @commands.command(epilog=examples("annotator status birds", "annotator status birds --json"))
@@ -90,10 +90,7 @@ def history(
 
     db = Database(project)
     events = history_of(db, find_image(db, image).id)
-    if as_json:
-        print(json.dumps([asdict(event) for event in events]))
-        return
-    printing.print_history(events)
+    printing.print_result([asdict(event) for event in events], as_json, lambda: printing.print_history(events))
 
 
 @commands.command(epilog=examples("annotator methods", "annotator methods em_apl", "annotator methods --json"))
@@ -110,10 +107,10 @@ def methods(
 
     if name is None:
         listed = [asdict_of(entry) for entry in catalogue.methods().values()]
-        print(json.dumps(listed)) if as_json else printing.print_methods(listed, catalogue.default_method())
+        printing.print_result(listed, as_json, lambda: printing.print_methods(listed, catalogue.default_method()))
         return
-    method = in_full(configuration.about(name))
-    print(json.dumps(method)) if as_json else printing.print_method(method)
+    method = with_details(configuration.about(name))
+    printing.print_result(method, as_json, lambda: printing.print_method(method))
 
 
 @commands.command(epilog=examples("annotator formats", "annotator formats --json"))
@@ -125,12 +122,13 @@ def formats(as_json: AsJson = False) -> None:
         {"name": name, "reads": bool(format_.read), "writes": bool(format_.write), "about": format_.about}
         for name, format_ in all_formats().items()
     ]
-    if as_json:
-        print(json.dumps(rows))
-        return
-    for row in rows:
-        ways = " and ".join(way for way in ("reads", "writes") if row[way])
-        print(printing.printable(f"{row['name']:<15}  {ways:<16}  {row['about']}"))
+
+    def text() -> None:
+        for row in rows:
+            ways = " and ".join(way for way in ("reads", "writes") if row[way])
+            print(printing.printable(f"{row['name']:<15}  {ways:<16}  {row['about']}"))
+
+    printing.print_result(rows, as_json, text)
 
 
 def asdict_of(entry: Entry) -> dict:
@@ -140,14 +138,14 @@ def asdict_of(entry: Entry) -> dict:
     return said | {"open_points": list(entry.open_points), "parameters": entry.defaults}
 
 
-def in_full(entry: Entry) -> dict:
+def with_details(entry: Entry) -> dict:
     """The same with everything that its class declares; loads torch."""
     from models.methods import METHODS
 
     method = METHODS[entry.name]
     return asdict_of(entry) | {
         "about": inspect.getdoc(method) or "",
-        "about_parameters": inspect.getdoc(method.__init__) or "",
+        "about_parameters": about_parameters(method),
         "reads": method.reads,
         "views": method.views,
         "epochs": method.epochs,
@@ -156,3 +154,11 @@ def in_full(entry: Entry) -> dict:
         "tunable": {key: list(values) for key, values in method.tunable.items()},
         "published": {key: asdict(values) for key, values in method.published.items()},
     }
+
+
+def about_parameters(method: type) -> str:
+    """Return what the class says of its parameters in `__init__`, or in the dataclass above it that declares them."""
+    if "__dataclass_fields__" not in dir(method):
+        return inspect.getdoc(method.__init__) or ""
+    declares = next(base for base in method.__mro__ if "__dataclass_fields__" in vars(base))
+    return "" if declares is method else inspect.getdoc(declares) or ""

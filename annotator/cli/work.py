@@ -1,6 +1,5 @@
 """The commands that do in a script what people and the worker do in the app: embed, train, decide, undo."""
 
-import json
 import sys
 import uuid
 from enum import StrEnum
@@ -9,7 +8,7 @@ from typing import Annotated
 import typer
 
 from annotator.cli.options import AsJson, MethodName, Project, examples
-from annotator.cli.printing import printable, progress
+from annotator.cli.printing import print_result, printable, progress
 from annotator.records import STATES, Decision
 from annotator.settings import login
 from annotator.shares import counted, seconds_in_words
@@ -105,22 +104,8 @@ def embed(
     files_for_owner_only()
     with progress("Reading the project") as show:
         done = embed_now(project, on, show)
-    if as_json:
-        print(
-            json.dumps(
-                {
-                    "images": done.images,
-                    "seconds": round(done.seconds, 3),
-                    "images_a_second": round(done.images_a_second, 3),
-                    "workers": done.workers,
-                    "nodes": {node: round(rate, 3) for node, rate in done.nodes.items()},
-                    "failed": done.failed,
-                    "remaining": done.remaining,
-                    "unanswered": done.unanswered,
-                }
-            )
-        )
-    else:
+
+    def text() -> None:
         print(
             f"Analyzed {counted(done.images, 'image')} in {seconds_in_words(done.seconds)}, "
             f"{done.images_a_second:,.1f} a second, by {counted(done.workers, 'worker')}."
@@ -137,6 +122,21 @@ def embed(
             )
         if done.remaining > done.unanswered:
             print(f"Stopped: {counted(done.remaining, 'image')} remain. The same command goes on.")
+
+    print_result(
+        {
+            "images": done.images,
+            "seconds": round(done.seconds, 3),
+            "images_a_second": round(done.images_a_second, 3),
+            "workers": done.workers,
+            "nodes": {node: round(rate, 3) for node, rate in done.nodes.items()},
+            "failed": done.failed,
+            "remaining": done.remaining,
+            "unanswered": done.unanswered,
+        },
+        as_json,
+        text,
+    )
     if done.remaining:
         raise typer.Exit(130 if done.remaining > done.unanswered else 1)
 

@@ -66,6 +66,7 @@ class Machine:
 
     @property
     def has_room(self) -> bool:
+        """Return whether the machine can take another call now."""
         is_ready = self.starting is None and not self.reason and time.monotonic() >= self.rests_until
         return is_ready and self.calls < AHEAD * self.cores
 

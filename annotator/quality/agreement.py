@@ -109,6 +109,7 @@ def agreement(db: Database, note: Callable[[int, int], None] = lambda done, of: 
     """Compute the agreement of everybody who answered.
 
     Args:
+        db: The project's database.
         note: Called from time to time as note(done, of), in images.
     """
     image_ids = annotator_disagreement.images_of_several(db)

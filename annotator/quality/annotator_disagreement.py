@@ -39,7 +39,7 @@ class AnnotatorDisagreements:
         sureness = np.nan_to_num(np.abs(probabilities[keep] - 0.5))
         yield cells[keep, 0][np.argsort(-sureness, kind="stable")]
 
-    def still(self, image_ids: list[int]) -> list[int]:
+    def still_relevant(self, image_ids: list[int]) -> list[int]:
         """Return those of the given images that still have an open disagreement to show."""
         chips = self.chips(image_ids)
         return [image_id for image_id in image_ids if chips[image_id]]
@@ -47,7 +47,7 @@ class AnnotatorDisagreements:
     def chips(self, image_ids: list[int]) -> dict[int, list[Suggestion]]:
         """Return the suggestions to show of each image, by image id, from the decisions as they are now."""
         chips: dict[int, list[Suggestion]] = {}
-        for image_id, answers_of in annotator_disagreement.voices(self.db, image_ids).items():
+        for image_id, answers_of in annotator_disagreement.answers_by_cell(self.db, image_ids).items():
             cells = np.array([(image_id, class_id) for class_id in answers_of], np.int64).reshape(-1, 2)
             chips[image_id] = [
                 self._chip(image_id, class_id, probability, answers)

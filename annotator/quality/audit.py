@@ -90,6 +90,7 @@ def draw(
     decided.
 
     Args:
+        db: The project's database.
         size: Cells in all, relabels included; fewer where there are not as many. None: `default_size`.
         seed: None: a different audit every time.
         class_ids: Only these classes; None: all. Each class gets the same number of cells.
@@ -192,6 +193,7 @@ def again(db: Database, annotator: str | None, but: Collection[tuple[int, int]] 
     """Return the answered audit cells that more people are to answer, in the order to ask them in.
 
     Args:
+        db: The project's database.
         annotator: Only cells that this person has not answered; None: all.
         but: Cells (class id, image id) to leave out.
     """

@@ -88,6 +88,7 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     """Check the guarantee: accept more cells where it holds, and give cells back where it no longer does.
 
     Args:
+        db: The project's database.
         newest: The newest run's probabilities before they are published; None: those of the current run.
 
     Returns:

@@ -50,6 +50,7 @@ def certificate(db: Database, target: float = TARGET) -> Certificate:
     is".
 
     Args:
+        db: The project's database.
         target: The recall that `lacks` refers to.
     """
     with db.reading():  # labels are read class by class, as of one moment

@@ -26,6 +26,7 @@ def states(db: Database, way: str) -> dict[tuple[int, int], int | None]:
     """Return the state of each cell (image id, class id) on which people differ; None: leave it out. {} for LABEL.
 
     Args:
+        db: The project's database.
         way: One of WAYS. BY_ESTIMATE: the probability of presence given everybody's first answer (Dawid and Skene 1979,
             models/statistics/error_rates.py), where it is SURE one way or the other. Of two people alone it is only
             known that they differ, so little of what they differ on is sure.
@@ -44,7 +45,7 @@ def states(db: Database, way: str) -> dict[tuple[int, int], int | None]:
 
 
 def _by_majority(db: Database, cells: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int | None]:
-    voices = annotator_disagreement.voices(db, list({image_id for image_id, _ in cells}))
+    voices = annotator_disagreement.answers_by_cell(db, list({image_id for image_id, _ in cells}))
     found: dict[tuple[int, int], int | None] = {}
     for image_id, class_id in cells:
         said = Counter(voice.state for voice in voices[image_id].get(class_id, []))
@@ -59,7 +60,7 @@ def _by_estimate(db: Database, cells: Sequence[tuple[int, int]]) -> dict[tuple[i
     return {cell: _sure_state(known.probability(*cell)) for cell in cells}
 
 
-def taught(db: Database) -> dict[tuple[int, int], int]:
+def consensus_states(db: Database) -> dict[tuple[int, int], int]:
     """Return the states of disputed cells (image id, class id), used as training labels.
 
     These are the cells on which FEWEST people or more differ and for which the estimate is SURE one way or the other.

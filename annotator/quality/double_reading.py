@@ -16,6 +16,7 @@ def double_read(db: Database, class_ids: np.ndarray) -> DoubleRead | None:
     Audits that several people answer are left out: they ask about as many cells of each class, of those open then.
 
     Args:
+        db: The project's database.
         class_ids: (C,) int64.
 
     Returns:

@@ -45,7 +45,7 @@ class LikelyMistakes:
         """Yield one array of ids of images with a likely mistake; an image may come more than once."""
         yield self.predictions.image_ids[self._rows]
 
-    def still(self, image_ids: list[int]) -> list[int]:
+    def still_relevant(self, image_ids: list[int]) -> list[int]:
         """Return those of the given images whose answers still differ from the model."""
         chips = self.chips(image_ids)
         return [image_id for image_id in image_ids if chips[image_id]]

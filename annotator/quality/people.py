@@ -157,6 +157,7 @@ class Tally:
         """Count one cell.
 
         Args:
+            class_id: The id of the class.
             answers: Name -> this person's first answer.
             holds: The cell's label: the state, who gave it, and when (unix seconds; 0 for a blind answer, which
                 corrects nobody).
@@ -189,6 +190,7 @@ def tally(db: Database, note: Callable[[int, int], None] = lambda done, of: None
     """Compare the first answers of everybody.
 
     Args:
+        db: The project's database.
         note: Called from time to time as note(done, of), in images.
     """
     names = list(annotator_disagreement.counts_by_person(db))
@@ -208,6 +210,7 @@ def people(db: Database, note: Callable[[int, int], None] = lambda done, of: Non
     """Return the figures of everybody who answered, sorted by name.
 
     Args:
+        db: The project's database.
         note: Called from time to time as note(done, of), in images.
     """
     counts, known = annotator_disagreement.counts_by_person(db), classes.all_classes(db)

@@ -153,7 +153,7 @@ def with_surroundings(
         run.id if run else None,
         f"{run.id}.{run.version}" if run else "",
         _onward(counts, onward) if empty else (),
-        leases.lost(db, wanted.holder, wanted.have) if wanted.have else (),
+        leases.taken_by_others(db, wanted.holder, wanted.have) if wanted.have else (),
         class_version=versions.class_version(db),
     )
 
@@ -274,6 +274,8 @@ def shown_to(db: Database, image_ids: Sequence[int], blind: str) -> list[WorkIte
     other images to the person is recorded, so that they are not asked about these blind later.
 
     Args:
+        db: The project's database.
+        image_ids: The ids of the images.
         blind: The person; "": nobody is to answer blind.
     """
     ids = blindness.show(db, blind, image_ids) if blind else set[int]()

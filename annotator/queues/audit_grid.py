@@ -32,7 +32,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
 def _grids(db: Database, wanted: WantedGrids, class_ids: list[int]) -> Iterator[Grid]:
     in_hand = set(wanted.have)
     open_cells = [cell for cell in audit.open_to(db, wanted.annotator) if (cell.image_id, cell.class_id) not in in_hand]
-    out, room = grid.Out(wanted, leases.held(db, wanted.holder)), wanted.want
+    out, room = grid.Out(wanted, leases.leased_by_others(db, wanted.holder)), wanted.want
     taken: dict[int, list[Tile]] = {}
     for class_id in _in_turn(wanted, class_ids):
         images_out = out.images(class_id)

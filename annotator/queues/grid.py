@@ -96,7 +96,7 @@ def next_grids(db: Database, wanted: WantedGrids) -> Work:
     grids: list[Grid] = []
     if wanted.want and class_ids:
         snapshot = read_snapshot(db)
-        out = Out.of(db, wanted)
+        out = Out.for_request(db, wanted)
         for class_id in _classes_to_try(db, wanted, snapshot, out, class_ids):
             if class_id in out.classes_away:
                 continue
@@ -137,7 +137,7 @@ def best_class(db: Database, size: int = 24, annotator: str = "") -> int | None:
     """
     class_ids = [class_.id for class_ in classes.all_classes(db)]
     wanted = WantedGrids("", annotator, None, size, (), 1)
-    out = Out(wanted, leases.held(db, ""), assignment.aside(db, annotator))
+    out = Out(wanted, leases.leased_by_others(db, ""), assignment.assigned_to_others(db, annotator))
     return next(iter(_best_first(db, wanted, read_snapshot(db), out, class_ids)), None)
 
 
@@ -183,10 +183,10 @@ class Out:
             self.cells.setdefault(class_id, set()).add(image_id)
 
     @classmethod
-    def of(cls, db: Database, wanted: WantedGrids) -> "Out":
+    def for_request(cls, db: Database, wanted: WantedGrids) -> "Out":
         """Return the Out of the page and person of a request."""
-        own = assignment.aside(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
-        return cls(wanted, leases.held(db, wanted.holder), *own)
+        own = assignment.assigned_to_others(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
+        return cls(wanted, leases.leased_by_others(db, wanted.holder), *own)
 
     def images(self, class_id: int) -> Taken:
         """Return the images whose cell of this class the page is not given."""
@@ -357,9 +357,10 @@ _ALL_SHOWN = "Every image of this selection has been shown."
 
 def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
     """Return how many of the images that other pages have leased would be tiles here if they were free."""
-    ids = {image_id for image_id, class_id in leases.held(db, wanted.holder) if class_id in (0, wanted.class_id)}
+    leased = leases.leased_by_others(db, wanted.holder)
+    ids = {image_id for image_id, class_id in leased if class_id in (0, wanted.class_id)}
     ids -= {image_id for image_id, class_id in wanted.passed if class_id == wanted.class_id}
-    aside = assignment.aside(db, wanted.annotator)
+    aside = assignment.assigned_to_others(db, wanted.annotator)
     ids = {image_id for image_id in ids if image_id not in aside}
     if wanted.selection:
         return len(ids & set(selections.load(db, wanted.selection).tolist()))

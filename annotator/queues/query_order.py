@@ -5,7 +5,7 @@ page walks the chosen order and takes the images that are still free. Before the
 nothing but features have orders, once some images have features. Images that are not in the order (new ones, skipped
 ones, all of them without an order) follow in the order of their sha256, which is as good as random. Incomplete images
 come last, or first where that is chosen; a run stores an order of them, too, and the page counts the answers of its
-first images again (store/labels/incomplete.py).
+first images again (store/labels/cells.py).
 
 The orders by file name and capture time follow from the images alone (store/images/sequences.py), so they need no run.
 They hold all images that are not complete, and every person goes on behind the last image that they have left.
@@ -22,7 +22,7 @@ from annotator.store.database.arrays import open_array, save_array
 from annotator.store.database.database import Database
 from annotator.store.images import sequences
 from annotator.store.labels import cells
-from annotator.store.labels.incomplete import incomplete
+from annotator.store.labels.cells import incomplete
 from annotator.store.runs import runs
 from models.labels import PRESENT, UNSEEN
 from models.query_strategies import STRATEGIES, order
@@ -96,10 +96,12 @@ def build(
     They are over the readable images that nobody has labeled or skipped, and one is over the incomplete images.
 
     Args:
+        db: The project's database.
         image_ids: (N,) int64, in any order: the images of the rows of the other arrays.
         features: (N, D) float16, on the disk or in memory.
         probabilities: (N, C) float, nan where there is no model; read by rows.
         labels: (N, C) int8, models/labels.py; read by rows.
+        seed: Decides all that is random.
 
     Returns:
         Name -> (K,) int64 image ids, best first; K at most CONSIDERED.
@@ -137,6 +139,7 @@ def _considered(is_untouched: np.ndarray, rng: np.random.Generator) -> np.ndarra
 
     Args:
         is_untouched: (N,) bool: a readable image that nobody has labeled or skipped.
+        rng: Draws all that is random.
     """
     rows = np.flatnonzero(is_untouched)
     return np.sort(rng.choice(rows, CONSIDERED, replace=False)) if len(rows) > CONSIDERED else rows

@@ -50,11 +50,11 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
     blocks = _of_person(db, only.by, source.images())
     away: set[int] = set()
     if not isinstance(source, AnnotatorDisagreements):  # a disagreement is settled by anybody, whoever has the image
-        aside, away = assignment.aside(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
+        aside, away = assignment.assigned_to_others(db, wanted.annotator), assignment.classes_away(db, wanted.annotator)
         blocks = (ids[~aside.among(ids)] for ids in blocks)
     for ids in _parts(_each_once(blocks, {*wanted.have, *wanted.passed}), SCAN):
         hidden = set() if wanted.may_review else blindness.hidden_from(db, wanted.annotator, ids)
-        free = [image_id for image_id in source.still(ids) if image_id not in hidden]
+        free = [image_id for image_id in source.still_relevant(ids) if image_id not in hidden]
         taken = leases.take(db, wanted.holder, wanted.annotator, free, wanted.want - len(chosen))
         # Read after leasing: from now on nobody else can answer them.
         unreadable = cells.unreadable(db, taken)
@@ -71,11 +71,11 @@ def open_elsewhere(db: Database, wanted: Wanted, threshold: float) -> int:
     """Return how many of the images that other pages have leased would be shown here if they were free."""
     only = wanted.only
     source = _source(db, wanted, threshold)
-    image_ids = np.unique([image_id for image_id, _ in leases.held(db, wanted.holder)]).astype(np.int64)
+    image_ids = np.unique([image_id for image_id, _ in leases.leased_by_others(db, wanted.holder)]).astype(np.int64)
     if source is None or not len(image_ids):
         return 0
     if not isinstance(source, AnnotatorDisagreements):
-        image_ids = image_ids[~assignment.aside(db, wanted.annotator).among(image_ids)]
+        image_ids = image_ids[~assignment.assigned_to_others(db, wanted.annotator).among(image_ids)]
         image_ids = image_ids[source.predictions.rows(image_ids)[1]]
     (theirs,) = _of_person(db, only.by, iter([image_ids]))
     chips = source.chips(list(_each_once(iter([theirs]), wanted.passed)))
@@ -99,7 +99,7 @@ def _source(
     return Missing(db, snapshot, only, low)
 
 
-def front(db: Database, snapshot: Snapshot, count: int) -> list[int]:
+def first_images(db: Database, snapshot: Snapshot, count: int) -> list[int]:
     """Return the ids of the first images of Review without a filter, leased or not."""
     source = Missing(db, snapshot, Filter(), float(np.float16(snapshot.run.threshold)))
     return list(islice(_each_once(source.images(), ()), count))
@@ -136,7 +136,7 @@ class Missing:
         else:
             yield from _merged(self.snapshot, low, only.high)
 
-    def still(self, image_ids: list[int]) -> list[int]:
+    def still_relevant(self, image_ids: list[int]) -> list[int]:
         """Return the images that still have suggestions to show; here all of them."""
         return image_ids
 

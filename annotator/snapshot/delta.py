@@ -121,7 +121,7 @@ class Delta:
 
 
 class _Newest:
-    """The newest delta of one version, shared by all threads."""
+    """The newest delta of one version of a run; threads share it, and bring it up to date under its lock."""
 
     def __init__(self, delta: Delta):
         self.lock, self.delta = threading.Lock(), delta

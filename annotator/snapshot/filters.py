@@ -81,7 +81,7 @@ class GalleryFilter:
     blind: str = ""
 
     @classmethod
-    def of(cls, blind: str = "", **values: Any) -> "GalleryFilter":
+    def build(cls, blind: str = "", **values: Any) -> "GalleryFilter":
         """Return the filter of these values; a value that is None or empty is not given.
 
         Raises KeyError for an unknown name.
@@ -185,7 +185,7 @@ FILTERS = (
         "source",
         "Source of labels",
         Kind.CHOICE,
-        lambda db, columns, name: columns.sources.of(name, len(columns)),
+        lambda db, columns, name: columns.sources.mask_of(name, len(columns)),
         lambda db, columns: [(source.name, f"{source.name}: {source.about}") for source in SOURCES.values()],
         allowed=tuple(SOURCES),
     ),
@@ -193,7 +193,7 @@ FILTERS = (
         "by",
         "Person",
         Kind.CHOICE,
-        lambda db, columns, name: columns.people.of(name, len(columns)),
+        lambda db, columns, name: columns.people.mask_of(name, len(columns)),
         lambda db, columns: [(name, name) for name in counts.annotators(db)],
     ),
     Filter(

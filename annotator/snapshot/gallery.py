@@ -120,6 +120,9 @@ def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str
     """Return the images of a filter in an order.
 
     Args:
+        db: The project's database.
+        filter_: The images that are listed.
+        sorting: Their order.
         version: Of the listing that is on screen; "": as of now.
 
     Raises:

@@ -22,7 +22,7 @@ from annotator.store.database import versions
 from annotator.store.database.arrays import open_array, save_array
 from annotator.store.database.database import Database
 from annotator.store.images import selections
-from annotator.store.labels import columns, decisions
+from annotator.store.labels import cells, decisions
 from annotator.store.networks import configuration
 
 # Ids and positions in one file: a kill never separates them.
@@ -108,7 +108,7 @@ def _points(path: Path) -> np.ndarray:
 
 def stage_bytes(db: Database, map_: Map) -> np.ndarray:
     """Return the stage of each drawn image, (n,) uint8: 0 untouched, 1 skipped, 2 has labels, 3 complete."""
-    return map_.colours.read(db, "stage", map_.image_ids[map_.drawn], lambda ids: columns.stages(db, ids))
+    return map_.colours.read(db, "stage", map_.image_ids[map_.drawn], lambda ids: cells.stage_column(db, ids))
 
 
 def state_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
@@ -120,7 +120,7 @@ def state_bytes(db: Database, map_: Map, class_id: int) -> np.ndarray:
     _refuse_unknown(db, class_id)
 
     def read(ids: np.ndarray) -> np.ndarray:
-        states = columns.states(db, class_id, ids, UNKNOWN_STATE)
+        states = cells.label_column(db, class_id, ids, UNKNOWN_STATE)
         result = np.zeros(len(ids), np.uint8)
         for state, byte in STATE_BYTES.items():
             result[states == state] = byte
@@ -180,7 +180,7 @@ class Colours:
             return look_up(ids)
         newest_read, class_version_read, values = self._read[name]
         # A new class reopens complete images, and no decision names them.
-        changed = columns.decided_since(db, newest_read, REREAD) if class_version == class_version_read else None
+        changed = cells.decided_since(db, newest_read, REREAD) if class_version == class_version_read else None
         if changed is None:
             return look_up(ids)
         rows, known = positions(changed, ids)

@@ -74,6 +74,7 @@ def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | N
     """Return the progress of a project.
 
     Args:
+        db: The project's database.
         annotator: Whose pace counts; "": everybody's.
         counts: Of overview.image_counts, where they are read already.
     """

@@ -57,6 +57,7 @@ def build(db: Database, newest: int, image_ids: np.ndarray, class_ids: np.ndarra
     """Compute the rankings of a run.
 
     Args:
+        db: The project's database.
         newest: The last decision that the run has seen; later ones are left out.
         image_ids: (N,) int64, ascending.
         class_ids: (C,) int64, ascending.

@@ -19,6 +19,7 @@ class Snapshot:
 
     @property
     def run(self) -> Run:
+        """Return the run whose predictions these are."""
         return self.predictions.run
 
 

@@ -16,7 +16,7 @@ from annotator.store.images import images
 from annotator.store.labels import auto_accepted
 from annotator.store.labels import counts as overview
 from annotator.store.labels import disagreement as annotator_disagreement
-from annotator.store.networks import adapting_again, configuration, embedding
+from annotator.store.networks import adaptation, configuration, embedding
 from annotator.store.runs import runs
 
 
@@ -24,6 +24,7 @@ def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
     """Return images, classes, decisions, labels, worker, run and problems of a project; times are unix seconds.
 
     Args:
+        db: The project's database.
         with_files: Name the skipped files and the missing images, which may be many; otherwise they are only counted.
     """
     counts = overview.image_counts(db)
@@ -77,7 +78,7 @@ def _files(db: Database) -> dict[str, Any]:
 
 def _adapting_again(db: Database) -> dict[str, Any] | None:
     """Return the reason for adapting the network again, as a JSON value; None without a reason."""
-    due = adapting_again.again(db)
+    due = adaptation.again(db)
     if due is None:
         return None
     return {"network": due.network, "answers_before": due.before, "answers": due.answers, "sentence": due.sentence}

@@ -22,6 +22,7 @@ def missing_positives(db: Database, class_id: int | None = None, limit: int | No
     """Return the unanswered cells most likely to be present, by falling probability.
 
     Args:
+        db: The project's database.
         class_id: Only of this class; None: of all.
         limit: How many at most; None: all, which takes memory for every cell.
     """
@@ -148,6 +149,7 @@ def labels_until_first_run(db: Database, counts: Mapping[str, int]) -> int:
     """Return how many images people still have to label before the worker trains by itself.
 
     Args:
+        db: The project's database.
         counts: Images by stage.
     """
     if first_guesses(db):

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from annotator.errors import AlreadyRunning, AnnotatorError
 from annotator.roles import Role
 from annotator.settings import DEFAULT_PORT, login
-from annotator.store.database.database import fold
+from annotator.store.database.database import checkpoint_wal
 from annotator.store.disk.private import write_private
 from annotator.store.people import members
 from annotator.store.people.members import Member
@@ -74,7 +74,7 @@ def build_app(run: str, access: Access, json_log: bool = False) -> st.App:
         ending.add_last_step(importing(context.db()).end)
         ending.add_last_step(ahead.stop)
         ending.add_last_step(exporting(context.db()).stop)  # also removes now what a killed process has left
-        ending.add_last_step(fold)  # not at the exit of the process: uvicorn ends it by the signal it was sent
+        ending.add_last_step(checkpoint_wal)  # not at the exit of the process: uvicorn ends it by the signal
         with ending.on_signals():
             watch.start()
             ahead.start()

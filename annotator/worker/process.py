@@ -188,6 +188,7 @@ def prepare_next_backbone(project: Path, progress: Callable[[int, int], None]) -
     """Compute the features of the next network, and use it; return False where a worker does that already.
 
     Args:
+        project: The project folder.
         progress: Called with (images done, of).
     """
     return _without_worker(project, progress, lambda worker, between: NextBackbone(worker.context, between).prepare())
@@ -197,6 +198,7 @@ def compare_candidates(project: Path, progress: Callable[[int, int], None]) -> b
     """Compute the features of the networks to be compared, and compare them; return False where a worker does that.
 
     Args:
+        project: The project folder.
         progress: Called with (images done, of).
     """
 
@@ -213,6 +215,7 @@ def guess_from_names(project: Path, progress: Callable[[int, int], None]) -> boo
     """Guess classes from their names, patches included; return False where a worker does that.
 
     Args:
+        project: The project folder.
         progress: Called with (images done, of).
     """
 
@@ -234,6 +237,7 @@ def _without_worker(
     """Do one of a worker's duties in this process, in the place of a worker; return False where one is at work.
 
     Args:
+        project: The project folder.
         progress: Called with (done, of).
         act: Called with a worker, and a function to call during long work with (state, done, of).
     """
@@ -257,6 +261,7 @@ def main(project: Path, *, once: bool = False, watched: bool = False, scoring: "
     """Run the worker of a project until told to stop (SIGTERM, SIGINT, or, when watched, the end of standard input).
 
     Args:
+        project: The project folder.
         once: Embed images without features, train, publish, end; the run is returned.
         watched: Started by the app: end with it, however it ends.
         scoring: Scores all images of a training; None: this process does.

@@ -26,6 +26,7 @@ def train_now(
     """Train on the decisions so far, even if none is newer than the last run.
 
     Args:
+        project: The project folder.
         method: The method of this and later runs, with its own defaults; None: the current one with its parameters.
         settings: `key=value`: parameters of this and later runs, which override those.
         progress: Called with (done, of) while a running worker trains.

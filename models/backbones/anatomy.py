@@ -18,6 +18,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from typing_extensions import override
 
 from models.backbones.joined import Several, resized
 from models.backbones.sources.source import Pretrained
@@ -54,6 +55,7 @@ class Part(nn.Module):
         super().__init__()
         self.network, self.method, self.options = network, method, options
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
         return getattr(self.network, self.method)(x, **self.options)
 
@@ -65,6 +67,7 @@ class Reordered(nn.Module):
         super().__init__()
         self.order = order
 
+    @override
     def forward(self, x: Tensor) -> Tensor:
         return x.permute(self.order)
 
@@ -76,6 +79,7 @@ class Whole(nn.Module):
         super().__init__()
         self.trunk, self.tail, self.sees_regions = trunk, tail, sees_regions
 
+    @override
     def forward(self, images: Tensor, regions: bool = False) -> Tensor | tuple[Tensor, Tensor]:
         maps = self.trunk(images)
         features = self.tail(maps)
@@ -116,8 +120,10 @@ class Tokens(nn.Module):
 
     @property
     def reads_class_token(self) -> bool:
+        """Return whether the network reads its class token."""
         return _reads_class_token(self.network)
 
+    @override
     def forward(self, images: Tensor, regions: bool = False) -> Tensor | tuple[Tensor, Tensor]:
         tokens = self.network.forward_features(images)
         features = self.pooled(tokens)
@@ -170,6 +176,7 @@ class Joined(nn.Module):
         super().__init__()
         self.sources, self.parts = sources, nn.ModuleList(parts)
 
+    @override
     def forward(self, images: Tensor, regions: bool = False) -> Tensor | tuple[Tensor, Tensor]:
         outputs = [part(resized(images, source), True) for part, source in zip(self.parts, self.sources, strict=True)]
         # The mean square of all numbers is 1, which suits half precision, and no network outweighs another.

@@ -43,6 +43,6 @@ FAMILIES = (
 )
 
 
-def of(architecture: str) -> Family | None:
+def family_of(architecture: str) -> Family | None:
     """Return the family of an architecture of timm; None for those that are used with timm's defaults."""
     return next((family for family in FAMILIES if fnmatchcase(architecture, family.architectures)), None)

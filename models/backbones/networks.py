@@ -207,7 +207,7 @@ class Backbone:
         if tried > 1:
             self.chunk = max(1, min(self.chunk, tried // 2))
         elif self.on_gpu:
-            self._say(no_room(self.name))
+            self._say(out_of_memory_message(self.name))
             with torch.inference_mode(False):  # heat maps need gradients of what is made here
                 self.device = torch.device("cpu")
                 self.whole.to(self.device)
@@ -248,7 +248,7 @@ class Backbone:
         return linear.requires_grad_(False)
 
 
-def no_room(name: str) -> str:
+def out_of_memory_message(name: str) -> str:
     """Return the message that a network has moved to the CPU."""
     return f"The GPU has no room for {name}, which therefore runs on the CPU."
 
@@ -272,7 +272,7 @@ def loaded(
         try:
             return Backbone(name, source(), device, say)
         except torch.OutOfMemoryError:
-            say(no_room(name))
+            say(out_of_memory_message(name))
         torch.cuda.empty_cache()
         device = "cpu"
     return Backbone(name, source(), device, say)

@@ -37,7 +37,7 @@ class Known:
     outside: Sequence[np.ndarray] = ()
 
     @classmethod
-    def nothing(cls, classes: int) -> "Known":
+    def no_labels(cls, classes: int) -> "Known":
         """Return a Known with no labelled images and no models from elsewhere."""
         none = np.zeros((0, classes), np.int8)
         return cls(np.zeros(0, np.int64), none, none.astype(bool), np.zeros(0, np.int64))
@@ -116,4 +116,5 @@ class LinearModel:
     head: Head
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
+        """Return (n, C) probabilities of images; region codes and labels play no part."""
         return self.head.probabilities(features)

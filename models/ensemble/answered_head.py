@@ -133,7 +133,7 @@ class _RegionScores:
 
     def __init__(self, regions: RegionCodes, weight: Tensor):
         self._regions = regions
-        self._along = regions.basis.along(weight)
+        self._along = regions.basis.project_weights(weight)
         self._slope = torch.zeros_like(self._along)
 
     def best(self, some: slice) -> Tensor:

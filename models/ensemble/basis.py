@@ -34,7 +34,7 @@ class Basis:
     scales: Tensor
 
     @classmethod
-    def of(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
+    def build(cls, centre: Tensor, blocks: Iterable[Tensor]) -> "Basis":
         """Return the basis of the AXES directions in which rows differ most from the centre (D,).
 
         Args:
@@ -61,7 +61,7 @@ class Basis:
         scales = SPREAD / STEPS * values[-AXES:].sqrt()
         return cls(centre, vectors[:, -AXES:].float().contiguous(), scales.float())
 
-    def turned(self) -> "Basis":
+    def reversed_axes(self) -> "Basis":
         """Return the basis with reversed axes: the axis with the largest differences first."""
         return Basis(self.centre, self.axes.flip(1).contiguous(), self.scales.flip(0).contiguous())
 
@@ -69,7 +69,7 @@ class Basis:
         """Return the int8 coordinates (..., K) of rows (..., D) from which the centre has been subtracted."""
         return (centred @ (self.axes / self.scales)).round_().clamp_(-STEPS, STEPS).to(torch.int8)
 
-    def along(self, weight: Tensor) -> Tensor:
+    def project_weights(self, weight: Tensor) -> Tensor:
         """Return the factor (K, C) that turns int8 coordinates of centred rows into their products with weight (D, C).
 
         The products are exact but for the rounding of the coordinates and the directions outside of the axes.
@@ -95,7 +95,7 @@ class GrowingCodes(Generic[Codes]):
         self._codes: Codes | None = None
         self._learned_from = 0
 
-    def of(
+    def codes_for(
         self, source: object, images: int, learn: Callable[[], Basis], encode: Callable[[Basis, int], Codes]
     ) -> Codes:
         """Return the codes of all images, computing only those that are missing.

@@ -95,7 +95,7 @@ class Ensemble:
 
         def score(rows: slice) -> None:
             roots = root(as_tensor(features[rows]))
-            wholes, best = columns.of(roots, None if region_codes is None else region_codes[rows])
+            wholes, best = columns.scores_of(roots, None if region_codes is None else region_codes[rows])
             out[rows] = torch.sigmoid(self.logits(wholes, best)).numpy()
 
         in_blocks(len(features), ROWS, score, tell)
@@ -139,7 +139,7 @@ class Columns:
         self._at_centre, self._centre = centre @ of_head + bias, centre
         self._along_axes: tuple[Basis, Tensor] | None = None
 
-    def of(self, roots: Tensor, region_codes: RegionCodes | None) -> tuple[Tensor, Tensor | None]:
+    def scores_of(self, roots: Tensor, region_codes: RegionCodes | None) -> tuple[Tensor, Tensor | None]:
         """Return scores (n, C + M) of the whole image and of its best region, for roots (n, D) and region codes.
 
         The second is None without region codes.
@@ -158,7 +158,7 @@ class Columns:
 
     def _of_axes(self, basis: Basis) -> Tensor:
         if self._along_axes is None or self._along_axes[0] is not basis:
-            self._along_axes = basis, basis.along(self._weight)
+            self._along_axes = basis, basis.project_weights(self._weight)
         return self._along_axes[1]
 
 
@@ -227,7 +227,7 @@ def _epochs(ensemble, steps, everything, region_codes, chosen, learned, known, u
     method, labelled = ensemble.method, len(chosen) / len(everything)
     ensemble.head_share = method.head + (method.head_of_all - method.head) * labelled
     ensemble.gains = [torch.zeros_like(ensemble.marked) for _ in range(2)]
-    others = np.sort(generator.permutation(without(chosen, len(everything)))[:SAMPLE])
+    others = np.sort(generator.permutation(complement(chosen, len(everything)))[:SAMPLE])
     free, free_regions = root(as_tensor(everything[others])), None if region_codes is None else region_codes[others]
     fit_ridge(ensemble, learned, wanted(known, usable, method.absent), free, free_regions, labelled, tell)
     last = None
@@ -253,7 +253,7 @@ def log_rates_of(ensemble: Ensemble, learned: Learned, marked: Tensor, moments: 
     return log_naming_rates(moments, ensemble.weight, ensemble.marked, ensemble.method.ridge, units, marked[places])
 
 
-def without(chosen: np.ndarray, images: int) -> np.ndarray:
+def complement(chosen: np.ndarray, images: int) -> np.ndarray:
     """Return all rows but those in `chosen`: (m,), ascending."""
     is_left = np.ones(images, bool)
     is_left[chosen] = False
@@ -270,7 +270,7 @@ def gains_of(ensemble: Ensemble, roots: Tensor, region_codes: RegionCodes) -> li
     shares = (ensemble.method.evened_of_head, 1.0)
     sums, columns = torch.zeros(2 * len(ensemble.marked)), ensemble.columns()
     for start in range(0, len(roots), ROWS):
-        wholes, best = columns.of(roots[start : start + ROWS], region_codes[start : start + ROWS])
+        wholes, best = columns.scores_of(roots[start : start + ROWS], region_codes[start : start + ROWS])
         assert best is not None
         sums += (best - wholes).sum(0)
     return [share * gain for share, gain in zip(shares, (sums / len(roots)).split(len(ensemble.marked)), strict=True)]
@@ -309,7 +309,7 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell) -
     if learned.moments is None:
         moments = Moments.of_roots(learned.roots, ensemble.centre, answers - ensemble.marked)
     else:
-        moments = learned.moments.filled().less(ensemble.marked)
+        moments = learned.moments.filled().shifted(ensemble.marked)
     ensemble.middle, ensemble.level, ensemble.weight = moments.mean, ensemble.marked, moments.solve(method.ridge)
     tell()
     # Where few images have a label, rates are estimated badly, and most of what is hidden is on other images.
@@ -319,7 +319,7 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell) -
         return
     tell()
     centred = unit(free, ensemble.centre)
-    of_free = Moments.of(centred, torch.zeros(len(free), answers.shape[1]), method.unlabelled)
+    of_free = Moments.build(centred, torch.zeros(len(free), answers.shape[1]), method.unlabelled)
     for _ in range(int(method.rounds)):
         tell()
         guesses = ensemble.ridge_of_wholes(free)
@@ -333,7 +333,7 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell) -
         # Each class keeps its total: otherwise a class that is easy to see would take over. The total is not what
         # people mark, because people who confirm suggestions mark the likely classes more often than they occur.
         soft = (sharp / sharp.mean(0).clamp(min=1e-12) * guesses.mean(0)).clamp(max=1)
-        both = moments + of_free.towards(centred, soft - ensemble.marked, method.unlabelled)
+        both = moments + of_free.with_targets(centred, soft - ensemble.marked, method.unlabelled)
         ensemble.middle, ensemble.weight = both.mean, both.solve(method.ridge)
         # People who confirm suggestions mark a class on a larger share of the labeled images than of all images.
         ensemble.level = ensemble.marked + both.answers / both.count

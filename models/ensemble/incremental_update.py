@@ -51,12 +51,13 @@ def learn_basis(features: Features, seed: int = 0) -> Basis:
 
     Args:
         features: (N, D) float16 or float32, pooled; rows that are not finite are left out.
+        seed: Decides all that is random.
     """
     rows = np.sort(np.random.default_rng(seed).permutation(len(features))[:SAMPLE])
     roots = root(as_tensor(features[rows]))
     roots = roots[torch.isfinite(roots).all(1)]
     centre = roots.mean(0)
-    return Basis.of(centre, [unit(roots, centre)])
+    return Basis.build(centre, [unit(roots, centre)])
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Moments:
     blanks: Blanks | None = None
 
     @classmethod
-    def of(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
+    def build(cls, rows: Tensor, answers: Tensor, weight: float = 1.0) -> "Moments":
         """Return the moments of rows (n, D) and answers (n, C), each counted `weight` times."""
         right, total = weight * (rows.T @ answers), weight * answers.sum(0)
         return cls(weight * len(rows), weight * rows.sum(0), weight * (rows.T @ rows), total, right)
@@ -60,7 +60,7 @@ class Moments:
             right += units.T @ of_rows
         return cls(len(roots), total, products, answers.sum(0), right)
 
-    def towards(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
+    def with_targets(self, rows: Tensor, answers: Tensor, weight: float) -> "Moments":
         """Return moments of the same rows for different answers (n, C)."""
         return replace(self, answers=weight * answers.sum(0), right=weight * (rows.T @ answers))
 
@@ -76,7 +76,7 @@ class Moments:
             blanks=None,
         )
 
-    def less(self, level: Tensor) -> "Moments":
+    def shifted(self, level: Tensor) -> "Moments":
         """Return moments with all answers lowered by a level (C,) of their class."""
         return replace(self, answers=self.answers - self.count * level, right=self.right - torch.outer(self.sum, level))
 
@@ -93,6 +93,7 @@ class Moments:
 
     @property
     def mean(self) -> Tensor:
+        """Return the mean row, (D,)."""
         return self.sum / self.count
 
     def solve(self, ridge: float) -> Tensor:

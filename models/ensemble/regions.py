@@ -24,7 +24,9 @@ class Regions(Protocol):
     """The region codes of N images, in memory or on the disk: read by rows."""
 
     @property
-    def basis(self) -> Basis: ...
+    def basis(self) -> Basis:
+        """Return the basis of the codes."""
+        ...
 
     def __len__(self) -> int: ...
 
@@ -60,7 +62,7 @@ class RegionCodes:
 
     def products(self, weight: Tensor) -> Tensor:
         """Return (region - centre) @ weight, nearly, for weight (D, C): (N, R, C)."""
-        return self.along_axes(self.basis.along(weight))
+        return self.along_axes(self.basis.project_weights(weight))
 
     def along_axes(self, weight: Tensor) -> Tensor:
         """Return the products (N, R, C), as a new tensor, for a weight (K, C) that `basis.along` returned."""
@@ -74,6 +76,7 @@ def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
     Args:
         features: (N, D), pooled.
         regions: (N, R, D) of the same images, indexed by an array of rows; a memory map is enough.
+        seed: Decides all that is random.
 
     Raises:
         ValueError: Some features or regions of the sample are not finite.
@@ -87,13 +90,13 @@ def learn_basis(features: Features, regions, seed: int = 0) -> Basis:
         for start in range(0, len(rows), ROWS)
     )
     try:
-        basis = Basis.of(centre, blocks)
+        basis = Basis.build(centre, blocks)
     except ValueError as error:
         raise ValueError(
             f"The features or regions of some of {len(features)} images are not finite. Is the feature file damaged? "
             "Embed them again."
         ) from error
-    return basis.turned()
+    return basis.reversed_axes()
 
 
 @one_thread()

@@ -42,14 +42,14 @@ class Scorer:
         alone._features = alone._region_codes = None
         return alone
 
-    def of(self, rows: slice | np.ndarray) -> Scores:
+    def scores_of(self, rows: slice | np.ndarray) -> Scores:
         """Return scores (m, C) float32 of a few hundred images."""
         assert self._features is not None  # it has its images
         return self.of_images(self._features[rows], None if self._region_codes is None else self._region_codes[rows])
 
     def of_images(self, features: Array, region_codes: RegionCodes | None) -> Scores:
         """Return scores (m, C) float32 of images whose features (m, D) and region codes are given."""
-        wholes, best = self._columns.of(root(as_tensor(features)), region_codes)
+        wholes, best = self._columns.scores_of(root(as_tensor(features)), region_codes)
         auto = self._ensemble.logits(wholes, best).clamp_(-SUREST_LOGIT, SUREST_LOGIT)
         others = 2 * auto.shape[1]
         known = wholes[:, others:]
@@ -63,7 +63,7 @@ class Scorer:
         known = np.empty_like(auto)
 
         def score(places: slice) -> None:
-            scores = self.of(rows[places])
+            scores = self.scores_of(rows[places])
             auto[places], known[places] = scores.auto, scores.known
 
         in_blocks(len(rows), ROWS, score, tell)
@@ -77,6 +77,7 @@ class EnsembleModel:
     ensemble: Ensemble
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
+        """Return (n, C) float32 probabilities of a block of images."""
         return self.ensemble.probabilities(features, region_codes)
 
 
@@ -95,6 +96,7 @@ class StackedScorer:
     stackers: Sequence[Stacker]
 
     def probabilities(self, features: np.ndarray, region_codes: RegionCodes | None, known: Known) -> np.ndarray:
+        """Return (n, C) float32 probabilities of a block of images."""
         scores = self.whole.of_images(features, region_codes)
         scores = Scores(scores.auto, scores.known, known.outside)
         return self.of_scores(scores, lambda rows: features[rows], lambda rows: _some(region_codes, rows), known)

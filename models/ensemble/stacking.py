@@ -30,7 +30,7 @@ from torch import Tensor
 from models.ensemble.all_images import ROWS, ImageModel, Known, Scoring, score_here
 from models.ensemble.answered_head import fit_answered_head
 from models.ensemble.basis import as_tensor, root, unit
-from models.ensemble.fit_ensemble import Ensemble, fit_ensemble, wanted, without
+from models.ensemble.fit_ensemble import Ensemble, complement, fit_ensemble, wanted
 from models.ensemble.learned_rows import LEARNED, SUMMED, Learned, gathered, learned_rows, summed
 from models.ensemble.regions import Regions
 from models.ensemble.scoring import EnsembleModel, Scorer, StackedScorer
@@ -175,7 +175,7 @@ class StackedModel:
             else:
                 learned = self._learned()[ALL] if len(self.rows) > LEARNED else None
                 yield from self._fit(self.ensemble, ALL, learned, self.tell)
-                nothing = Known.nothing(self.labels.shape[1])
+                nothing = Known.no_labels(self.labels.shape[1])
                 self.probabilities = self._score(EnsembleModel(self.ensemble), lambda _: nothing)
         if self.outside and self.probabilities is not None:
             everything, labels = slice(None), np.where(self.sure, self.labels, UNSEEN)
@@ -298,7 +298,7 @@ class StackedModel:
         if len(some) > most:  # first those with unbiased answers, which say most
             order = np.lexsort((self._order[some], ~self.unbiased[some].any(1)))
             some = np.sort(some[order[:most]])
-        unlabelled = without(self.rows, len(self.features))
+        unlabelled = complement(self.rows, len(self.features))
         sample = np.sort(rng.permutation(unlabelled)[:OTHERS])
         images = np.concatenate([self.rows[some], sample])
         units = unit(root(as_tensor(self.features[images])), model.centre)
@@ -326,7 +326,7 @@ class StackedModel:
         kept = of_usual if len(usual) == len(self.features) else None  # of few images, scores of all
 
         def scores_of(rows: slice | np.ndarray) -> Scores:
-            scores = kept[rows] if kept else scorer.of(rows) if isinstance(rows, slice) else scorer.of_many(rows)
+            scores = kept[rows] if kept else scorer.scores_of(rows) if isinstance(rows, slice) else scorer.of_many(rows)
             return Scores(scores.auto, scores.known, [values[rows] for values in inputs])
 
         def held_out_of(images: np.ndarray) -> Scores:

@@ -25,7 +25,7 @@ from models.finetune.optimisers import Steps, average_into, new_optimiser
 from models.finetune.together import Together
 from models.finetune.views import Examples, in_order
 from models.linear.training import Array, Epoch, check_labels
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.methods.base import Method, positive
 from models.methods.end_to_end import EndToEnd
 
@@ -60,6 +60,7 @@ def fit_network(
             gets settings.head_lr_scale times the learning rate.
         examples: The N images that have a label.
         labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
+        method: The method that is trained with.
         settings: Learning rate, batch, epochs, optimiser.
         mask: (N, C) bool, True where a cell may be used; None: all.
         seed: Decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives the
@@ -362,7 +363,7 @@ def predict(
 def _half_type(precision: str, device: torch.device) -> torch.dtype | None:
     """Return the type to compute in where float32 is not needed; None: float32 everywhere."""
     if precision not in PRECISIONS:
-        raise no_such("precision", precision, PRECISIONS)
+        raise unknown_name_error("precision", precision, PRECISIONS)
     if precision == "auto":
         if device.type != "cuda":
             return None

@@ -87,6 +87,7 @@ def split(backbone: Backbone, source: Pretrained) -> tuple[StageInputs, LastStag
     """Return the frozen part, the trained part, and a description of the trained part.
 
     Args:
+        backbone: The frozen network.
         source: The network from which `backbone` was made; left as it is.
 
     Raises:

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
 from torch.optim.lr_scheduler import OneCycleLR
 
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.methods.end_to_end import EndToEnd
 from models.methods.published.consistency import one_cycle
 
@@ -22,6 +22,7 @@ def new_optimiser(
     Args:
         network: Parameters that require no gradient are left out; a part called `classifier` gets its own rate.
         learned: Parameters that the method learns besides (Method.learned); they have no weight decay.
+        settings: Learning rate, batch, epochs, optimiser.
         steps: The largest number of steps, for the schedule.
         frozen: True: only the classifier is trained, at settings.linear_lr.
 
@@ -46,7 +47,7 @@ def new_optimiser(
     if settings.optimiser == "adamw_onecycle":
         optimiser = AdamW(groups)
         return optimiser, one_cycle(optimiser, steps, [group["lr"] for group in groups])
-    raise no_such("optimiser", settings.optimiser, OPTIMISERS)
+    raise unknown_name_error("optimiser", settings.optimiser, OPTIMISERS)
 
 
 class Steps:

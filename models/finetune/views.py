@@ -195,6 +195,7 @@ class MapExamples(Examples):
             maps: For each image (V, K, h, w) of floats: its views. The first is the image as it is; the first `weak`
                 views are weak ones, all others strong ones. V may differ from image to image.
             weak: Number of weak views, the plain image included; the plain image and its mirror image make 2.
+            device: The device that computes.
         """
         self.maps, self.weak = maps, weak
         self.device = torch.device(device)

@@ -60,6 +60,9 @@ def whole_network(source: Pretrained, classes: int, method: Method, seed: int = 
 
     Args:
         source: From models.backbones.pretrained.pretrained; its network is used and changed.
+        classes: C, the number of classes.
+        method: The method that is trained with.
+        seed: Decides all that is random.
 
     Returns:
         A module from images (V x B, 3, S, S) to logits (V x B, C). A WholeNetwork, or for a method that reads maps a

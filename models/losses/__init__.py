@@ -6,7 +6,7 @@ from typing import Any
 from models.losses.assume_negative import AssumeNegative
 from models.losses.assume_negative_smoothed import AssumeNegativeSmoothed
 from models.losses.asymmetric import Asymmetric
-from models.losses.base import REDUCTIONS, Loss, no_such, one_of
+from models.losses.base import REDUCTIONS, Loss, one_of, unknown_name_error
 from models.losses.binary_cross_entropy import BinaryCrossEntropy
 from models.losses.binary_cross_entropy_smoothed import BinaryCrossEntropySmoothed
 from models.losses.entropy_maximization import EntropyMaximization
@@ -65,11 +65,11 @@ def make_loss(name: str, reduction: str | None = None, **constants: Any) -> Loss
         ValueError: No loss, constant or reduction has this name; the message lists them. Or a value is not possible.
     """
     if name not in LOSSES:
-        raise no_such("loss", name, LOSSES)
+        raise unknown_name_error("loss", name, LOSSES)
     known = inspect.signature(LOSSES[name]).parameters
     for constant in constants:
         if constant not in known:
-            raise no_such(f"constant of loss {name!r}:", constant, known)
+            raise unknown_name_error(f"constant of loss {name!r}:", constant, known)
     loss = LOSSES[name](**constants)
     if reduction is not None:
         loss.reduction = one_of("reduction", reduction, REDUCTIONS)

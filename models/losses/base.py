@@ -92,7 +92,7 @@ class Loss(nn.Module, ABC):
             return max(len(labels), 1) if usable is None else usable.any(1).sum().clamp(min=1)
         if self.reduction == "sum":
             return 1
-        raise no_such("reduction", self.reduction, REDUCTIONS)
+        raise unknown_name_error("reduction", self.reduction, REDUCTIONS)
 
     def forward(self, logits: Tensor, labels: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the loss of a batch, as a scalar; `reduction` says how it is averaged.
@@ -242,7 +242,7 @@ def log_sum(logits: Tensor, weights: Tensor, constant: float = 0.0) -> Tensor:
     return torch.logsumexp(F.pad(terms, (1, 0), value=constant), dim=1)
 
 
-def no_such(kind: str, name: object, known: Iterable[str]) -> ValueError:
+def unknown_name_error(kind: str, name: object, known: Iterable[str]) -> ValueError:
     """Return the error for a name that is in no table: the names that there are, and the one that was probably meant.
 
     Args:
@@ -275,7 +275,7 @@ def one_of(kind: str, name: object, known: Iterable[str]) -> str:
     """
     known = list(known)
     if name not in known:
-        raise no_such(kind, name, known)
+        raise unknown_name_error(kind, name, known)
     return str(name)
 
 

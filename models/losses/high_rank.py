@@ -1,7 +1,7 @@
 """High rank: the matrix of a batch's predictions should have a high rank.
 
-Not a loss of labels but a term beside one (methods/published/opml.py). The text of the paper that is at hand has lost
-its formula; these are the two readings of "log det ... its singular values" with a minus sign.
+Not a loss of labels but a term beside one (methods/published/opml_sp.py). The text of the paper that is at hand has
+lost its formula; these are the two readings of "log det ... its singular values" with a minus sign.
 
 Li et al., "Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: From Single Positive to Full Labels",
 2023, eq. 10, https://arxiv.org/abs/2302.14695

@@ -3,7 +3,7 @@
 The text of the paper that is at hand has lost its formulas. This form is the one that agrees with everything it says of
 them: both sums are bounded by a positive constant, one positive is the special case, both constants 1 give ZLPR, and
 the gradients compare with those of cross-entropy as described. Which values the authors chose is lost too; the
-exponents are searched on validation data (methods/published/opml.py).
+exponents are searched on validation data (methods/published/loss_only.py).
 
 Li et al., "Pushing One Pair of Labels Apart Each Time in Multi-Label Learning: From Single Positive to Full Labels",
 2023, eqs. 3, 6 and 11, https://arxiv.org/abs/2302.14695

@@ -1,5 +1,7 @@
 """The table of methods, METHODS. It is the registry: a new method is one file and one entry here.
 
+A method that is a loss and nothing else is an assignment in published/loss_only.py instead of a file.
+
 `python -m models.methods` then writes what the classes say of themselves into table.json, for pages and commands that
 do not load torch (models/catalogue.py).
 """
@@ -7,36 +9,29 @@ do not load torch (models/catalogue.py).
 import inspect
 from typing import Any
 
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.methods.auto import Auto
 from models.methods.base import Method
 from models.methods.oracle import Oracle
-from models.methods.published.an import AN
-from models.methods.published.an_ls import ANLS
-from models.methods.published.asl import ASL
 from models.methods.published.boostlu import BoostLU
 from models.methods.published.em import EM
 from models.methods.published.em_apl import EMAPL
 from models.methods.published.en import EN
 from models.methods.published.epr import EPR
-from models.methods.published.focal import FocalMethod
 from models.methods.published.gr import GR
 from models.methods.published.gr_names import GRNames
 from models.methods.published.gr_prototypes import GRPrototypes
-from models.methods.published.hill import HillMethod
 from models.methods.published.lagc import LAGC
 from models.methods.published.ll_cp import LLCp
 from models.methods.published.ll_ct import LLCt
 from models.methods.published.ll_r import LLR
-from models.methods.published.opml import OPMLMethod
+from models.methods.published.loss_only import AN, ANLS, ASL, FOCAL, HILL, OPML_ALONE, WAN, ZLPR_ALONE
 from models.methods.published.opml_sp import OPMLSP
 from models.methods.published.role import ROLE
 from models.methods.published.role_linear_init import ROLELinearInit
 from models.methods.published.smile import SMILE
 from models.methods.published.splc import SPLC
 from models.methods.published.vlpl import VLPL
-from models.methods.published.wan import WAN
-from models.methods.published.zlpr import ZLPRMethod
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
@@ -50,7 +45,7 @@ METHODS: dict[str, type[Method]] = {
         EM,
         EMAPL,
         GR,
-        OPMLMethod,
+        OPML_ALONE,
         OPMLSP,
         LAGC,
         LLR,
@@ -58,10 +53,10 @@ METHODS: dict[str, type[Method]] = {
         LLCp,
         BoostLU,
         SPLC,
-        HillMethod,
+        HILL,
         ASL,
-        FocalMethod,
-        ZLPRMethod,
+        FOCAL,
+        ZLPR_ALONE,
         EN,
         VLPL,
         GRNames,
@@ -89,11 +84,11 @@ def make_method(name: str = DEFAULT_METHOD, **parameters: Any) -> Method:
         ValueError: No method or parameter has this name; the message lists them. Or a value is not possible.
     """
     if name not in METHODS:
-        raise no_such("method", name, METHODS)
+        raise unknown_name_error("method", name, METHODS)
     known = defaults_of(name)
     for parameter in parameters:
         if parameter not in known:
-            raise no_such(f"parameter of method {name!r}:", parameter, known)
+            raise unknown_name_error(f"parameter of method {name!r}:", parameter, known)
     return METHODS[name](**parameters)
 
 
@@ -110,5 +105,5 @@ def defaults_of(name: str) -> dict[str, Any]:
         ValueError: No method has this name; the message lists them.
     """
     if name not in METHODS:
-        raise no_such("method", name, METHODS)
+        raise unknown_name_error("method", name, METHODS)
     return {argument.name: argument.default for argument in inspect.signature(METHODS[name]).parameters.values()}

@@ -6,7 +6,7 @@ from types import NoneType
 from typing import Any, get_args
 
 from models.catalogue import NEEDS, TABLE, VERDICTS
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.methods import DEFAULT_METHOD, METHODS
 from models.methods.base import Method
 
@@ -36,7 +36,7 @@ def table() -> str:
 def _check(method: type[Method]) -> None:
     for need in method.needs:
         if need not in NEEDS:
-            raise no_such(f"need (method {method.name!r}):", need, NEEDS)
+            raise unknown_name_error(f"need (method {method.name!r}):", need, NEEDS)
     verdict, colon, reason = method.reproduced.partition(": ")
     if verdict not in VERDICTS or not colon or not reason:
         raise ValueError(

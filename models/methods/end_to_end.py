@@ -60,3 +60,8 @@ def shared_protocol(**parameters: tuple) -> dict[str, EndToEnd]:
     rates, batches = (1e-5, 1e-5, 1e-5, 1e-4), (8, 16, 16, 8)
     constants = [{name: values[i] for name, values in parameters.items()} for i in range(len(SETS))]
     return per_set(*(EndToEnd(lr, batch, 10, own) for lr, batch, own in zip(rates, batches, constants, strict=True)))
+
+
+# The authors of OPML train with SGD; their learning rate, batch and epochs are lost. These are a guess from neighbours:
+# the momentum SGD of Kim et al. (CVPR 2022), slower, because this loss is not divided by the number of classes.
+OPML_SETTINGS = per_set(*[EndToEnd(1e-3, 16, 10, head_lr_scale=10, optimiser="sgd")] * 4)

@@ -56,10 +56,10 @@ class Strategy:
 
 def blocks(rows: np.ndarray, size: int = BLOCK) -> list[slice]:
     """Return slices of at most `size` rows that cover all of `rows`."""
-    return slices(len(rows), size)
+    return in_chunks(len(rows), size)
 
 
-def slices(count: int, size: int = BLOCK) -> list[slice]:
+def in_chunks(count: int, size: int = BLOCK) -> list[slice]:
     """Return slices of at most `size` rows that cover `count` rows."""
     return [slice(start, start + size) for start in range(0, count, size)]
 
@@ -92,7 +92,7 @@ def answered_rows(labels: Rows, candidates: np.ndarray, most: int, rng: np.rando
     Returns:
         (m,) int64, m at most `most`.
     """
-    has_answer = [(labels[places] != UNSEEN).any(1) for places in slices(len(labels))]
+    has_answer = [(labels[places] != UNSEEN).any(1) for places in in_chunks(len(labels))]
     answered = np.flatnonzero(np.concatenate([np.zeros(0, bool), *has_answer]))
     answered = answered[~np.isin(answered, candidates)]
     return rng.choice(answered, most, replace=False) if len(answered) > most else answered

@@ -3,7 +3,7 @@
 import numpy as np
 
 from models.labels import PRESENT
-from models.query_strategies.base import Strategy, blocks, open_probabilities, slices
+from models.query_strategies.base import Strategy, blocks, in_chunks, open_probabilities
 
 GROWTH = 8  # a chosen block counts again after every eighth part of it
 
@@ -20,7 +20,7 @@ def class_balance(features, probabilities, labels, candidates, rng) -> np.ndarra
     )
     np.nan_to_num(chances, copy=False)
     seen = np.ones(labels.shape[1])
-    for places in slices(len(labels)):
+    for places in in_chunks(len(labels)):
         seen += (labels[places] == PRESENT).sum(0)
     rest = rng.permutation(len(candidates))
     chosen: list[np.ndarray] = []

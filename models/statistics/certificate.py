@@ -131,19 +131,19 @@ def count(
     inside = (code != OUTSIDE) | ~decided
     sample = rows[counted & inside[rows] & (code[rows] != OUTSIDE)]
 
-    def many(chosen: np.ndarray) -> np.ndarray:
+    def count_by_code(chosen: np.ndarray) -> np.ndarray:
         return np.bincount(code[chosen], minlength=256)[codes]
 
     codes = np.unique(code[inside])
     return {
         "code": codes.astype(np.int64),
-        "size": many(inside),
-        "drawn": many(sample),
-        "positives": many(sample[states[sample] == PRESENT]),
-        "unsure": many(sample[~decided[sample]]),
-        "present": many(inside & (states == PRESENT)),
-        "absent": many(inside & (states == ABSENT)),
-        "accepted": many(inside & accepted & ~decided),
+        "size": count_by_code(inside),
+        "drawn": count_by_code(sample),
+        "positives": count_by_code(sample[states[sample] == PRESENT]),
+        "unsure": count_by_code(sample[~decided[sample]]),
+        "present": count_by_code(inside & (states == PRESENT)),
+        "absent": count_by_code(inside & (states == ABSENT)),
+        "accepted": count_by_code(inside & accepted & ~decided),
     }
 
 

@@ -104,6 +104,8 @@ def error_rates(patterns: Mapping[Pattern, int], people: int, classes: int, seed
 
     Args:
         patterns: Number of cells of each pattern; people and classes are numbered from 0.
+        people: The number of people.
+        classes: C, the number of classes.
         seed: Seed of the draws: the same patterns in the same order give the same figures.
 
     Raises:

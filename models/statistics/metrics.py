@@ -83,8 +83,8 @@ def mean_average_precision(
         empty_as_zero: Treatment of a class without positives: False leaves it out, True counts it as 0, as the
             published code of Cole et al., EM/APL, GR, Large Loss and LAGC does (use it to compare with their tables).
     """
-    scores, truth = alike("mean_average_precision", scores, truth)
-    mask = np.ones(truth.shape, bool) if mask is None else alike("mean_average_precision", mask, truth)[0]
+    scores, truth = check_same_shape("mean_average_precision", scores, truth)
+    mask = np.ones(truth.shape, bool) if mask is None else check_same_shape("mean_average_precision", mask, truth)[0]
     each = [
         average_precision(scores[use, column], truth[use, column])
         for column, use in enumerate(np.asarray(mask, bool).T)
@@ -103,8 +103,8 @@ def hidden_average_precision(probabilities: np.ndarray, labels: np.ndarray, trut
         labels: (N, C) int8, the known labels; only cells that are 0 (not looked at) are ranked.
         truth: (N, C) bool or 0/1, the true labels.
     """
-    probabilities, truth = alike("hidden_average_precision", probabilities, truth)
-    labels = alike("hidden_average_precision", labels, truth)[0]
+    probabilities, truth = check_same_shape("hidden_average_precision", probabilities, truth)
+    labels = check_same_shape("hidden_average_precision", labels, truth)[0]
     unseen = labels == UNSEEN
     return HiddenAP(
         cells=average_precision(probabilities[unseen], truth[unseen]),
@@ -143,7 +143,7 @@ def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bin
     Source: Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, eq. 3, on every cell as a binary
     forecast.
     """
-    probabilities, truth = alike("expected_calibration_error", probabilities, truth)
+    probabilities, truth = check_same_shape("expected_calibration_error", probabilities, truth)
     claimed = ~np.isnan(probabilities)
     probabilities, truth = probabilities[claimed].astype(np.float64), truth[claimed] > 0
     if bins < 1:
@@ -209,14 +209,14 @@ def confident_threshold(
 
 def flat(caller: str, scores: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return scores as float64, nan replaced by -inf, and truth as bool. Raise ValueError unless both are (n,)."""
-    scores, truth = alike(caller, scores, truth)
+    scores, truth = check_same_shape(caller, scores, truth)
     if scores.ndim != 1:
         raise ValueError(f"{caller} takes one ranking, (n,); these are {scores.shape}. Choose cells with a mask first.")
     scores = scores.astype(np.float64)
     return np.where(np.isnan(scores), -np.inf, scores), truth > 0
 
 
-def alike(caller: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check_same_shape(caller: str, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return both as arrays. Raise ValueError when their shapes differ."""
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:

@@ -39,6 +39,7 @@ class OutsideScores:
 
     @property
     def is_probability(self) -> bool:
+        """Return whether the scores are probabilities."""
         return self.scale == "probability"
 
     def inputs(self) -> np.ndarray:

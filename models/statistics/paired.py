@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.statistics.metrics import alike
+from models.statistics.metrics import check_same_shape
 
 DRAWS = 1000
 TAIL = 0.025  # left out at either end: an interval of 95 %
@@ -26,6 +26,7 @@ class Difference:
 
     @property
     def value(self) -> float:
+        """Return the difference, second minus first."""
         return self.second - self.first
 
 
@@ -61,8 +62,8 @@ def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int
     Raises:
         ValueError: The shapes differ, or no class can be judged.
     """
-    first, labels = alike("compare", first, labels)
-    second, _ = alike("compare", second, labels)
+    first, labels = check_same_shape("compare", first, labels)
+    second, _ = check_same_shape("compare", second, labels)
     first, second = (np.clip(np.nan_to_num(scores, nan=1e-6), 1e-6, 1 - 1e-6) for scores in (first, second))
     judged = np.flatnonzero(((labels > 0).sum(0) >= FEWEST) & ((labels < 0).sum(0) >= FEWEST))
     if not len(judged):

@@ -114,7 +114,9 @@ def in_one_order(sample: Sample, chosen: np.ndarray, seed: int) -> np.ndarray:
     sample in random order. The same seed gives the same numbers when more has been answered.
 
     Args:
+        sample: The sample.
         chosen: (N,) bool, True in the subpopulation, which must depend on scores and strata only.
+        seed: Decides all that is random.
 
     Returns:
         Places (m,) in `sample.rows`, in random order.

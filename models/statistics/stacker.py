@@ -118,6 +118,7 @@ def likely_others(stackers: Sequence[Stacker], scores: Scores, labels: np.ndarra
 
     Args:
         stackers: Each was fitted with the others of the one before, the first with those of the mean of the scores.
+        scores: The scores of the images.
         labels: (n, C) int8.
     """
     others = other_classes(labels, sigmoid(scores.mean))

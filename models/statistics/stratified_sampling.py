@@ -43,6 +43,7 @@ def draw_class(kinds: np.ndarray, scores: np.ndarray, cells: int, rng: np.random
         kinds: (N,) int: UNKNOWN, ACCEPTED_PRESENT, ACCEPTED_ABSENT, or anything else for a cell to leave out.
         scores: (N,) float in [0, 1], a model's probabilities; nan without a model (then there is one stratum).
         cells: Size of the sample; smaller when there are not as many.
+        rng: Draws all that is random.
     """
     strata = np.full(len(kinds), OUTSIDE, np.uint8)
     for kind in (ACCEPTED_PRESENT, ACCEPTED_ABSENT):

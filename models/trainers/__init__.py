@@ -8,7 +8,7 @@ models imports this package. Begin with base.py.
 from pkgutil import resolve_name
 from typing import Any
 
-from models.losses.base import no_such
+from models.losses.base import unknown_name_error
 from models.methods.base import Method
 from models.trainers.base import Images, Trainer, TrainingLabels
 
@@ -33,7 +33,7 @@ def trainer_class(reads: str) -> type[Trainer]:
         ValueError: No trainer has this input; the message lists those that there are.
     """
     if reads not in TRAINERS:
-        raise no_such("trainer for methods that read", reads, TRAINERS)
+        raise unknown_name_error("trainer for methods that read", reads, TRAINERS)
     return resolve_name(TRAINERS[reads])
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from torch import Tensor
+from typing_extensions import override
 
 from models.ensemble.all_images import Known, LinearModel
 from models.linear.training import Epoch, Head, fit
@@ -14,6 +15,7 @@ from models.trainers.evidence import evidence
 class LinearTrainer(Trainer):
     """Training of a linear head by `models.linear.training.fit`, on the features of the labeled images."""
 
+    @override
     def prepare(self) -> None:
         features, labels, settings = self.images.features, self.labels, self.settings
         self.head = Head(features.shape[1], labels.labels.shape[1])
@@ -30,29 +32,35 @@ class LinearTrainer(Trainer):
             seed=self.seed,
         )
 
+    @override
     def epochs(self) -> Iterator[Epoch]:
         for epoch in self._epochs:
             self.history.append(epoch)
             yield epoch
 
+    @override
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
         return self.head.probabilities(self.images.features[rows])
 
+    @override
     def outcome(self) -> Outcome:
-        nothing = Known.nothing(self.head.classes)
+        nothing = Known.no_labels(self.head.classes)
         scores = self.scoring(
             LinearModel(self.head), self.images.features, None, lambda _: nothing, self.head.classes, self._tell
         )
         return Outcome(self.head, scores)
 
+    @override
     def candidates(self) -> tuple[str, ...]:
         return ("network",)
 
+    @override
     def weights(self, which: str) -> dict[str, Tensor]:
         return {"weight": self.head.weight.clone(), "bias": self.head.bias.clone()}
 
     def _tell(self) -> None:
         self.progress("training", len(self.history), self.settings.epochs or self.method.epochs)
 
+    @override
     def load(self, weights: dict[str, Tensor]) -> None:
         self.head.weight, self.head.bias = weights["weight"], weights["bias"]

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from typing_extensions import override
 
 from models.finetune.fit_network import fit_network
 from models.finetune.views import MapExamples
@@ -32,6 +33,7 @@ class MapTrainer(NetworkTrainer):
 
     compared_batch = LARGEST_BATCH
 
+    @override
     def prepare(self) -> None:
         self.progress = _not_too_often(self.progress)
         self.maps = self.images.maps()
@@ -55,6 +57,7 @@ class MapTrainer(NetworkTrainer):
         )
         self.history = self.training.history
 
+    @override
     def epochs(self) -> Iterator[Epoch]:
         while True:
             with one_thread():  # a second one gains little, and loses much while somebody else uses its core

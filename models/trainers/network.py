@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from torch import Tensor, nn
+from typing_extensions import override
 
 from models.finetune.fit_network import NetworkTraining, fit_network
 from models.finetune.views import Examples
@@ -19,15 +20,19 @@ class NetworkTrainer(Trainer):
     long = True
     training: NetworkTraining
 
+    @override
     def epochs(self) -> Iterator[Epoch]:
         yield from self.training
 
+    @override
     def candidates(self) -> tuple[str, ...]:
         return tuple(self.training.networks())
 
+    @override
     def weights(self, which: str) -> dict[str, Tensor]:
         return self.training.weights(which)
 
+    @override
     def load(self, weights: dict[str, Tensor]) -> None:
         self.training.network.load_state_dict(weights)
 
@@ -71,6 +76,7 @@ class WholeNetworkTrainer(NetworkTrainer):
     def prepare(self) -> None:
         """Do nothing: the network is given."""
 
+    @override
     def predict(self, rows: np.ndarray, which: str = "network") -> np.ndarray:
         return self.training.predict(self._examples(rows), which)
 

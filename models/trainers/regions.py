@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
+from typing_extensions import override
 
 from models.ensemble.stacking import fit_stacked
 from models.ensemble.warm_start import WarmStart
@@ -26,6 +27,7 @@ class RegionTrainer(Trainer):
 
     uses_outside = True
 
+    @override
     def prepare(self) -> None:
         labels, settings = self.labels, self.settings
         features, codes, rows = self.images.features, self.images.region_codes(self.progress), labels.rows
@@ -51,6 +53,7 @@ class RegionTrainer(Trainer):
             scoring=self.scoring,
         )
 
+    @override
     def epochs(self) -> Iterator[Epoch]:
         started = time.perf_counter()
         for epoch in self.model.epochs():
@@ -66,6 +69,7 @@ class RegionTrainer(Trainer):
         """
         return self.model.ensemble.probabilities(self.images.features[rows], self.codes[rows])
 
+    @override
     def outcome(self) -> Outcome:
         features, probabilities = self.images.features, self.model.probabilities
         if probabilities is None:

@@ -155,7 +155,7 @@ def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]],
         for seed in range(options.seeds)
     ]
     with OnCluster(options.on) as cluster:
-        comparison = Comparison.of(dataset, options, tasks, cluster)
+        comparison = Comparison.build(dataset, options, tasks, cluster)
         comparison.expect(len(wanted))
         done = comparison.made([cell for *_, cell in wanted])
     figures: dict[tuple[str, int, float], dict[str, float]] = {}

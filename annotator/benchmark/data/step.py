@@ -119,6 +119,7 @@ class Clock:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
     def taken(self) -> Figures:
+        """Return the seconds, and processor seconds, since the clock was made."""
         return {
             "seconds": time.perf_counter() - self._wall,
             "cpu_seconds": time.process_time() - self._cpu,

@@ -44,6 +44,7 @@ def clicks(
     Args:
         truth: (n, C) bool.
         share: In (0, 1]: round(share x n) images, or all those that show anything, if these are fewer.
+        seed: Decides all that is random.
         naming: The way in which the class is chosen; by default uniformly at random.
         areas: (n, C), the size of each class on each image; None: not known.
 

@@ -157,7 +157,9 @@ def present_labels(db: Database, names: dict[str, int], truth: Path) -> list[Tru
     """Return the "present" labels of the truth on images of the project; files that were kept out are ignored.
 
     Args:
+        db: The project's database.
         names: Name -> image id, for every name that the truth may use.
+        truth: A CSV file with the full truth.
 
     Raises:
         AnnotatorError: The truth does not fit, or contradicts itself on one picture with two names.

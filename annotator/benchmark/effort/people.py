@@ -26,7 +26,7 @@ class Person:
     salience: np.ndarray
 
     @classmethod
-    def of(cls, truth: np.ndarray, *, noisy: bool, seed: int) -> "Person":
+    def build(cls, truth: np.ndarray, *, noisy: bool, seed: int) -> "Person":
         """Make an annotator; the seed decides which things are small and which classes are salient."""
         chance = np.random.default_rng([seed, 1])
         small = truth & (chance.random(truth.shape) < SMALL)

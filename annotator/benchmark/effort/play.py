@@ -67,7 +67,7 @@ def _end_with_parent() -> None:
 def play(template: Path, copy: Path, shown: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:
     """Play one policy on a copy of a project for at most `limit` actions, and return its curve."""
     policy = POLICIES.get(name) or SETTINGS[name]
-    person = Person.of(shown, noisy=by == NOISY, seed=seed)
+    person = Person.build(shown, noisy=by == NOISY, seed=seed)
     session = Session(template, copy, shown, person, learns=policy.learns, seed=seed)
     step = max(4.0, POINTS * (shown.sum() + len(shown)))
     curve, next_point = [curves.point(session)], step

@@ -106,12 +106,15 @@ class ProjectCopy:
         return predictions.aligned(predictions.probabilities, self.image_ids, predictions.class_ids).astype(np.float32)
 
     def row(self, image_id: int) -> int:
+        """Return the row of an image."""
         return int(positions([image_id], self.image_ids)[0][0])
 
     def rows(self, image_ids: list[int]) -> np.ndarray:
+        """Return the rows of images, (n,) int64."""
         return positions(image_ids, self.image_ids)[0]
 
     def column(self, class_id: int) -> int:
+        """Return the column of a class."""
         return int(positions([class_id], self.class_ids)[0][0])
 
     def random_images(self) -> list[int]:

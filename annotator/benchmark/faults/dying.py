@@ -54,6 +54,7 @@ class Died:
 
     @property
     def killed(self) -> bool:
+        """Return whether the process ended by SIGKILL."""
         return self.status == -signal.SIGKILL
 
 
@@ -89,6 +90,7 @@ class Dying:
         return Died(status, steps, tuple(turns), seconds, output, tuple(left))
 
     def close(self) -> None:
+        """Close the standard input of the process, and wait for its end."""
         assert self._process.stdin
         self._process.stdin.close()
         self._process.wait()

@@ -35,6 +35,7 @@ def measure(
 
     Args:
         kills: Kills of each command, for each seed.
+        seeds: The seeds, one repetition each.
         names: Names in SCENES; (): all.
         work: A folder that keeps the result of each command and seed, which is not repeated; None: none is kept.
 

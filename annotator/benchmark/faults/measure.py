@@ -53,6 +53,7 @@ def measure(
     Args:
         kills: The number of processes killed, for each seed.
         seconds: The longest time for each seed; None: no limit.
+        seeds: The seeds, one repetition each.
         people: The number of people, at most as many as NAMES, with two pages each.
         work: A folder that keeps the result of each seed, so that finished seeds are not repeated; None: none is kept.
 

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from typing_extensions import override
+
 from annotator.benchmark.faults.hands import WHOLE, Cell, Hands
 
 PAGES = ("annotate", "review", "grid", "autopilot")
@@ -70,8 +72,10 @@ class Person(threading.Thread):
 
     @property
     def waiting(self) -> int:
+        """Return the number of decisions that the server has not acknowledged yet."""
         return len(self._waiting)
 
+    @override
     def run(self) -> None:
         try:
             while not self._ending.is_set():

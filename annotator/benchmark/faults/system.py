@@ -66,6 +66,7 @@ class Server:
         return self._headers[annotator]
 
     def kill(self) -> None:
+        """Kill the server, and wait for its end."""
         self.process.kill()
         self.process.wait()
         close_input(self.process)
@@ -164,10 +165,12 @@ class Commands:
         self._thread.start()
 
     def end(self) -> None:
+        """Ask the thread to end, and wait until it has."""
         self._ending.set()
         self._thread.join()
 
     def count(self) -> int:
+        """Return the number of commands that were killed."""
         return sum(self.killed.values())
 
     def run(self, name: str, seconds: float) -> None:

@@ -42,6 +42,7 @@ class ProcessTool:
         self._lines: queue.Queue[str] = queue.Queue(AHEAD)
 
     def start(self, task: Task) -> None:
+        """Begin a task; forget the one before."""
         try:
             self._process = subprocess.Popen(
                 self.command,
@@ -59,6 +60,7 @@ class ProcessTool:
         self.certifies_by = str(answer.get("certifies_by", ""))
 
     def ask(self) -> Question | None:
+        """Return the next question, None when the tool has none left."""
         asked = self._field(self._request("ask"), "question", (dict, type(None)))
         if asked is None:
             return None
@@ -69,9 +71,11 @@ class ProcessTool:
         return Question(str(asked.get("kind")), tuple(images), tuple(classes), tuple(preset))
 
     def answer(self, question: Question, answer: Answer) -> None:
+        """Take the answer to the question asked last."""
         self._request("answer", question=vars(question), present=answer.present, seconds=answer.seconds)
 
     def labels(self) -> Iterable[tuple[int, int]]:
+        """Return the present cells so far: (image, class) places."""
         labels = self._field(self._request("labels"), "labels", list)
         for label in labels:
             if not isinstance(label, list) or len(label) != 2 or not all(type(place) is int for place in label):
@@ -79,6 +83,7 @@ class ProcessTool:
         return [(image, class_) for image, class_ in labels]
 
     def certifies(self) -> bool:
+        """Return whether the tool holds that the goal of the task is reached."""
         return self._field(self._request("certifies"), "certifies", bool)
 
     def close(self) -> None:

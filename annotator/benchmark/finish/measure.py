@@ -156,7 +156,7 @@ def _row(
     task = Task(
         set_.name, set_.images, set_.classes, options.recall, options.precision, CONFIDENCE, seed, work.resolve()
     )
-    person = Person.of(set_.truth, noisy=by == "noisy", seed=seed)
+    person = Person.build(set_.truth, noisy=by == "noisy", seed=seed)
     played = play(make(), task, set_.truth, person, clock)
     row = {"set": set_.name, "person": by, "seed": seed, "tool": name, **played}
     when = f" after {row['seconds'] / 60:.1f} minutes" if row["ended"] == CERTIFIED else ""

@@ -53,6 +53,8 @@ def make_bulk_project(folder: Path, image_count: int, class_count: int) -> BulkP
 
     Args:
         folder: The new folder for the project and the image files.
+        image_count: The number of images.
+        class_count: The number of classes.
 
     Raises:
         DiskFull: The disk is full.

@@ -27,6 +27,7 @@ class Server:
 
     @property
     def address(self) -> str:
+        """Return the address of the server, without a path."""
         return f"http://{ADDRESS}:{self.port}"
 
 

@@ -94,7 +94,7 @@ def save_features(db: Database, features: np.ndarray) -> None:
     for start in range(0, len(image_ids), SHARD):
         rows = slice(start, start + SHARD)
         regions = np.broadcast_to(features[rows, None], (len(image_ids[rows]), REGIONS, features.shape[1]))
-        contents = ProjectContents(db).of(image_ids[rows])
+        contents = ProjectContents(db).hashes_of(image_ids[rows])
         write_shard(db.paths.features(DEFAULT_BACKBONE), image_ids[rows], contents, features[rows], regions)
 
 
@@ -108,6 +108,7 @@ def publish_run(db: Database, probabilities: np.ndarray) -> int:
     """Make these probabilities the current run, as a worker would have left them; return its id.
 
     Args:
+        db: The project's database.
         probabilities: (images, classes) float in [0, 1], in the order of the ids of both.
     """
     run_id = begin_run(db)
@@ -152,6 +153,8 @@ def draw_heatmaps(db: Database, run_id: int, suggested: np.ndarray) -> None:
     """Store heat maps of these cells as a worker would have left them; drawing them is not part of what is measured.
 
     Args:
+        db: The project's database.
+        run_id: The id of the run.
         suggested: (images, classes) bool, in the order of the ids of both.
     """
     image_ids, class_ids = _image_ids(db).tolist(), _class_ids(db)

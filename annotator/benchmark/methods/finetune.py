@@ -43,7 +43,7 @@ class Network:
     linear_init: bool = False
 
     @classmethod
-    def of(cls, options: Options, published: str) -> "Network":
+    def build(cls, options: Options, published: str) -> "Network":
         """Return the network that the options of a comparison choose."""
         chosen = (options.epochs, options.batch, options.linear_init)
         return cls(options.network, options.size, options.device, published, *chosen)

@@ -67,6 +67,7 @@ class ComparedImages:
         return self._region_codes
 
     def maps(self) -> "ComparedMaps":
+        """Return the feature maps of the images."""
         return self._maps
 
     def name_scores(self) -> np.ndarray:

@@ -75,7 +75,7 @@ def measure(
         if not any(task.chance() > 0 for task in drawn):
             raise AnnotatorError(f"At a share of {share:g} every label is known: there is nothing hidden to find.")
     with OnCluster(options.on) as cluster:
-        rows = with_differences(list(Comparison.of(compared, options, tasks, cluster).rows()))
+        rows = with_differences(list(Comparison.build(compared, options, tasks, cluster).rows()))
     return {"bench": "methods", "rows": rows, "setting": _setting(compared, options, tasks, command)}
 
 
@@ -94,7 +94,7 @@ class Comparison:
     cluster: OnCluster
 
     @classmethod
-    def of(cls, dataset: DataSet, options: Options, tasks: Tasks, cluster: OnCluster) -> "Comparison":
+    def build(cls, dataset: DataSet, options: Options, tasks: Tasks, cluster: OnCluster) -> "Comparison":
         """Return the comparison of these options; compute the features if they are needed and missing."""
         basis = {"version": 1, "data": data.fingerprint(dataset)} | {name: getattr(options, name) for name in DECIDING}
         if dataset.areas is not None:

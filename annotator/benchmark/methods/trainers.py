@@ -27,7 +27,7 @@ def training_function(dataset: DataSet, options: Options) -> Train:
     """
     if options.regime == "finetune":
         paths = data.everything(dataset).paths
-        network = Network.of(options, dataset.name if dataset.name in SETS else "voc")
+        network = Network.build(options, dataset.name if dataset.name in SETS else "voc")
         return lambda name, choice, task, seed, state: train_network(name, choice, task, paths, network, seed, state)
     images = ComparedImages(dataset, options)
     return lambda name, choice, task, seed, state: train_on_frozen(name, choice, task, images, options, seed, state)

@@ -11,7 +11,9 @@ def growth(sizes: Sequence[int], values: Sequence[float], wanted: int) -> dict[s
     """Fit and extrapolate the growth of a figure with the number of images.
 
     Args:
-        sizes: Ascending, at least two.
+        sizes: Numbers of images, ascending, at least two.
+        values: The figure at each of these sizes, such as seconds.
+        wanted: The number of images to extrapolate to.
 
     Returns:
         Exponent: e of values ~ sizes^e between the two largest sizes; a_million: the slope of a line a + b * size,

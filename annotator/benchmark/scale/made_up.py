@@ -83,7 +83,7 @@ def make_features(
         codes = np.clip(np.rint(regions / scales), -STEPS, STEPS).astype(np.int8)
         lengths = np.linalg.norm(regions, axis=2).astype(np.float16)
         started, image_ids = time.perf_counter(), np.arange(start, start + len(block)) + 1
-        write_shard(folder, image_ids, contents.of(image_ids), features, Coded(codes, lengths, basis.name))
+        write_shard(folder, image_ids, contents.hashes_of(image_ids), features, Coded(codes, lengths, basis.name))
         seconds += time.perf_counter() - started
         if start < JUDGED:
             likely = np.concatenate([likely, mean @ directions.T])

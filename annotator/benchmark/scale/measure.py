@@ -48,6 +48,7 @@ def measure(
 
     Args:
         images: The sizes.
+        classes: C, the number of classes.
         kilobytes: The size of an image file.
         steps: Names in STEPS; (): all. Steps that these need are run, too, but not reported. Without `register` images
             are rows without files.

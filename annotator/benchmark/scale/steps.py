@@ -48,14 +48,17 @@ class Size(NamedTuple):
 
     @property
     def project(self) -> Path:
+        """Return the project's folder of this size."""
         return self.folder / "project"
 
     @property
     def photos(self) -> Path:
+        """Return the folder of the image files of this size."""
         return self.folder / "images"
 
     @property
     def arrays(self) -> Path:
+        """Return the folder of the arrays of this size."""
         return self.folder / "arrays"
 
 

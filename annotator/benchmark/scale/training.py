@@ -36,6 +36,7 @@ class Clock:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
+        """Measure the block: its seconds and processor seconds become figures of this name."""
         wall, cpu = time.perf_counter(), time.process_time()
         yield
         self.figures[f"{name}_seconds"] = round(time.perf_counter() - wall, 2)
@@ -105,7 +106,7 @@ def floor(cache: FeatureCache, regions: RegionCache, classes: int) -> Figures:
     Both are measured on a part of the images, on all cores, and scaled up.
     """
     some = slice(0, min(len(cache), PART))
-    codes, features = regions.of(cache), cache.features
+    codes, features = regions.codes_for(cache), cache.features
     part = codes[some].codes.flatten(0, 1).float()
     wholes, scale = torch.from_numpy(features[some]).float(), len(cache) / some.stop
     along, weight = torch.randn(part.shape[1], 3 * classes), torch.randn(wholes.shape[1], 3 * classes)

@@ -6,6 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from annotator.benchmark.faults.people import Sent
 from annotator.benchmark.harness.browser import chromium
 from annotator.benchmark.interface import presses
@@ -36,6 +38,7 @@ class Visitor(threading.Thread):
         """Press no more keys."""
         self._ending.set()
 
+    @override
     def run(self) -> None:
         try:
             self._work()

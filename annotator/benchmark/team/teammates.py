@@ -14,6 +14,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from typing_extensions import override
+
 from annotator.benchmark.faults.hands import WHOLE, Hands
 from annotator.benchmark.faults.people import Sent, cells_of
 
@@ -83,6 +85,7 @@ class Teammate(threading.Thread):
         self._ending.set()
         self.join()
 
+    @override
     def run(self) -> None:
         try:
             at = time.monotonic() + self._chance.uniform(0, self._every)

@@ -100,14 +100,17 @@ class Given:
         return {}
 
     def region_codes(self, progress: Progress) -> RegionCodes:
+        """Return the codes of the regions, made when they are first asked for."""
         if self._codes is None:
             self._codes = encode(learn_basis(self.features, self._regions), self._regions)
         return self._codes
 
     def maps(self) -> Any:
+        """Raise ValueError: vectors have no maps."""
         raise ValueError("Vectors have no maps.")
 
     def name_scores(self) -> np.ndarray:
+        """Raise ValueError: vectors have no scores of names."""
         raise ValueError("Vectors have no scores of names.")
 
 

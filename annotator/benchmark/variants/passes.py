@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from PIL import Image, ImageOps
 from torch import Tensor, nn
+from typing_extensions import override
 
 from annotator.errors import AnnotatorError
 from annotator.worker.features.embed import embed
@@ -49,6 +50,7 @@ class Pass:
 class Mirrored(Backbone):
     """A backbone that sees images mirrored."""
 
+    @override
     def preprocess(self, picture: Image.Image) -> Tensor:
         return super().preprocess(ImageOps.mirror(picture))
 
@@ -69,6 +71,7 @@ class Pools(nn.Module):
         super().__init__()
         self.trunk = trunk
 
+    @override
     def forward(self, images: Tensor, regions: bool = False) -> Tensor | tuple[Tensor, Tensor]:
         maps = self.trunk(images)
         features = _pooled(maps, 1)[:, 0]

@@ -83,7 +83,7 @@ class Leasing:
         self.grids = WantedGrids(
             wanted.holder, wanted.annotator, None, acquisition.SIZES[-1], wanted.have, 1, wanted.passed
         )
-        self.out = Out.of(db, self.grids)
+        self.out = Out.for_request(db, self.grids)
         self.guessed_from = guessed_from(db)
         self.passed = {image_id for image_id, _ in (*wanted.have, *wanted.passed)}
         self.images_out = Taken(self.passed | self.out.whole, self.out.aside)

@@ -222,6 +222,7 @@ class _Planner:
         """Return the action of answering all open classes of an image, none preset; None when it is not free.
 
         Args:
+            image_id: The id of the image.
             reason: As in Candidate.
         """
         if not self.whole_images or image_id in self.leasing.images_out:

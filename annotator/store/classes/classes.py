@@ -77,6 +77,7 @@ def add_classes(db: Database, new: Sequence[tuple[str, str]], by: str = "", righ
     Each new class gets the first free key of KEYS, or no key when all are taken.
 
     Args:
+        db: The project's database.
         new: (name, description) pairs; a synonym stands for its class.
         by: The person who adds them, for the history.
         right: The right that the person needs.

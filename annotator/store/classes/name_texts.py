@@ -70,7 +70,7 @@ def is_on(db: Database) -> bool:
     return not db.setting(NAMES_OFF, False)
 
 
-def switch(db: Database, on: bool) -> None:
+def set_enabled(db: Database, on: bool) -> None:
     """Switch guessing from names on or off, and forget the newest guess; the worker makes the next one."""
     if not on and has_source(db):
         remove(db, NAMES)

@@ -31,6 +31,7 @@ class PatchScores:
         """Read the stored scores of images whose content has not changed, and delete unreadable files.
 
         Args:
+            db: The project's database.
             wording: Key of the Wording.
             classes: Number of columns.
         """
@@ -44,12 +45,13 @@ class PatchScores:
                 path.unlink(missing_ok=True)
                 continue
             ids, contents, scores = rows
-            same = (contents == self._contents.of(ids)).all(1)
+            same = (contents == self._contents.hashes_of(ids)).all(1)
             self._ids.append(ids[same])
             self._scores.append(scores[same])
 
     @property
     def image_ids(self) -> np.ndarray:
+        """Return the ids of the images with scores, (n,) int64."""
         if len(self._ids) > 1:
             self._ids = [np.concatenate(self._ids)]
         return self._ids[0]
@@ -59,7 +61,7 @@ class PatchScores:
         ids, half = np.array(image_ids, np.int64), scores.astype(np.float16)
         path = self._folder / f"{ids[0]}-{uuid.uuid4().hex[:8]}.npz"
         with replacing(path, sync=False) as part, part.open("wb") as file:
-            np.savez(file, image_ids=ids, contents=self._contents.of(ids), scores=half)
+            np.savez(file, image_ids=ids, contents=self._contents.hashes_of(ids), scores=half)
         self._ids.append(ids)
         self._scores.append(half)
 

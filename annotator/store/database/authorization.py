@@ -45,7 +45,7 @@ def problem(sql: sqlite_utils.Database, right: Right) -> str | None:
         return None
     row = sql.execute("SELECT name, role FROM member WHERE id = ?", [id_]).fetchone()
     name, role = row or ("Whoever is not signed in", Role.NONE)
-    return refusal(name, role, right) if Role(role).right < right else None
+    return refusal(name, role, right) if Role(role).highest_right < right else None
 
 
 def refusal(name: str, role: str, right: Right) -> str:
@@ -58,4 +58,4 @@ def refusal(name: str, role: str, right: Right) -> str:
 
 def needed(right: Right) -> str:
     """Return the name of the least role with this right."""
-    return next(role for role in Role if role.right >= right).value
+    return next(role for role in Role if role.highest_right >= right).value

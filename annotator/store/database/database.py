@@ -41,7 +41,7 @@ _written: set[Path] = set()  # databases that this process wrote
 
 
 @atexit.register
-def fold() -> None:
+def checkpoint_wal() -> None:
     """Move the write-ahead log of each project.db that this process wrote into that file, so that a copy is complete.
 
     Runs at every orderly end of the process. Does nothing while another process uses the file: that process does it at
@@ -74,6 +74,7 @@ class Database:
         refused when it is of an older version.
 
         Args:
+            project: The project folder.
             create: Make the folder and the file where there is none.
             file: UNFINISHED while the project is being made (imports/project_creation.py).
 
@@ -248,6 +249,7 @@ class Database:
         return default if text is None else json.loads(text)
 
     def set_setting(self, key: str, value: Any, right: Right = Right.OWN) -> None:
+        """Store a setting of the project, as JSON; whoever writes needs the given right."""
         with self.writing(right=right) as sql:
             sql.execute(
                 "INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

@@ -16,6 +16,7 @@ def watched(sql: sqlite_utils.Database, beat: Callable[[], None]) -> Generator[N
     """Call `beat` regularly while SQL statements of the block run.
 
     Args:
+        sql: The database, in a transaction.
         beat: Its exceptions, Ctrl+C too, end the statement and are raised by the block; a transaction is rolled back.
     """
     raised: list[BaseException] = []

@@ -70,13 +70,24 @@ class Claim(Protocol):
     """
 
     @property
-    def pid(self) -> int: ...
+    def pid(self) -> int:
+        """Return the id of the process that made the claim."""
+        ...
+
     @property
-    def host(self) -> str: ...
+    def host(self) -> str:
+        """Return the machine of that process."""
+        ...
+
     @property
-    def process(self) -> str: ...
+    def process(self) -> str:
+        """Return the name of that process (this_process); "" of an older version."""
+        ...
+
     @property
-    def heartbeat_at(self) -> float: ...
+    def heartbeat_at(self) -> float:
+        """Return when it last gave a sign of life, in unix seconds."""
+        ...
 
 
 def has_ended(claim: Claim, silent: float) -> bool:

@@ -33,7 +33,7 @@ class Contents(Protocol):
         """Return how often the contents of known images have changed."""
         ...
 
-    def of(self, image_ids: np.ndarray) -> np.ndarray:
+    def hashes_of(self, image_ids: np.ndarray) -> np.ndarray:
         """Return the first BYTES of the sha256 of images (n,), as (n, BYTES) uint8; zeros for an unknown id."""
         ...
 
@@ -45,12 +45,14 @@ class ProjectContents:
         self._db = db
 
     def newest(self) -> int:
+        """Return the highest id of an image, 0 without any."""
         return self._db.value("SELECT coalesce(max(id), 0) FROM image")
 
     def changes(self) -> int:
         return self._db.setting(CHANGES, 0)
 
-    def of(self, image_ids: np.ndarray) -> np.ndarray:
+    def hashes_of(self, image_ids: np.ndarray) -> np.ndarray:
+        """Return the beginnings of the hashes of images, as in Contents."""
         wanted, places = np.unique(np.asarray(image_ids, np.int64), return_inverse=True)
         found = np.zeros((len(wanted), BYTES), np.uint8)
         for start in range(0, len(wanted), BLOCK):
@@ -111,7 +113,7 @@ def check(shards: Sequence[tuple[np.ndarray, np.ndarray | None]], project: Conte
     """
     newest = project.newest()  # read before the contents: images registered in between are then found, or checked again
     asked = [ids for ids, made_of in shards if made_of is not None]
-    known = project.of(np.concatenate([np.zeros(0, np.int64), *asked]))
+    known = project.hashes_of(np.concatenate([np.zeros(0, np.int64), *asked]))
     checked: list[Checked] = []
     start = 0
     for ids, made_of in shards:

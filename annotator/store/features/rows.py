@@ -30,9 +30,11 @@ class Part:
 
     @property
     def path(self) -> Path:
+        """Return the path of the file."""
         return self._place[0]
 
     def holds(self, name: str) -> bool:
+        """Return whether the file holds an array of this name."""
         return name in self._place[1]
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -43,7 +45,7 @@ class Part:
         """Read the same images from another file from now on."""
         self._place = (path, arrays, kept)  # one step: other threads may be reading
 
-    def cut(self, start: int, stop: int) -> "Part":
+    def sliced(self, start: int, stop: int) -> "Part":
         """Return the part of rows start to stop; its path is absolute, for a process with another working directory."""
         path, arrays, kept = self._place
         return Part(path.absolute(), arrays, kept[start:stop])
@@ -87,6 +89,7 @@ class Rows:
 
     @property
     def ndim(self) -> int:
+        """Return the number of dimensions."""
         return len(self.shape)
 
     def __len__(self) -> int:
@@ -109,11 +112,11 @@ class Rows:
             found[order] = unordered
         return found[0] if alone else found
 
-    def cut(self, start: int, stop: int) -> "Rows":
+    def sliced(self, start: int, stop: int) -> "Rows":
         """Return the rows start to stop without reading them: for a process that reads the same files."""
         cut: list[Part] = []
         for begin, part in zip(self._starts.tolist(), self._parts, strict=False):
-            some = part.cut(max(start - begin, 0), max(stop - begin, 0))
+            some = part.sliced(max(start - begin, 0), max(stop - begin, 0))
             cut += [some] if len(some) else []
         return Rows(self._name, cut, self.shape[1:], self.dtype.type)
 

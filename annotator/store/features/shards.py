@@ -69,6 +69,7 @@ class Placed:
 
     @property
     def row_bytes(self) -> int:
+        """Return the number of bytes of one row."""
         return prod(self.shape[1:]) * self.dtype.itemsize
 
 

@@ -47,6 +47,8 @@ def history_of(db: Database, image_id: int, notes_of: str = "") -> list[Event]:
     """Return every decision about an image except undos, oldest first; those that were taken back name who did it.
 
     Args:
+        db: The project's database.
+        image_id: The id of the image.
         notes_of: Only flags and comments of this person; "": all decisions of everybody.
     """
     with db.reading() as sql:

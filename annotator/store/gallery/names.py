@@ -41,7 +41,8 @@ class Texts:
         self._frequency = np.bincount(block[:: max(1, len(block) // 100_000)], minlength=256)
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> "Texts":
+    def build(cls, texts: Sequence[str]) -> "Texts":
+        """Return these texts, folded, in one block that can be searched."""
         block = folded("".join(f"{text}\0" for text in texts)).encode()
         if block.count(0) != len(texts):  # a text that holds a zero
             block = folded("".join(f"{text.replace(chr(0), ' ')}\0" for text in texts)).encode()
@@ -58,7 +59,7 @@ class Texts:
         """Return these texts with the texts of some rows replaced."""
         pieces, end = list[np.ndarray](), 0
         for row in sorted(texts):
-            pieces += [self.block[end : self.starts[row]], Texts.of([texts[row]]).block]
+            pieces += [self.block[end : self.starts[row]], Texts.build([texts[row]]).block]
             end = self.starts[row + 1]
         return Texts(np.concatenate([*pieces, self.block[end:]]))
 
@@ -141,7 +142,7 @@ class ImageNames:
         self.folders: list[str] = []
         self.order = np.zeros(0, np.int32)
         self._rank: np.ndarray | None = None
-        self._files = self._folder_texts = Texts.of([])
+        self._files = self._folder_texts = Texts.build([])
         self._searched: OrderedDict[str, np.ndarray] = OrderedDict()
         self._folder_of: dict[str, int] = {}
 
@@ -151,6 +152,7 @@ class ImageNames:
         """Add new images, and change the names of renamed ones.
 
         Args:
+            sql: The database, in a transaction.
             image_ids: (N,) int64, ascending, with the new images.
             new: The names of the new images, which are the last of `image_ids`.
             renamed: Row -> name.
@@ -158,7 +160,7 @@ class ImageNames:
         first, files, folders = len(self.folder), list[Texts](), [self.folder]
         for names in _chunks(new):
             split = [name.rpartition("/") for name in names]
-            files.append(Texts.of([file for _, _, file in split]))
+            files.append(Texts.build([file for _, _, file in split]))
             folders.append(np.array([self._folder(folder) for folder, _, _ in split], np.int32))
         self._files, self.folder = self._files.extended(files), np.concatenate(folders)
         if renamed:
@@ -166,7 +168,7 @@ class ImageNames:
             for row, name in renamed.items():
                 self.folder[row] = self._folder(name.rpartition("/")[0])
         if len(self._folder_texts) < len(self.folders):
-            self._folder_texts = Texts.of(self.folders)
+            self._folder_texts = Texts.build(self.folders)
         changed = np.concatenate([np.fromiter(renamed, np.int64, len(renamed)), np.arange(first, len(image_ids))])
         self._searched.clear()
         if len(changed):

@@ -18,7 +18,7 @@ class Membership:
     def __contains__(self, name: str) -> bool:
         return name in self._number
 
-    def of(self, name: str, count: int) -> np.ndarray:
+    def mask_of(self, name: str, count: int) -> np.ndarray:
         """Return (count,) bool: which images have this name."""
         if name not in self._number:
             return np.zeros(count, bool)
@@ -26,13 +26,16 @@ class Membership:
         return (self._words[word] & np.uint64(1 << bit)) != 0
 
     def grow(self, count: int) -> None:
+        """Make room for `count` images; new ones have no value."""
         self._words = [grown(word, count, 0) for word in self._words]
 
     def clear(self, rows: np.ndarray | slice) -> None:
+        """Remove every name from these rows."""
         for word in self._words:
             word[rows] = 0
 
     def add(self, rows: np.ndarray, names: Sequence[str], count: int) -> None:
+        """Give each of these rows its names."""
         for name in dict.fromkeys(names):
             if name not in self._number:
                 self._number[name] = len(self.names)
@@ -63,6 +66,7 @@ class Texts:
         return sorted(self.names[code] for code in codes if code != NONE)
 
     def grow(self, count: int) -> None:
+        """Make room for `count` images; new ones have no value."""
         self._codes = grown(self._codes, count, NONE)
 
     def put(self, rows: np.ndarray, texts: Sequence[str | None]) -> None:

@@ -79,7 +79,7 @@ def _known_leftovers(db: Database, address: str) -> set[str]:
 
 
 def _list(objects: Objects, staged: StagedListing, shown: Progress, known: Collection[str]) -> None:
-    after = staged.after if is_sorted(objects.address) else ""
+    after = staged.last_listed_name if is_sorted(objects.address) else ""
     shown("Listing", staged.count(), 0)
     try:
         names = listed(objects.files(), objects.address, looks_like_image, after)
@@ -117,7 +117,7 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
             _check_refused(objects.address, found)
     finally:
         pool.shutdown(cancel_futures=True)
-    while gone := staged_listing.gone(db.sql, folder_id, AT_ONCE):
+    while gone := staged_listing.unlisted_files(db.sql, folder_id, AT_ONCE):
         scan.forget(gone)
     scan.settle()
     scan.result.known += count - total - len(bad)

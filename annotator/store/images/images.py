@@ -68,6 +68,7 @@ def from_place(db: Database, start: str, limit: int) -> list[int]:
 
     Args:
         start: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
+        limit: The largest number that is returned.
     """
     rows = db.tuples(
         """SELECT * FROM (SELECT id FROM image WHERE problem = '' AND sha256 >= ? ORDER BY sha256 LIMIT ?)
@@ -187,6 +188,7 @@ def missing(db: Database, limit: int | None = None) -> list[BadFile]:
     """Return the images whose files are gone, changed or damaged, with the reason. Their decisions stay.
 
     Args:
+        db: The project's database.
         limit: The most to return; None: all.
     """
     rows = db.rows(
@@ -205,6 +207,7 @@ def missing_by_reason(db: Database, limit: int | None = None) -> list[dict[str, 
     """Return images that cannot be shown by the kind of reason, the most frequent first: reason, images, example.
 
     Args:
+        db: The project's database.
         limit: The most images to look at; None: all.
     """
     return db.rows(
@@ -414,6 +417,7 @@ def record_links(db: Database, links: np.ndarray) -> None:
     """Record the states of files that got a hard link, which changed their ctime but not their content.
 
     Args:
+        db: The project's database.
         links: (n, 4) int64: image id, inode, and the ctime before and after, in nanoseconds.
     """
     for start in range(0, len(links), 5000):

@@ -22,6 +22,7 @@ def save(db: Database, image_ids: np.ndarray, by: str = "") -> str:
     """Store a selection of a person and return its id; all but the newest KEPT of this person are deleted.
 
     Args:
+        db: The project's database.
         image_ids: (n,) of any integer type, no image twice; of more than MOST_IMAGES, that many are kept, evenly
             spread.
         by: The name of the person.

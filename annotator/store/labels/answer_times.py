@@ -60,6 +60,7 @@ def newest_answers(
     """Return the timed answers among the newest `decisions` decisions, newest first, without the speed test.
 
     Args:
+        db: The project's database.
         annotator: The person whose decisions are read; "" for everybody's, without blind answers where the current
             member may not see them (blind_tallies.py).
         decisions: Number of decisions searched.
@@ -104,6 +105,7 @@ def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
     Newest first. Blind answers are left out where the current member may not see them (blind_tallies.py).
 
     Args:
+        db: The project's database.
         decisions: Number of newest answers of this kind that are read.
     """
     counted = in_sql(timed="image") if apart.sees_all(db) else in_sql(timed="image", is_vote=False)
@@ -122,6 +124,7 @@ def relabel_counts(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
     """Count how often answered cells were answered again, and how often the answer changed.
 
     Args:
+        db: The project's database.
         decisions: How many of the newest answers in grids are read.
 
     Returns:

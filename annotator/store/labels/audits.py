@@ -196,6 +196,7 @@ def label_matrix(db: Database, image_ids: np.ndarray, class_ids: np.ndarray) -> 
     """Return the labels of all cells, (N, C) int8 with OPEN for unanswered cells, and the newest decision included.
 
     Args:
+        db: The project's database.
         image_ids: (N,) int64, ascending; other images are left out.
         class_ids: (C,) int64; other classes are left out.
     """

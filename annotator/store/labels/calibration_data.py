@@ -18,6 +18,9 @@ def answers(db: Database, method: str, backbone: str, but: np.ndarray = NO_IMAGE
     Answers that were taken back are left out.
 
     Args:
+        db: The project's database.
+        method: The name of the method.
+        backbone: The name of the network.
         but: (m,) ids of images whose answers are left out.
 
     Returns:

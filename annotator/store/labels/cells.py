@@ -1,22 +1,33 @@
-"""Labels of given cells and images, for the queues.
+"""Labels of given cells and images: for the queues, for incomplete images, and as columns for the map.
 
 Queries use an index and read given images, one class or the newest decisions, so none reads a million labels.
-Exceptions are `answers` and `untouched`, which the worker calls once per run, and a person's first call of `images_of`.
+Exceptions are `answers`, `untouched` and `incomplete`, which the worker calls once per run, and a person's first call
+of `images_of`. Of incomplete images, answers are counted for a window only (`fewest_answers`).
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
+import sqlite_utils
 
+from annotator.indexing import positions
 from annotator.records import ABSENT, OF_A_CELL, PRESENT
 from annotator.store.database.database import Database, newest_decision
 from annotator.store.database.invalid_rows import STATES
 from annotator.store.images import images
 from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels.derivation import COMPLETE, UNTOUCHED
+from annotator.store.labels.derivation import COMPLETE, LABELED, SKIPPED, UNTOUCHED
 
 AT_ONCE = 10_000  # ids in one SELECT
 NEWEST = 5000  # positives of a class among which examples are looked for
+WINDOW = 256  # largest number of images counted, each of the worker's order and of those longest undecided
+ORDER_AT_ONCE = 1000  # images of an order looked at in one SELECT
+
+# Without images whose last decision was a skip: they come last (skipped_again).
+_OPEN = """SELECT i.id, i.stage_decision FROM image i LEFT JOIN decision d ON d.id = i.stage_decision
+    WHERE {stage} = ? AND i.problem = '' AND d.action IS NOT 'skip'"""
 
 
 def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.ndarray]:
@@ -146,6 +157,9 @@ def open_images(db: Database, class_id: int, limit: int, least: int = UNTOUCHED)
     """Return images on which this class is open, in working order: untouched, skipped, then labeled images.
 
     Args:
+        db: The project's database.
+        class_id: The id of the class.
+        limit: The largest number that is returned.
         least: The lowest image stage included.
     """
     rows = db.tuples(
@@ -204,6 +218,94 @@ def images_of(db: Database, annotator: str, after: int) -> tuple[np.ndarray, int
             "SELECT image_id FROM decision WHERE annotator = ? AND id > ? AND image_id NOT NULL", [annotator, after]
         ).fetchall()
     return np.array(rows, np.int64).reshape(-1), newest
+
+
+def incomplete(db: Database) -> np.ndarray:
+    """Return the ids of showable images with an answer and an open class, (n,) int64. Reads all of them."""
+    return db.numbers("SELECT id FROM image WHERE stage = ? AND problem = ''", [LABELED])[:, 0]
+
+
+def fewest_answers(
+    sql: sqlite_utils.Database, ahead: Sequence[int] | np.ndarray, taken: Collection[int], want: int
+) -> list[int]:
+    """Return up to `want` incomplete images, those with the fewest answers first.
+
+    The order is exact for up to WINDOW incomplete images. For more, it is exact among WINDOW of `ahead` and the WINDOW
+    images whose last decision is oldest.
+
+    Args:
+        ahead: Ids with the fewest answers when the worker counted them; their answers are counted again here.
+        taken: Ids to leave out.
+    """
+    since_of: dict[int, int] = {}
+    for start in range(0, len(ahead), ORDER_AT_ONCE):
+        some = [image_id for image_id in map(int, ahead[start : start + ORDER_AT_ONCE]) if image_id not in taken]
+        # The plus keeps SQLite from walking the index of all such images.
+        query = f"{_OPEN.format(stage='+i.stage')} AND i.id IN ({_marks(some)})"
+        since = dict(sql.execute(query, [LABELED, *some]).fetchall())
+        since_of |= {image_id: since[image_id] for image_id in some if image_id in since}
+        if len(since_of) >= WINDOW:
+            since_of = dict(islice(since_of.items(), WINDOW))
+            break
+    query = f"{_OPEN.format(stage='i.stage')} ORDER BY i.stage_decision, i.sha256 LIMIT ?"
+    rows = sql.execute(query, [LABELED, WINDOW + len(taken)]).fetchall()
+    since_of |= {image_id: since for image_id, since in rows if image_id not in taken}
+    ids = list(since_of)
+    query = f"SELECT image_id, count(*) FROM label WHERE image_id IN ({_marks(ids)}) GROUP BY image_id"
+    answers = dict(sql.execute(query, ids).fetchall())
+    return sorted(since_of, key=lambda image_id: (answers.get(image_id, 0), since_of[image_id]))[:want]
+
+
+def skipped_again(sql: sqlite_utils.Database, taken: Collection[int], want: int) -> list[int]:
+    """Return up to `want` images skipped with answers on them, or skipped twice without; longest ago first."""
+    rows = sql.execute(
+        """SELECT i.id FROM image i JOIN decision d ON d.id = i.stage_decision
+        WHERE i.stage IN (?, ?) AND i.problem = '' AND (i.stage = ? OR d.action = 'skip')
+        ORDER BY i.stage_decision LIMIT ?""",
+        [SKIPPED, LABELED, SKIPPED, want + len(taken)],
+    )
+    return [image_id for (image_id,) in rows.fetchall() if image_id not in taken][:want]
+
+
+def stage_column(db: Database, image_ids: np.ndarray) -> np.ndarray:
+    """Return the stage of each image, (n,) uint8 in the order of the ids; 0 for an unknown image.
+
+    Stages: 0 untouched, 1 skipped, 2 has labels, 3 complete.
+    """
+    statement = (
+        "SELECT i.id, i.stage FROM json_each(?) wanted CROSS JOIN image i ON i.id = wanted.value WHERE i.stage > 0"
+    )
+    return _column(db, image_ids, statement, default=0).astype(np.uint8)
+
+
+def label_column(db: Database, class_id: int, image_ids: np.ndarray, unknown: int) -> np.ndarray:
+    """Return the label of one class on each image, (n,) int8 in the order of the ids.
+
+    1 is present, -1 absent, 0 unsure; open cells are `unknown`.
+    """
+    statement = """SELECT l.image_id, l.state FROM json_each(?) wanted
+        CROSS JOIN label l ON l.image_id = wanted.value AND l.class_id = ?"""
+    return _column(db, image_ids, statement, class_id, default=unknown).astype(np.int8)
+
+
+def decided_since(db: Database, decision_id: int, most: int) -> np.ndarray | None:
+    """Return the images of decisions newer than `decision_id`, (n,) int64; None for more than `most` decisions."""
+    ids = db.tuples(
+        "SELECT image_id FROM decision WHERE id > ? AND image_id IS NOT NULL LIMIT ?", [decision_id, most + 1]
+    )
+    return np.unique(np.array(ids, np.int64)) if len(ids) <= most else None
+
+
+def _column(db: Database, image_ids: np.ndarray, statement: str, *parameters: int, default: int) -> np.ndarray:
+    # Millions of images may have an answer, but only thousands are requested: CROSS JOIN makes SQLite look up each of
+    # these by its key.
+    pairs = db.tuples(statement, [json.dumps(image_ids.tolist()), *parameters])
+    result = np.full(len(image_ids), default, np.int64)
+    if pairs:
+        ids, values = np.array(pairs, np.int64).T
+        rows, _ = positions(ids, image_ids, np.argsort(image_ids))
+        result[rows] = values
+    return result
 
 
 def _parts(ids: Sequence[int]) -> Iterator[list[int]]:

@@ -14,6 +14,7 @@ def comments(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     Imported comments have the writer and time of their source, as far as the source states them.
 
     Args:
+        db: The project's database.
         limit: Largest number of comments; None for all.
     """
     # INDEXED BY: the index holds only comments; without it, SQLite would walk all decisions by id.

@@ -29,6 +29,7 @@ def image_counts(db: Database, *, everything: bool | None = None) -> dict[str, i
     """Count images by progress: all, without_decision, skipped, incomplete (an answer and an open class), complete.
 
     Args:
+        db: The project's database.
         everything: Include images that are answered blind (blind_tallies.py); None: only where the current member may
             see blind answers.
     """
@@ -90,6 +91,7 @@ def decisions_over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
     where the current member may not see them.
 
     Args:
+        db: The project's database.
         seconds: Length of a time step. Whole hours count all decisions; other steps count the newest NEWEST decisions.
     """
     rows = _over_time(db, seconds)
@@ -156,6 +158,7 @@ def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     Imported flags have the writer and time of their source, as far as the source states them.
 
     Args:
+        db: The project's database.
         limit: Largest number of images; None for all.
     """
     return db.rows(

@@ -110,6 +110,7 @@ def undo(db: Database, annotator: str | None = None, by: str | None = None) -> l
     """Take back the newest decision that still holds (a batch as a whole).
 
     Args:
+        db: The project's database.
         annotator: Take back this person's newest decision; None: anybody's newest. Imports are not undone.
         by: The person who takes it back; None: the person whose decision it was.
 

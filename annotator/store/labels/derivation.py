@@ -142,6 +142,8 @@ def answers_of_people(sql: sqlite_utils.Database, image_id: int, *, imports: boo
     A "nothing else here" yields one answer per class that it covers. No answers where fewer than two people decided.
 
     Args:
+        sql: The database, in a transaction.
+        image_id: The id of the image.
         imports: Include imported labels, which are nobody's answers.
     """
     history = _history(sql, image_id)

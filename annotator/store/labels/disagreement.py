@@ -60,7 +60,7 @@ def among(db: Database, image_ids: Sequence[int]) -> set[tuple[int, int]]:
     return set(db.tuples(f"SELECT image_id, class_id FROM contradiction WHERE image_id IN ({marks})", list(image_ids)))
 
 
-def voices(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[Voice]]]:
+def answers_by_cell(db: Database, image_ids: Sequence[int]) -> dict[int, dict[int, list[Voice]]]:
     """Return the answers to disputed cells: image id -> class id -> one Voice per person, the newest last."""
     with db.reading() as sql:
         by_image = {image_id: disagreements(sql, image_id) for image_id in image_ids}
@@ -82,6 +82,7 @@ def images_of_several(db: Database, since: int = 0) -> list[int]:
     """Return the images about which more than one person decided, whether or not they answered the same classes.
 
     Args:
+        db: The project's database.
         since: Only images with a decision or an undo after this decision id; 0 for all images.
     """
     newer = "AND image_id IN (SELECT image_id FROM decision WHERE id > :since)" if since else ""

@@ -60,6 +60,8 @@ def choose(db: Database, people: int, share: float) -> None:
     for ever.
 
     Args:
+        db: The project's database.
+        people: The number of people.
         share: 0 to 1; 0 or one person ends the overlap. Which images are chosen depends on their content alone, so a
             larger share keeps those of a smaller one.
 

@@ -56,6 +56,7 @@ def by_earlier_answers(sql: sqlite_utils.Database, chosen: str) -> None:
     """Record that the people who answered these images before they were chosen have been shown them.
 
     Args:
+        sql: The database, in a transaction.
         chosen: A SELECT of image ids.
     """
     sql.execute(

@@ -76,7 +76,7 @@ class StagedListing:
         if time.time() - float(self._fact("begun") or 0) > KEPT_SECONDS:
             self._sql.executescript("DELETE FROM listed; DELETE FROM fact;")
             self._keep("begun", time.time())
-        elif self.is_complete or self.after:
+        elif self.is_complete or self.last_listed_name:
             self.resumed_from = float(self._fact("begun"))
 
     @property
@@ -85,7 +85,7 @@ class StagedListing:
         return bool(self._fact("complete"))
 
     @property
-    def after(self) -> str:
+    def last_listed_name(self) -> str:
         """Return the last name of the pages that are stored; "" for none."""
         return str(self._fact("after") or "")
 
@@ -257,7 +257,7 @@ def still_bad(sql: sqlite_utils.Database, folder_id: int) -> list[BadFile]:
     return [BadFile(*row) for row in rows.fetchall()]
 
 
-def gone(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
+def unlisted_files(sql: sqlite_utils.Database, folder_id: int, at_once: int) -> list[str]:
     """Return up to `at_once` registered files that are not listed any more; inside of `attached`."""
     rows = sql.execute(
         """SELECT f.path FROM main.file f WHERE f.folder_id = ?

@@ -20,13 +20,14 @@ from annotator.errors import AnnotatorError, did_you_mean
 from annotator.store.database import new_folders
 from annotator.store.database.arrays import open_array
 from annotator.store.database.database import Database
+from annotator.store.networks.judged import Judged
 
 FACTS, SEEN = "facts.json", "seen.npy"
 NEXT = "next_backbone"
 
 
 @dataclass(frozen=True)
-class Adapted:
+class Adapted(Judged):
     """The origin of an adapted network, and its comparison with its parent on held-out answers.
 
     Attributes:
@@ -37,11 +38,7 @@ class Adapted:
         created_at: Unix seconds.
         images, answers: The numbers that it was fitted to.
         newest_decision: The newest among these answers.
-        ap_before, ap_after, ap_low, ap_high: Mean average precision of a linear head on the features of parent and
-            child, on held-out answers; the 95 % interval of their difference.
-        log_loss_before, log_loss_after: The log loss of the same heads.
         held_out_images, held_out_answers, judged_classes: The numbers that they were compared on.
-        is_better: Whether the difference is beyond its interval.
         known_answers: The project's answers when it began, present and absent; 0: not stored.
     """
 
@@ -55,17 +52,10 @@ class Adapted:
     images: int
     answers: int
     newest_decision: int
-    ap_before: float
-    ap_after: float
-    ap_low: float
-    ap_high: float
-    log_loss_before: float
-    log_loss_after: float
     held_out_images: int
     held_out_answers: int
     judged_classes: int
     classes: int
-    is_better: bool
     known_answers: int = 0
 
 
@@ -102,7 +92,7 @@ def write_facts(place: Path, facts: Adapted) -> None:
     (place / FACTS).write_text(json.dumps(asdict(facts), indent=1), encoding="utf-8")
 
 
-def seen(db: Database, name: str) -> np.ndarray:
+def fitted_image_ids(db: Database, name: str) -> np.ndarray:
     """Return the ids of the images that a backbone or one of its parents was fitted to: (n,) int64.
 
     Empty for a network that was not adapted in this project.

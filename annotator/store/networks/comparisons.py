@@ -10,42 +10,31 @@ from typing import Any, cast
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
 from annotator.store.networks import adapted, configuration
+from annotator.store.networks.judged import Judged
 
 WANTED, COMPARED, SPEEDS = "backbones_to_compare", "compared_backbones", "backbones_to_measure"
 
 
 @dataclass(frozen=True)
-class Compared:
+class Compared(Judged):
     """A comparison of a network with the one in use, by cross-validation on this project's unbiased answers.
 
     Attributes:
         name, against: The network, and the one that was in use.
         at: Unix seconds.
-        ap_before, ap_after: Mean average precision of a linear head on the features of the network in use, and of this
-            one.
-        ap_low, ap_high: The 95 % interval of their difference.
-        log_loss_before, log_loss_after, log_loss_low, log_loss_high: The log loss of the same heads.
+        log_loss_low, log_loss_high: The 95 % interval of the difference in log loss.
         images, answers, classes: The numbers that they were compared on.
-        is_better: Whether it ranks better by more than its interval, and its log loss is not worse by more than its
-            own.
         error: Why they were not compared; "" when they were.
     """
 
     name: str
     against: str
     at: float
-    ap_before: float = 0.0
-    ap_after: float = 0.0
-    ap_low: float = 0.0
-    ap_high: float = 0.0
-    log_loss_before: float = 0.0
-    log_loss_after: float = 0.0
     log_loss_low: float = 0.0
     log_loss_high: float = 0.0
     images: int = 0
     answers: int = 0
     classes: int = 0
-    is_better: bool = False
     error: str = ""
 
     @property

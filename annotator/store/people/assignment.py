@@ -111,7 +111,7 @@ class Taken(Collection[int]):
         return self.aside.among(image_ids) | np.isin(image_ids, list(self.ids))
 
 
-def aside(db: Database, annotator: str) -> Aside:
+def assigned_to_others(db: Database, annotator: str) -> Aside:
     """Return the images that this person is not given.
 
     Where the current member may not see blind answers, images with known answers that the person has not seen are
@@ -138,7 +138,7 @@ def classes_away(db: Database, annotator: str) -> set[int]:
 
 def is_limited(db: Database, annotator: str) -> bool:
     """Return whether any image is set aside from this person."""
-    return len(aside(db, annotator)) > 0
+    return len(assigned_to_others(db, annotator)) > 0
 
 
 def has_classes(db: Database, annotator: str) -> bool:
@@ -163,6 +163,8 @@ def give_folder(db: Database, annotator: str, folder: str) -> int:
     """Assign a folder of images to a person, including images added to it later; return the id of the share.
 
     Args:
+        db: The project's database.
+        annotator: The name of the person.
         folder: Path below the folder that was added to the project; "" for all images.
 
     Raises:
@@ -192,6 +194,8 @@ def give_images(db: Database, annotator: str, called: str, names: Sequence[str])
     """Assign a list of images to a person and return the id of the share.
 
     Args:
+        db: The project's database.
+        annotator: The name of the person.
         called: Name of the list.
         names: Names of images, as in image_lists.named.
 
@@ -219,7 +223,7 @@ def _give(db: Database, annotator: str, kind: str, what: str, image_ids: Sequenc
     if not name:
         raise AnnotatorError("A share needs the name of the person whose it is.")
     # Nobody would be asked about images assigned to a person who is no member.
-    if any(member.role.right >= Right.OWN for member in members.members(db)):
+    if any(member.role.highest_right >= Right.OWN for member in members.members(db)):
         members.member_named(db, name)
     with db.writing() as sql:
         if sql.execute("SELECT count(*) FROM assignment").fetchone()[0] >= MOST:

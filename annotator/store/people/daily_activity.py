@@ -51,6 +51,8 @@ def today(db: Database, annotator: str, midnight: float | None = None) -> Today:
     """Return what this person has done since midnight.
 
     Args:
+        db: The project's database.
+        annotator: The name of the person.
         midnight: Unix seconds; None: the last midnight of the server's clock.
     """
     if midnight is None:

@@ -51,6 +51,7 @@ def choose(db: Database, names: Sequence[str], part: float) -> int:
     """Ask everybody about these images, in place of those chosen before; return their number.
 
     Args:
+        db: The project's database.
         names: Names of images as in image_lists.named; each must be complete: every class answered.
         part: Fraction of each person's actions, 0 to MOST_SHARE.
 

@@ -21,7 +21,7 @@ from annotator.roles import Right
 from annotator.settings import LEASE_SECONDS
 from annotator.store.database.database import Database
 from annotator.store.images import sequences
-from annotator.store.labels import incomplete
+from annotator.store.labels import cells
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.derivation import COMPLETE, SKIPPED, UNTOUCHED
 from annotator.store.people import assignment
@@ -62,7 +62,7 @@ def take_next(
         sequence: Untouched and incomplete images come in the order of this sequence (sequences.py), from the image
             after `after` on.
     """
-    aside = assignment.aside(db, annotator)
+    aside = assignment.assigned_to_others(db, annotator)
     with db.writing(durable=False, right=Right.ANSWER) as sql:
         _renew(sql, holder, annotator, _whole(have))
         want = min(want, _room(sql, holder, _whole(have)))
@@ -78,8 +78,8 @@ def take_next(
             partial(_free, sql, UNTOUCHED),
             partial(_free, sql, SKIPPED),
         ]
-        partly = partial(incomplete.fewest_answers, sql, ahead)
-        last = partial(incomplete.skipped_again, sql)
+        partly = partial(cells.fewest_answers, sql, ahead)
+        last = partial(cells.skipped_again, sql)
         queues = [partly, *unlabeled, last] if incomplete_first else [*unlabeled, partly, last]
         if sequence:
             queues = [partial(sequences.next_open, sql, sequence, after), partial(_free, sql, SKIPPED), last]
@@ -152,14 +152,14 @@ def hold_cells(db: Database, holder: str, annotator: str, have: Collection[tuple
         _let_go(sql, holder, have)
 
 
-def lost(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
+def taken_by_others(db: Database, holder: str, have: Collection[Item]) -> list[Item]:
     """Return the images, or cells (image id, class id), of `have` that another page has leased meanwhile."""
     with db.reading() as sql:
         free = set(_not_held(sql, holder, [_cell(item) for item in have]))
     return [item for item in have if _cell(item) not in free]
 
 
-def held(db: Database, but: str) -> list[tuple[int, int]]:
+def leased_by_others(db: Database, but: str) -> list[tuple[int, int]]:
     """Return the leases of all holders except `but`: (image id, class id), class 0 for a whole image."""
     return db.tuples(f"SELECT image_id, class_id FROM lease WHERE holder != ? AND {_LIVE}", [but, *_times()])
 
@@ -206,6 +206,8 @@ def _room(sql: sqlite_utils.Database, holder: str, keep: Collection[tuple[int, i
     """Return how many more images or cells this page may lease.
 
     Args:
+        sql: The database, in a transaction.
+        holder: The page that holds leases.
         keep: The leases that the page is about to keep, releasing all others; None: it releases nothing.
     """
     own = set(sql.execute("SELECT image_id, class_id FROM lease WHERE holder = ?", [holder]).fetchall())
@@ -263,10 +265,10 @@ def _free_of(sql: sqlite_utils.Database, wanted: Sequence[int] | np.ndarray, tak
     any_ = "SELECT 1 FROM image WHERE stage = ? AND problem = '' ORDER BY stage_decision, sha256 LIMIT 1"
     if not sql.execute(any_, [UNTOUCHED]).fetchone():
         return free_ids
-    for start in range(0, len(wanted), incomplete.AT_ONCE):
+    for start in range(0, len(wanted), cells.ORDER_AT_ONCE):
         if want <= len(free_ids):
             break
-        some = [image_id for image_id in map(int, wanted[start : start + incomplete.AT_ONCE]) if image_id not in taken]
+        some = [image_id for image_id in map(int, wanted[start : start + cells.ORDER_AT_ONCE]) if image_id not in taken]
         rows = sql.execute(
             f"SELECT id FROM image WHERE +stage = ? AND problem = '' AND id IN ({','.join('?' * len(some))})",
             [UNTOUCHED, *some],

@@ -54,8 +54,9 @@ class Member:
     signed_in_at: float | None
 
     @property
-    def right(self) -> Right:
-        return self.role.right
+    def highest_right(self) -> Right:
+        """Return the highest right of the member's role."""
+        return self.role.highest_right
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,7 @@ def by_provider(db: Database, claims: Mapping[str, Any]) -> Member:
     address. The name is the one that the provider gave at the first sign-in.
 
     Args:
+        db: The project's database.
         claims: The checked claims of the ID token, with iss and sub at least.
 
     Raises:

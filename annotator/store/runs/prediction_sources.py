@@ -190,6 +190,7 @@ def opened(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[
     """Return all sources whose arrays can be read.
 
     Args:
+        db: The project's database.
         keys: (source, version) of those to open; None: the current ones.
     """
     keys = versions(db) if keys is None else keys
@@ -242,6 +243,8 @@ def log(sql: sqlite_utils.Database, db: Database, answered: Sequence[tuple[int, 
     """Store the sources' scores of cells that were just answered, inside the transaction of the decisions.
 
     Args:
+        sql: The database, in a transaction.
+        db: The project's database.
         answered: (decision, image, class) of each answer.
     """
     if not answered:

@@ -116,6 +116,7 @@ def of_suggestions(db: Database, thorough: bool = True) -> Iterator[Damage]:
     """Yield the damages of the current run's arrays that suggestions are read from.
 
     Args:
+        db: The project's database.
         thorough: Check every number, not only sizes.
     """
     run = runs.current_run(db)

@@ -15,7 +15,7 @@ import sqlite3
 import stat
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -93,7 +93,7 @@ def back_up(project: Path, target: Path, progress: Progress | None = None) -> Ba
         AlreadyRunning: Another process backs up to `target`.
         DiskFull: `target` cannot be written.
     """
-    show = progress or silent
+    show = progress or ignore_progress
     paths, target = Paths(project.resolve()), target.resolve()
     if not read_only.is_there(paths):
         raise AnnotatorError(f"There is no project in {paths.project} (no {DATABASE} in it).")
@@ -114,7 +114,7 @@ def back_up(project: Path, target: Path, progress: Progress | None = None) -> Ba
         ) from error
 
 
-def silent(what: str, done: int, of: int) -> None:
+def ignore_progress(what: str, done: int, of: int) -> None:
     """Ignore the progress."""
 
 
@@ -258,3 +258,59 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
     temporary.rename(path)
     sync_folder(path.parent)
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The result of removing old backups.
+
+    Attributes:
+        backups: Number of backups removed.
+        parts, bytes: Number and size of the files that only they had.
+        kept: Names of the backups that stay.
+    """
+
+    backups: int
+    parts: int
+    bytes: int
+    kept: list[str]
+
+
+def prune(target: Path, keep: int) -> Pruned:
+    """Keep the newest `keep` backups of a folder; remove the others, and parts that only they name.
+
+    Manifests are removed before parts: if the removal is interrupted, each backup still listed is complete, and the
+    next call removes the rest.
+
+    Raises:
+        AnnotatorError: `keep` is below 1, or the manifest of a backup that stays cannot be read; nothing is removed
+            then.
+        AlreadyRunning: Another process backs up to the folder.
+    """
+    if keep < 1:
+        raise AnnotatorError(f"At least the newest backup stays: {keep} cannot be kept.")
+    with alone(target):
+        manifests = sorted((target / MANIFESTS).glob("[0-9]*.json"))
+        stay, go = manifests[-keep:], manifests[:-keep]
+        named = _named(stay)
+        for manifest in go:
+            manifest.unlink()
+        sync_folder(target / MANIFESTS)
+        gone = [part for part in (target / PARTS).glob("??/*") if part.is_file() and part.name not in named]
+        size = sum(part.stat().st_size for part in gone)
+        for part in gone:
+            part.unlink()
+    return Pruned(len(go), len(gone), size, [manifest.stem for manifest in stay])
+
+
+def _named(manifests: Sequence[Path]) -> set[str]:
+    named: set[str] = set()
+    for manifest in manifests:
+        try:
+            named |= {part["sha256"] for part in json.loads(manifest.read_text())["parts"]}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise AnnotatorError(
+                f"The backup {manifest} cannot be read ({error}), so nobody knows which files it needs. Nothing was "
+                "removed.\n    Delete this manifest if a newer backup is whole, and try again."
+            ) from error
+    return named

@@ -70,6 +70,7 @@ def differences(db: Database, progress: Progress | None = None) -> Differences:
     others are left out.
 
     Args:
+        db: The project's database.
         progress: Called with (images done, all images).
 
     Raises:
@@ -116,11 +117,11 @@ def repair(db: Database, image_ids: set[int], progress: Progress | None = None) 
 
 
 def _differing(copy: sqlite3.Connection, name: str, expected: str, stored: str) -> list[str]:
-    def told(one: str, other: str, what: str) -> list[str]:
+    def describe_rows(one: str, other: str, what: str) -> list[str]:
         rows = copy.execute(f"SELECT * FROM (SELECT * FROM ({one}) EXCEPT SELECT * FROM ({other})) LIMIT {TOLD}")
         return [f"{name}: {row} {what}" for row in sorted(rows.fetchall(), key=repr)]
 
-    return [*told(expected, stored, "is missing"), *told(stored, expected, "follows from nothing")]
+    return [*describe_rows(expected, stored, "is missing"), *describe_rows(stored, expected, "follows from nothing")]
 
 
 def _copy(db: Database) -> sqlite3.Connection:

@@ -23,7 +23,7 @@ from annotator.settings import DATABASE
 from annotator.store.database import snapshot_copy as database_copy
 from annotator.store.disk.durable import make_folder, sync_folder
 from annotator.store.pictures.files import unescaped
-from annotator.store.upkeep.backup import KEPT, MANIFESTS, PARTS, VERSION, Part, Progress, digest_of, silent
+from annotator.store.upkeep.backup import KEPT, MANIFESTS, PARTS, VERSION, Part, Progress, digest_of, ignore_progress
 
 LONGEST_MANIFEST = 2 << 30  # bytes
 LONGEST_NAME = 255  # bytes of a file's or folder's name
@@ -49,7 +49,7 @@ def restore(source: Path, project: Path, name: str = "", progress: Progress | No
         AnnotatorError: `project` exists and is not empty, or the backup is incomplete, damaged or hostile.
         DiskFull: The folder cannot be written.
     """
-    show = progress or silent
+    show = progress or ignore_progress
     source, project = source.resolve(), project.resolve()
     if project.is_symlink() or (project.exists() and (not project.is_dir() or any(project.iterdir()))):
         raise AnnotatorError(

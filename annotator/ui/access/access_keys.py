@@ -85,6 +85,7 @@ def fresh_link(project: Path, name: str | None = None) -> str:
     """Return an address that gives one more browser access, once, within ten minutes.
 
     Args:
+        project: The project folder.
         name: The member whose session it begins, where the project is served to members; None: the first owner's.
 
     Raises:

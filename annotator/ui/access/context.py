@@ -29,7 +29,7 @@ def reach(access: Access) -> Sessions | None:
     sessions = Sessions(db(), access, tokens()) if access.is_team else None
     _reached[:] = [(access, sessions)]
     if sessions is not None:
-        sessions_.follow(sessions)
+        sessions_.enforce_roles(sessions)
     return sessions
 
 

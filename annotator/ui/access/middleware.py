@@ -142,7 +142,7 @@ class Door:
 
     def _limited(self, who: Hashable) -> Response | None:
         """Return the answer to somebody who asks too much; None for everybody else, and where there are no members."""
-        return None if self.sessions is None or self.allowance.take(who) else too_many()
+        return None if self.sessions is None or self.allowance.consume(who) else too_many()
 
     def _of_this_computer(self, scope: Scope, headers: Headers, path: str) -> Response | None:
         """Return the answer to a request where there are no members; None where the request may pass."""
@@ -170,7 +170,7 @@ class Door:
         if answer := self._limited(member.id if member else _client(scope)):
             return answer
         sessions_.asking(member.id if member else acting.NOBODY)
-        is_in = member is not None and member.right >= Right.LOOK
+        is_in = member is not None and member.highest_right >= Right.LOOK
         if is_in and (scope["type"] == "websocket" or path in FROM_PROVIDER):
             scope[MEMBER] = member
         if scope["type"] == "websocket":
@@ -229,7 +229,7 @@ class Door:
         """Return the answer to an invitation link or a one-time key; None where it is not valid."""
         if "invitation" in given:
             invited = await run_sync(members.by_link, sessions.db, given["invitation"])
-        elif member is not None and member.right >= Right.LOOK:
+        elif member is not None and member.highest_right >= Right.LOOK:
             return self._welcome(scope, headers)  # does not use the key up: another browser can still take it
         else:
             is_valid, id_ = self.keys.take(given["key"]) if self.keys else (False, None)

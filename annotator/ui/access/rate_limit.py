@@ -22,7 +22,7 @@ class Allowance:
         self._a_second = A_SECOND if a_second is None else a_second
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
-    def take(self, who: Hashable) -> bool:
+    def consume(self, who: Hashable) -> bool:
         """Consume one request; return False when the caller is over the limit."""
         left, now = self._found(who)
         is_within = left >= 1

@@ -51,6 +51,7 @@ class Access:
 
     @property
     def is_https(self) -> bool:
+        """Return whether people reach the app by https."""
         return self.origin.startswith("https://")
 
     @property

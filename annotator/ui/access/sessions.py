@@ -113,7 +113,7 @@ class Sessions:
 
     def may(self, name: str, right: Right) -> bool:
         """Return whether the member of this name has this right."""
-        return any(member.name == name and member.right >= right for member in self._by_id.values())
+        return any(member.name == name and member.highest_right >= right for member in self._by_id.values())
 
     @property
     def is_stale(self) -> bool:
@@ -132,7 +132,7 @@ class Sessions:
 
     def hides(self, part: str, member: Member) -> bool:
         """Return whether the owners keep this part of the app (roles.KEPT_FROM_SIGHT) from this member."""
-        return member.right < Right.REVIEW and part in self._hidden
+        return member.highest_right < Right.REVIEW and part in self._hidden
 
     def _own(self, cookies: Mapping[str, str]) -> tuple[int, float] | None:
         """Return the member's id of a session that a link or key has begun, and when it began; None without one."""
@@ -224,7 +224,7 @@ def of_script(sessions: Sessions) -> Member | None:
     return sessions.by_id(st.session_state.get(_MEMBER, acting.NOBODY))
 
 
-def follow(sessions: Sessions) -> None:
+def enforce_roles(sessions: Sessions) -> None:
     """Have the store check every write against the role of the asking person (store/database/authorization.py)."""
 
     def who() -> int | None:

@@ -18,6 +18,7 @@ def by_class(table: pd.DataFrame, colours: Palette) -> AnyChart:
 
     Args:
         table: Class, alpha, low, high; without rows that were not measured.
+        colours: The colours of the page's theme.
     """
     table = theme.drawable(table)
     names = list(table["class"])
@@ -46,6 +47,7 @@ def by_pair(table: pd.DataFrame, colours: Palette) -> AnyChart:
 
     Args:
         table: One, other, same (the share), cells; both orders of each pair.
+        colours: The colours of the page's theme.
     """
     table = theme.drawable(table)
     people = sorted(set(table["one"]))
@@ -75,6 +77,7 @@ def by_week(table: pd.DataFrame, colours: Palette) -> AnyChart:
 
     Args:
         table: Week (its Monday), same, low, high, cells.
+        colours: The colours of the page's theme.
     """
     mondays = [alt.DateTime(year=day.year, month=day.month, date=day.day) for day in table["week"]]
     days = alt.Axis(format="%d %b %Y", values=mondays, labelOverlap=True)

@@ -22,6 +22,7 @@ def certified(table: pd.DataFrame, target: float, colours: Palette) -> alt.Layer
     Args:
         table: Class, kind (of KINDS), estimate, low, high; nan: not measured, nothing is drawn.
         target: The recall that is asked for.
+        colours: The colours of the page's theme.
     """
     table = theme.drawable(table)
     drawn, names = set(table.loc[table["low"].notna(), "kind"]), list(dict.fromkeys(table["class"]))

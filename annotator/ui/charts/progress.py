@@ -49,6 +49,7 @@ def decisions(table: pd.DataFrame, step: str, colours: Palette) -> alt.Chart:
     Args:
         table: At, until (times with a zone), kind, order, decisions.
         step: How long each bar is, as in "a minute".
+        colours: The colours of the page's theme.
     """
     kinds = list(dict.fromkeys(KINDS.values()))
     starts, ends = table["at"].tolist(), table["until"].tolist()
@@ -79,6 +80,7 @@ def labels(table: pd.DataFrame, colours: Palette) -> alt.Chart:
 
     Args:
         table: Class, present, absent, unsure.
+        colours: The colours of the page's theme.
     """
     most = theme.drawable(table.assign(all=table[list(STATES)].sum(axis=1)).nlargest(CLASSES_SHOWN, "all"))
     long = most.melt(["class"], list(STATES), "state", "images")
@@ -107,6 +109,7 @@ def fates(table: pd.DataFrame, colours: Palette) -> alt.Chart:
 
     Args:
         table: Run, accepted, rejected, unsure.
+        colours: The colours of the page's theme.
     """
     answers = ["accepted", "rejected", "unsure"]
     long = table.tail(RUNS_SHOWN).melt(["run"], answers, "answer", "suggestions")
@@ -221,6 +224,7 @@ def together(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.Face
 
     Args:
         table: Of together_table.
+        colours: The colours of the page's theme.
     """
     table = theme.drawable(table)
     names = list(dict.fromkeys(table["class"]))
@@ -295,6 +299,7 @@ def times(table: pd.DataFrame, colours: Palette) -> alt.LayerChart | alt.FacetCh
 
     Args:
         table: Name, seconds, low, high, default: seconds on a logarithmic axis.
+        colours: The colours of the page's theme.
     """
     rows = alt.Axis(labelOverlap=False, labelFlush=False, labelLimit=260)
     seconds = alt.Scale(type="log", domain=[table["low"].to_numpy().min(), table["high"].to_numpy().max()], nice=True)

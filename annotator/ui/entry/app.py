@@ -37,7 +37,7 @@ def _page(entry: Entry) -> st.Page:
 st.set_page_config(page_title="Annotator", page_icon=ICON, layout="wide", initial_sidebar_state="collapsed")
 frame.style()
 if not frame.may(Right.LOOK):
-    frame.ended()
+    frame.show_session_ended()
     st.stop()
 page = st.navigation([_page(entry) for entry in PAGES], position="top")
 with frame.errors_shown():

@@ -95,6 +95,7 @@ class Exporting:
 
     @property
     def is_at_work(self) -> bool:
+        """Return whether an export is under way."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, order: Order) -> None:

@@ -33,6 +33,7 @@ class How:
 
     @property
     def is_team(self) -> bool:
+        """Return whether people sign in as members."""
         return self.auth in (INVITATION, OIDC)
 
 
@@ -48,6 +49,7 @@ class Child:
 
     @property
     def is_running(self) -> bool:
+        """Return whether the process of the project runs."""
         process = self._process
         return process is not None and process.poll() is None
 
@@ -57,6 +59,7 @@ class Child:
         return "" if self.is_running else "\n".join(self._last)
 
     def start(self) -> None:
+        """Start the threads that keep the processes running."""
         self._thread.start()
 
     def ask_to_end(self) -> None:
@@ -126,6 +129,7 @@ class Children:
         self.by_name = {place.name: Child(place, how) for place in places}
 
     def start(self) -> None:
+        """Start the threads that keep the processes running."""
         for child in self.by_name.values():
             child.start()
 

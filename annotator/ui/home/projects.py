@@ -36,7 +36,8 @@ class Places:
     all: list[Place] = field(default_factory=list[Place])
 
     @property
-    def good(self) -> list[Place]:
+    def openable(self) -> list[Place]:
+        """Return the projects that could be opened."""
         return [place for place in self.all if place.db is not None]
 
 

@@ -91,7 +91,7 @@ class StartPage:
             return PlainTextResponse("This server does not answer to that name.\n", 403)
         if origin not in (None, f"{own.scheme if host == own.netloc else 'http'}://{host}"):
             return PlainTextResponse("A page of another origin may not ask this server for anything.\n", 403)
-        if self._how.is_team and not self._allowance.take(network_of(request.client.host if request.client else "")):
+        if self._how.is_team and not self._allowance.consume(network_of(request.client.host if request.client else "")):
             return too_many()
         text = await run_sync(self._text, dict(request.cookies))
         headers = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY}
@@ -134,7 +134,7 @@ class StartPage:
             if said is None:
                 continue
             member = next((one for one in members.members(place.db) if one.id == said[0]), None)
-            if member is None or member.right < Right.LOOK or said[1] <= member.sessions_since:
+            if member is None or member.highest_right < Right.LOOK or said[1] <= member.sessions_since:
                 continue
             if not members.has_ended(place.db, said[2]):
                 listed.append(Listed(place, member.role.value))

@@ -109,7 +109,7 @@ def _person(db: Database) -> str:
 
 def _who_answer(db: Database) -> list[str]:
     """Return the names of the members who may answer; [] where there are no members."""
-    return [member.name for member in members.members(db) if member.right >= Right.ANSWER]
+    return [member.name for member in members.members(db) if member.highest_right >= Right.ANSWER]
 
 
 def _what(db: Database, kind: str) -> str:

@@ -270,11 +270,11 @@ def _line(row: Row, compared: bool) -> dict[str, str]:
 
 
 def _missing_first(certified: Certificate) -> list[Row]:
-    def most(row: Row) -> tuple[float, float]:
+    def sort_key(row: Row) -> tuple[float, float]:
         middle = (row.missing.low + row.missing.high) / 2
         return (-(middle if row.missing.estimate is None else row.missing.estimate), row.recall.low)
 
-    return sorted(certified.classes, key=most)
+    return sorted(certified.classes, key=sort_key)
 
 
 def _bar(interval: Interval) -> str:

@@ -5,7 +5,7 @@ import streamlit as st
 from annotator.shares import counted, seconds_in_words
 from annotator.store.database.database import Database
 from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import adapted, adapting_again, configuration
+from annotator.store.networks import adapted, configuration
 from annotator.store.networks.adapted import Adapted
 from annotator.ui.parts import frame, tables
 
@@ -47,7 +47,7 @@ def _now(db: Database, was_at_work: bool) -> None:
         adapting.want(db, "estimate")
         st.rerun()
     is_paused = adapting.result(db).get("kind") == "paused"
-    due = None if is_paused else adapting_again.again(db)
+    due = None if is_paused else adapting.again(db)
     if due is not None:
         frame.info(due.sentence)
     label = "Continue" if is_paused else "Adapt now" if due is None else "Adapt again"
@@ -81,8 +81,8 @@ def _networks(db: Database) -> None:
     networks = adapted.networks(db)
     if not networks:
         return
-    automatic = adapting_again.is_automatic(db)
-    follows = frame.follows("adapt_again", automatic, lambda wanted: adapting_again.set_automatic(db, wanted))
+    automatic = adapting.is_automatic(db)
+    follows = frame.follows("adapt_again", automatic, lambda wanted: adapting.set_automatic(db, wanted))
     st.toggle("Adapt again by itself whenever the answers have doubled", **follows)
     current = configuration.backbone(db)
     tables.show([_row(network, network.name == current) for network in networks], "Adapted networks, the oldest first")

@@ -25,7 +25,7 @@ def section(db: Database) -> None:
         "A network that knows texts guesses from the names of classes alone which images show them, before anybody has "
         "answered anything. What answers confirm counts more and more, class by class; a name that says nothing fades."
     )
-    follows = frame.follows("names_on", name_texts.is_on(db), lambda on: name_texts.switch(db, on))
+    follows = frame.follows("names_on", name_texts.is_on(db), lambda on: name_texts.set_enabled(db, on))
     wanted = st.toggle("Guess classes from their names", **follows)
     st.caption(frame.escaped(name_texts.state_in_words(db)))
     if message := st.session_state.pop("names_told", ""):

@@ -115,7 +115,7 @@ def may(right: Right) -> bool:
     if context.sessions() is None:
         return True
     signed_in = member()
-    return signed_in is not None and signed_in.right >= right
+    return signed_in is not None and signed_in.highest_right >= right
 
 
 def follows(key: str, stored: Any, change: Callable[[Any], None]) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def refused(entry: Entry) -> None:
                 link(other.name, other.title, other.icon)
 
 
-def ended() -> None:
+def show_session_ended() -> None:
     """Tell a person that their session ended while the page was open."""
     warning(
         "Your session has ended, or an owner of the project has taken your role away. Answers that are not saved yet "
@@ -261,7 +261,9 @@ def _entry() -> Entry:
 def _opens(sessions: Sessions | None, signed_in: Member | None, entry: Entry) -> bool:
     if sessions is None:
         return True
-    return signed_in is not None and signed_in.right >= entry.right and not sessions.hides(entry.name, signed_in)
+    if signed_in is None or signed_in.highest_right < entry.right:
+        return False
+    return not sessions.hides(entry.name, signed_in)
 
 
 def token() -> str:

@@ -18,7 +18,7 @@ from annotator.store.people.daily_activity import today
 from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
 from annotator.ui.routes.requests import (
-    AnyGiven,
+    AnyDecisionRequest,
     BatchGiven,
     ClearGiven,
     CommentGiven,
@@ -88,7 +88,7 @@ def _recent(annotator: str) -> tuple[list[Decision | Batch], list[tuple[int, str
     return undoable, [(image_id, image.name) for image_id, image in named.items()]
 
 
-def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
+def _decide(given: list[AnyDecisionRequest], own: str) -> tuple[Saved, dict[str, str]]:
     db, refused, accepted = context.db(), {}, []
     for decision in given:
         author = _author(decision, own)
@@ -106,7 +106,7 @@ def _decide(given: list[AnyGiven], own: str) -> tuple[Saved, dict[str, str]]:
     return decisions.decide(db, accepted), refused
 
 
-def _author(given: AnyGiven, own: str) -> str | None:
+def _author(given: AnyDecisionRequest, own: str) -> str | None:
     """Return the person whose decision it is; None when nothing shows that, or when they may no longer answer.
 
     It is the page's own person. A decision that waited in the browser while the name on the page changed belongs to
@@ -120,14 +120,14 @@ def _author(given: AnyGiven, own: str) -> str | None:
     return given.annotator if sessions is None or sessions.may(given.annotator, Right.ANSWER) else None
 
 
-def _never_drawn(db: Database, given: AnyGiven) -> tuple[int, int] | None:
+def _never_drawn(db: Database, given: AnyDecisionRequest) -> tuple[int, int] | None:
     """Return a cell of this decision that no audit has drawn, else None: the audit grid answers only audit cells."""
     cells = _cells(given)
     drawn = audits.sampled_cells(db, cells)
     return next((cell for cell in cells if cell not in drawn), None)
 
 
-def _blind_source(db: Database, given: AnyGiven) -> str | None:
+def _blind_source(db: Database, given: AnyDecisionRequest) -> str | None:
     """Return the source of a blind answer: a known answer, or one of several people's.
 
     None where its image is asked about for neither reason, or there are several images.
@@ -143,13 +143,13 @@ def _blind_source(db: Database, given: AnyGiven) -> str | None:
     return readings.SOURCE if readings.chosen_among(db, image_ids) else None
 
 
-def _cells(given: AnyGiven) -> list[tuple[int, int]]:
+def _cells(given: AnyDecisionRequest) -> list[tuple[int, int]]:
     if isinstance(given, BatchGiven):
         return [(image_id, class_id) for image_id, class_id, _, _ in given.cells]
     return [(given.image, given.class_id)] if isinstance(given, LabelGiven) else []
 
 
-def _decision(given: AnyGiven, annotator: str) -> Decision | Batch:
+def _decision(given: AnyDecisionRequest, annotator: str) -> Decision | Batch:
     shared = {
         "uuid": given.uuid,
         "annotator": annotator,

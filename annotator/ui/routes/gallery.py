@@ -124,7 +124,7 @@ def _ids(asked: GalleryIdsRequest, blind: str) -> dict[str, Any]:
 def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
     values = {one.name: getattr(asked.only, f"{one.name}_") for one in FILTERS}
     values |= {one.name: sorted(set(values[one.name])) for one in FILTERS if one.kind == Kind.CLASSES}
-    given = GalleryFilter.of(**values)
+    given = GalleryFilter.build(**values)
     # Which images any other list holds, and where, tells what is known of them, or that, when or by whom it was said.
     tells = given.reveals_labels or asked.sort not in SILENT_SORTS
     return replace(given, blind=blind) if tells else given

@@ -57,7 +57,7 @@ def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request
         member: Member | None = request.scope.get(MEMBER)
         if member is not None and member.name != annotator:
             return error(401, f"This page is of {annotator}, and {member.name} is signed in. Reload the page.")
-        if member is not None and member.right < right:
+        if member is not None and member.highest_right < right:
             return error(403, acting.refusal(member.name, member.role, right))
         sessions = context.sessions()
         if member is not None and sessions is not None and sessions.hides(part, member):
@@ -70,7 +70,7 @@ def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request
 def refuse_without(request: Request, right: Right) -> None:
     """Raise Forbidden when the asking member lacks this right, for what only some requests to a route need."""
     member: Member | None = request.scope.get(MEMBER)
-    if member is not None and member.right < right:
+    if member is not None and member.highest_right < right:
         raise Forbidden(acting.refusal(member.name, member.role, right))
 
 
@@ -80,7 +80,7 @@ def blind_as(request: Request, annotator: str) -> str:
     Nothing is hidden from a person who may review, or where the project has no members (store/people/blindness.py).
     """
     member: Member | None = request.scope.get(MEMBER)
-    return annotator if member is not None and member.right < Right.REVIEW else ""
+    return annotator if member is not None and member.highest_right < Right.REVIEW else ""
 
 
 def for_programs(handler: Handler, right: str) -> Callable[[Request], Awaitable[Response]]:

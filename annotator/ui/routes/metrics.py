@@ -59,7 +59,7 @@ class ProjectFigures:
         since = max(0.0, time.time() - worker.heartbeat_at) if worker.heartbeat_at else float("nan")
         for name, about, value in (
             ("annotator_annotators", "People with a decision that holds", len(people)),
-            ("annotator_leases", "Images and pairs that a page has in hand", len(leases.held(self.db, ""))),
+            ("annotator_leases", "Images and pairs that a page has in hand", len(leases.leased_by_others(self.db, ""))),
             ("annotator_disagreements", "Pairs that people disagree on", annotator_disagreement.count(self.db)),
             ("annotator_worker_up", "1 while the worker reports, else 0", int(worker.alive)),
             ("annotator_worker_silence_seconds", "Since the worker's last report", since),

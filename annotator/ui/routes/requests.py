@@ -346,7 +346,7 @@ class UndoGiven(_Given, kw_only=True, tag="undo"):
     undoes: Annotated[str, Meta(max_length=120)] | None = None
 
 
-AnyGiven = LabelGiven | BatchGiven | DoneGiven | SkipGiven | FlagGiven | ClearGiven | CommentGiven | UndoGiven
+AnyDecisionRequest = LabelGiven | BatchGiven | DoneGiven | SkipGiven | FlagGiven | ClearGiven | CommentGiven | UndoGiven
 
 
 class DecisionsRequest(Struct):
@@ -384,7 +384,7 @@ def converted(values: dict[str, Any], shape: type[Shape]) -> Shape:
         raise BadRequest(str(error)) from error
 
 
-def parsed_decisions(data: bytes) -> tuple[list[AnyGiven], dict[str, str]]:
+def parsed_decisions(data: bytes) -> tuple[list[AnyDecisionRequest], dict[str, str]]:
     """Return the valid decisions of a request, and by uuid why the others are refused.
 
     A decision without a uuid is named by its place, "#1" the first. Raises BadRequest when the body is no list of
@@ -393,13 +393,13 @@ def parsed_decisions(data: bytes) -> tuple[list[AnyGiven], dict[str, str]]:
     given, refused = [], {}
     for place, entry in enumerate(_entries(data), start=1):
         try:
-            given.append(_parsed(entry, AnyGiven))
+            given.append(_parsed(entry, AnyDecisionRequest))
         except BadRequest as problem:
             refused[_name_of(entry) or f"#{place}"] = f"not a decision: {problem}"
     return given, refused
 
 
-def milliseconds_of(given: AnyGiven) -> float | None:
+def milliseconds_of(given: AnyDecisionRequest) -> float | None:
     """Return the time that a decision took, None when it is missing or no number."""
     if given.milliseconds is NO_TIME:
         return None

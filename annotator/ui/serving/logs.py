@@ -7,6 +7,7 @@ import traceback
 from datetime import UTC, datetime
 
 from streamlit import logger as streamlit_logger
+from typing_extensions import override
 
 
 class AsJson(logging.Formatter):
@@ -15,6 +16,7 @@ class AsJson(logging.Formatter):
     Its fields are time (ISO 8601, UTC), level, logger, message, and error where there is a traceback.
     """
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         entry = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

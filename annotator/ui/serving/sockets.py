@@ -30,14 +30,17 @@ class Patient(AutoHTTPProtocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to wait for the first request."""
         super().connection_made(transport)
         self._watch_request()
 
     def data_received(self, data: bytes) -> None:
+        """Take data in, and wait for the rest of the request."""
         super().data_received(data)
         self._watch_request()
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Stop waiting."""
         self._stop_clock()
         super().connection_lost(error)
 

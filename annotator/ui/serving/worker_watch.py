@@ -32,6 +32,7 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="worker watch", daemon=True)
 
     def start(self) -> None:
+        """Start the thread that keeps the worker running."""
         self._thread.start()
 
     def stop(self) -> None:

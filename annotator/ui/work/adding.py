@@ -59,6 +59,7 @@ class Adding:
 
     @property
     def is_at_work(self) -> bool:
+        """Return whether images are being added."""
         return self._thread is not None and self._thread.is_alive()
 
     def start(self, folders: Sequence[Path | str]) -> None:

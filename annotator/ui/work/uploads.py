@@ -119,7 +119,7 @@ class Uploads:
 
 
 def uploads(db: Database) -> Uploads:
-    """Return the uploads of this project."""
+    """Return the uploads of this project: one object for all people and threads of the server."""
     return db.caches.get("uploads", "", lambda: Uploads(db), 1)
 
 

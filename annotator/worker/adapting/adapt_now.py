@@ -54,6 +54,7 @@ def adapt_now(
     """Adapt the network of a project to its answers; go on with a training that was begun.
 
     Args:
+        project: The project folder.
         on: "local", "ray" or "ray://HOST:PORT".
         epochs: The epochs of a new training; None: as the recipe says.
         estimate_only: Only estimate how long it would take, and train nothing.

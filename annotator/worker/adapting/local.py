@@ -18,6 +18,7 @@ from annotator.store.database.new_folders import new_folder
 from annotator.store.images.band_setting import shown_bands
 from annotator.store.networks import adapted
 from annotator.store.networks.adapted import Adapted
+from annotator.store.networks.judged import figures
 from annotator.worker.adapting.card import card
 from annotator.worker.adapting.inputs import examples_of, files_of, make_inputs, within_room
 from annotator.worker.adapting.judge import judge
@@ -68,6 +69,7 @@ class Training:
 
     @property
     def checkpoint(self) -> Path:
+        """Return the path of the checkpoint."""
         return self.folder / CHECKPOINT
 
     def estimate(self, all_images: int) -> Estimate:
@@ -223,18 +225,12 @@ class Training:
             images=len(plan.fitted),
             answers=int(((plan.labels[plan.fitted] != 0) & plan.mask[plan.fitted]).sum()),
             newest_decision=plan.newest_decision,
-            ap_before=compared.ap.first,
-            ap_after=compared.ap.second,
-            ap_low=compared.ap.low,
-            ap_high=compared.ap.high,
-            log_loss_before=compared.log_loss.first,
-            log_loss_after=compared.log_loss.second,
             held_out_images=compared.images,
             held_out_answers=compared.answers,
             judged_classes=compared.classes,
             classes=len(plan.class_ids),
-            is_better=compared.is_better,
             known_answers=plan.known_answers,
+            **figures(compared),
         )
 
     def _step_seconds(self, batch: int) -> float:

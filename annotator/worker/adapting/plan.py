@@ -20,7 +20,7 @@ from annotator.store.database.arrays import replacing
 from annotator.store.database.database import Database
 from annotator.store.features.cache import open_features
 from annotator.store.images import images
-from annotator.store.networks import adapted, adapting_again, configuration
+from annotator.store.networks import adaptation, adapted, configuration
 from annotator.worker.training.training_set import training_set
 
 PLAN = "plan.safetensors"
@@ -45,7 +45,7 @@ class Plan:
         name, parent: The names of the new network, and of the one that it is made from.
         method, parameters: The method whose loss is used, and its parameters.
         is_settled: Whether the inputs of all these images were made.
-        known_answers: The project's answers when the plan was made (store/networks/adapting_again.py).
+        known_answers: The project's answers when the plan was made (store/networks/adaptation.py).
     """
 
     image_ids: np.ndarray
@@ -129,7 +129,7 @@ def make_plan(db: Database, parent: str, epochs: int) -> Plan:
         parameters=configuration.parameters(db),
         epochs=epochs,
         newest_decision=known.newest,
-        known_answers=adapting_again.answers(db),
+        known_answers=adaptation.answers(db),
     )
     check(plan)
     return plan

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from annotator.errors import AnnotatorError
 from annotator.store.database import heartbeat
 from annotator.store.networks import adaptation as adapting
-from annotator.store.networks import adapted, adapting_again, configuration
+from annotator.store.networks import adapted, configuration
 from annotator.worker.features.backbone import fetch_weights
 from annotator.worker.features.context import Context
 from annotator.worker.features.missing_features import MissingFeatures
@@ -58,6 +58,7 @@ class NextBackbone:
         """Make the duty.
 
         Args:
+            context: The worker's context.
             between: Called after every batch with (state, done, of).
         """
         self._db = context.db
@@ -104,7 +105,7 @@ class Starter:
             self._process = None
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + AGAIN_SECONDS
-            adapting_again.start_if_due(self._db)
+            adapting.start_if_due(self._db)
         wanted = adapting.wanted(self._db)
         if wanted not in ("run", "estimate") or self._process is not None or time.monotonic() < self._again_at:
             return

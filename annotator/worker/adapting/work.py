@@ -39,6 +39,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
+        """Return the seconds of all steps together."""
         return self.inputs + self.training + self.features
 
 

@@ -18,6 +18,7 @@ from annotator.store.features.cache import open_features
 from annotator.store.networks import adapted, configuration
 from annotator.store.networks import comparisons as candidates
 from annotator.store.networks.comparisons import Compared
+from annotator.store.networks.judged import figures
 from annotator.worker.adapting.switching import DOWNLOADING, NextContext
 from annotator.worker.features.backbone import fetch_weights, measure_speed
 from annotator.worker.features.context import Context
@@ -48,6 +49,7 @@ class Candidates:
         """Make the duty.
 
         Args:
+            context: The worker's context.
             between: Called after every batch with (state, done, of).
         """
         self._context, self._db, self._between = context, context.db, between
@@ -116,7 +118,8 @@ def compare_networks(db: Database, first: str, second: str) -> Compared:
     if len(chosen) > MOST_IMAGES:
         chosen = np.sort(np.random.default_rng(0).choice(chosen, MOST_IMAGES, replace=False))
     labels, mask, unbiased = known.labels[chosen], known.mask[chosen], known.unbiased[chosen]
-    seen = np.isin(image_ids[chosen], np.union1d(adapted.seen(db, first), adapted.seen(db, second)))
+    fitted = np.union1d(adapted.fitted_image_ids(db, first), adapted.fitted_image_ids(db, second))
+    seen = np.isin(image_ids[chosen], fitted)
     judged = np.where(unbiased & mask & ~seen[:, None], labels, 0).astype(np.int8)
     features = [caches[0].features[known.rows[chosen]], caches[1].features[places[chosen]]]
     fold = np.random.default_rng(0).permutation(len(chosen)) % FOLDS
@@ -138,16 +141,10 @@ def compare_networks(db: Database, first: str, second: str) -> Compared:
         name=second,
         against=first,
         at=time.time(),
-        ap_before=result.ap.first,
-        ap_after=result.ap.second,
-        ap_low=result.ap.low,
-        ap_high=result.ap.high,
-        log_loss_before=result.log_loss.first,
-        log_loss_after=result.log_loss.second,
         log_loss_low=result.log_loss.low,
         log_loss_high=result.log_loss.high,
         images=result.images,
         answers=result.answers,
         classes=result.classes,
-        is_better=result.is_better,
+        **figures(result),
     )

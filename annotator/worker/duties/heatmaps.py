@@ -45,7 +45,7 @@ class Heatmaps:
         run, state = snapshot.run, (snapshot.run.id, snapshot.run.version, decisions.newest_decision(self._db))
         if state == self._drawn_ahead:
             return False
-        ahead = review.front(self._db, snapshot, HEATMAPS_AHEAD)
+        ahead = review.first_images(self._db, snapshot, HEATMAPS_AHEAD)
         answered = suggestions.answered_classes(self._db, ahead)
         for image_id, chips in suggestions.suggestions_of(snapshot.predictions, answered, ahead, run.threshold).items():
             wanted = [

@@ -70,6 +70,7 @@ class NameGuesses:
         """Make the duty.
 
         Args:
+            context: The worker's context.
             between: Called after every batch with (state, done, of).
         """
         self._context, self._db, self._between = context, context.db, between

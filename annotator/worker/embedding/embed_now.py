@@ -43,7 +43,9 @@ class Executor(Protocol):
     workers: int
     note: str
 
-    def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]: ...
+    def results(self, chunks: Chunks, should_stop: Callable[[], bool]) -> Iterator[Result | None]:
+        """Yield results as they come, and None between them; end when all is done or should_stop() is True."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Embedded:
 
     @property
     def images_a_second(self) -> float:
+        """Return the images a second, 0 before any time has passed."""
         return self.images / self.seconds if self.seconds else 0.0
 
 
@@ -81,6 +84,7 @@ def embed_now(
     """Embed the images of a project that have no features.
 
     Args:
+        project: The project folder.
         on: "local", "ray" or "ray://HOST:PORT" (annotator/cluster/connection.py).
         show: Called with (images that have features, images, title).
         backbone: The network; None: the one that the project uses.

@@ -27,6 +27,7 @@ class Share:
 
     @property
     def threads(self) -> int:
+        """Return the number of threads that the share is for."""
         return max(1, int(self.cpus))
 
 
@@ -128,4 +129,5 @@ class Member:
         return sent.chunk
 
     def is_overdue(self) -> bool:
+        """Return whether an answer of the worker should have come by now."""
         return any(time.monotonic() > sent.overdue_at for sent in self.out.values())

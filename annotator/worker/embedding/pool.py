@@ -74,10 +74,12 @@ class Pool:
 
     @property
     def workers(self) -> int:
+        """Return the number of workers that are ready."""
         return sum(member.ready is not None for member in self._members)
 
     @property
     def note(self) -> str:
+        """Return the reason for a delay and the machines left out, in words; "" for none."""
         left_out = [
             f"{machine.name} is left out: {machine.reason}" for machine in self._machines.values() if machine.reason
         ]

@@ -41,6 +41,7 @@ class Progress:
 
     @property
     def seconds(self) -> float:
+        """Return the seconds since the beginning."""
         return time.monotonic() - self._began
 
     def add(self, node: str, images: int) -> None:

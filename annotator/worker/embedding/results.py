@@ -98,7 +98,7 @@ class Results:
             codes = [part.regions for part in with_codes if isinstance(part.regions, Coded)]
             several = (np.concatenate([code.codes for code in codes]), np.concatenate([code.lengths for code in codes]))
             image_ids, features = _joined(with_codes)
-            contents = self._cache.contents.of(image_ids)
+            contents = self._cache.contents.hashes_of(image_ids)
             write_shard(self._cache.folder, image_ids, contents, features, Coded(*several, codes[0].basis))
         self.embedded += sum(len(part.image_ids) for part in self._shard)
         self._shard.clear()

@@ -36,6 +36,7 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
     """Add a shard of images to the cache's folder, with codes as soon as there is a basis, and read it.
 
     Args:
+        cache: The features of the project's images.
         image_ids: (n,), of images of the project.
         features: (n, D).
         regions: (n, R, D) as the network gave them.
@@ -45,7 +46,7 @@ def write_features(cache: FeatureCache, image_ids: np.ndarray, features: np.ndar
     basis = settle_basis(cache)
     if basis is not None and len(basis.centre) != features.shape[1]:
         basis = None  # basis and earlier features are of an older network: the cache drops both
-    contents = cache.contents.of(image_ids)
+    contents = cache.contents.hashes_of(image_ids)
     kept = regions if basis is None else coded(basis, regions)
     cache.refresh(write_shard(cache.folder, image_ids, contents, features, kept))
 

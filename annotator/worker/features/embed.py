@@ -252,6 +252,7 @@ def read_batch(
         readings: For each place a call that returns its file; a BadImage, AnnotatorError or OSError from it is a
             failure.
         places: The numbers of the images.
+        backbone: The frozen network.
         bands: As in `embed`.
     """
     least = backbone.input_size

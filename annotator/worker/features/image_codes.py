@@ -34,7 +34,7 @@ class KeptImageCodes:
         self._codes: ImageCodes | None = None
         self._image_ids, self._learned_from, self._kept = np.zeros(0, np.int64), 0, 0
 
-    def of(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> ImageCodes:
+    def codes_for(self, cache: FeatureCache, features: Rows, image_ids: np.ndarray) -> ImageCodes:
         """Return the codes of images, made where they are missing.
 
         Args:

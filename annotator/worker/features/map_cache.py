@@ -98,6 +98,7 @@ class MapFiles:
         Args:
             items: (key, file) of each image.
             views: All views, or only the plain map.
+            should_stop: Called between steps; once it returns True, the work ends.
 
         Yields:
             (images processed so far, by key why files of this batch could not be read), about every second.

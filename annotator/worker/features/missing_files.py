@@ -19,7 +19,10 @@ log = logging.getLogger("annotator.worker")
 
 
 class MissingFiles:
-    """A thread that runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance."""
+    """The thread that marks images whose files are gone, and unmarks those that are back, round after round.
+
+    It runs from `start` to `close`; a stalled disk can delay its end. Each worker has one instance.
+    """
 
     def __init__(self, db: Database):
         self._db = db
@@ -27,9 +30,11 @@ class MissingFiles:
         self._thread = threading.Thread(target=self._go_on, name="missing files", daemon=True)
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def close(self) -> None:
+        """Ask the thread to end; do not wait for it."""
         self._closed.set()
 
     def check_all(self) -> None:

@@ -24,17 +24,18 @@ class RegionCache:
         self._codes = GrowingCodes[RegionCodes](SAMPLE, RegionCodes.joined)
         self.memory: dict[str, Any] = {}
 
-    def of(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
+    def codes_for(self, cache: FeatureCache, tell: Callable[[], None] = lambda: None) -> Regions:
         """Return the region codes of the cache's images, in the order of its rows.
 
         Args:
+            cache: The features of the project's images.
             tell: Called every few dozen images.
         """
         basis = settle_basis(cache)
         if basis is not None:
             code_regions(cache, tell)
             return StoredRegions(cache, basis)
-        return self._codes.of(
+        return self._codes.codes_for(
             cache,
             len(cache),
             lambda: learn_basis(cache.features, cache.regions),

@@ -25,6 +25,7 @@ class WorkList:
         """Read the order of the images.
 
         Args:
+            db: The project's database.
             with_features: Image ids that have features already.
         """
         began = time.monotonic()

@@ -52,10 +52,13 @@ def answered_before(db: Database, method: str, backbone: str, class_ids: list[in
     others.
 
     Args:
+        db: The project's database.
+        method: The name of the method.
+        backbone: The name of the network.
         class_ids: Ascending, the columns of the result.
     """
     left_out = []
-    answers, odd = scored.answers(db, method, backbone, adapted.seen(db, backbone))
+    answers, odd = scored.answers(db, method, backbone, adapted.fitted_image_ids(db, backbone))
     logits, known = np.zeros(len(answers)), np.isin(answers[:, 1], class_ids)
     for run_id, row in scored.calibrations(db, np.unique(answers[:, 0]).astype(int).tolist()).items():
         rows = np.flatnonzero(answers[:, 0] == run_id)

@@ -27,6 +27,7 @@ class Training:
         """Make the duty.
 
         Args:
+            context: The worker's context.
             between: Called often during a training with (state, done, of).
             scoring: As in worker/training/train.py.
         """

@@ -35,12 +35,15 @@ class Outside:
         """Return whether a source gives probabilities, so that a run is possible without labels."""
         return any(scores.is_probability for _, scores in self.scores)
 
-    def noted(self, class_ids: list[int], weights: np.ndarray | None) -> list[tuple[int, int, dict[int, float]]]:
+    def source_weights(
+        self, class_ids: list[int], weights: np.ndarray | None
+    ) -> list[tuple[int, int, dict[int, float]]]:
         """Return the sources as runs.publish stores them: source, version, and the weight by class.
 
         The weights are {} where nothing was learned.
 
         Args:
+            class_ids: The ids of the classes.
             weights: (C, K) of `scores`; None: nothing was learned.
         """
         place = {source_id: at for at, (source_id, _) in enumerate(self.scores)}

@@ -30,6 +30,7 @@ def without(known: TrainingSet, fitted: np.ndarray) -> TrainingSet:
     """Return the labels, with no label unbiased on images that a network was fitted to.
 
     Args:
+        known: The labels of one moment.
         fitted: (n,) bool, of the labeled images.
     """
     return replace(known, unbiased=known.unbiased & ~fitted[:, None]) if fitted.any() else known
@@ -47,7 +48,9 @@ def score_unseen(
     """Give unbiased answers on images that a network was fitted to probabilities of models that have not seen them.
 
     Args:
+        db: The project's database.
         cache: The features of the backbone that is used.
+        backbone: The name of the network.
         known: All labels, unbiased as they were given.
         fitted: (n,) bool, of the labeled images.
         probabilities: (N, C) in the order of the cache; those cells are changed.

@@ -41,6 +41,7 @@ class Updater:
         None without new decisions, and if the run has other features.
 
         Args:
+            db: The project's database.
             cache: The features of the images.
 
         Raises:
@@ -74,7 +75,7 @@ class Updater:
                 return None  # a newer run has just come
             if not len(image_ids) or not np.isin(trained.image_ids, image_ids).all():
                 return None  # a shard was damaged: its images are embedded again, and a training follows
-            codes = self._codes.of(cache, features, image_ids)
+            codes = self._codes.codes_for(cache, features, image_ids)
             self._run = _LoadedRun(db, trained, codes, _rows_of(trained.image_ids, image_ids))
         return self._run
 
@@ -117,6 +118,7 @@ class _LoadedRun:
         """Write the next version's probabilities and return its rankings. Raises DiskFull.
 
         Args:
+            db: The project's database.
             before: The predictions of the present version.
             columns: The columns to bring up to date; the others stay as they are.
             newest: The newest decision to include.

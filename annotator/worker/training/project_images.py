@@ -44,15 +44,17 @@ class ProjectImages:
 
     @property
     def features(self) -> Rows:
+        """Return the features of the project's images."""
         return self._cache.features
 
     @property
     def memory(self) -> dict[str, Any]:
+        """Return what trainings keep from one to the next."""
         return self._regions.memory
 
     def region_codes(self, progress: Progress) -> Regions:
         """Return the codes of all images; only those of new images are made."""
-        return self._regions.of(self._cache, lambda: progress("looking at regions of images", 0, 0))
+        return self._regions.codes_for(self._cache, lambda: progress("looking at regions of images", 0, 0))
 
     def name_scores(self) -> np.ndarray:
         """Return the probabilities guessed from class names. Raises AnnotatorError where there are none."""

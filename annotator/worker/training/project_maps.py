@@ -27,6 +27,7 @@ class ProjectMaps:
         self.channels, self.weak, self.device = files.network.shape[0], WEAK, "cpu"
 
     def views(self, rows: np.ndarray, progress: Progress) -> tuple[np.ndarray, Sequence[np.ndarray]]:
+        """Return the rows that can be read, and augmented views of their feature maps."""
         ids = self._image_ids[rows].tolist()
         self._make(ids, True, "making feature maps", progress)
         readable = np.array([self._files.has(image_id, True) for image_id in ids], bool)
@@ -34,6 +35,7 @@ class ProjectMaps:
         return readable, Kept(self._files, with_maps)
 
     def plain(self, rows: np.ndarray, progress: Progress) -> Iterator[tuple[np.ndarray, Sequence[np.ndarray]]]:
+        """Yield blocks of rows that can be read, and their feature maps as they are."""
         state, ids = "asking about all images", self._image_ids[rows].tolist()
         places = {image_id: place for place, image_id in enumerate(ids)}
         if len(ids) * self._files.bytes_each <= KEPT_BYTES:

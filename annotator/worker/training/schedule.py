@@ -45,6 +45,7 @@ class Basis:
         """Return the inputs of a run that would begin now.
 
         Args:
+            db: The project's database.
             embedded: The number of images with features.
         """
         class_ids, method = tuple(class_.id for class_ in classes.all_classes(db)), configuration.method(db)
@@ -91,6 +92,7 @@ class Schedule:
         """Return whether to train now: a training is requested, or enough has changed and enough images are labeled.
 
         Args:
+            db: The project's database.
             embedded: The number of images with features.
 
         Enough has changed when there are other images, classes, or another method; ENOUGH decisions and ENOUGH_OF_ALL

@@ -165,7 +165,7 @@ class _Images:
         def cut(array: Read | None) -> Read | None:
             if array is None:
                 return None
-            return array.cut(start, stop) if isinstance(array, Rows) and not read else array[start:stop]
+            return array.sliced(start, stop) if isinstance(array, Rows) and not read else array[start:stop]
 
         features = cut(self._features)
         assert features is not None  # only codes may be missing

@@ -53,7 +53,7 @@ def train(
     """
     started = time.perf_counter()
     answers = training_set(db, cache)
-    fitted = np.isin(cache.image_ids[answers.rows], adapted.seen(db, backbone))
+    fitted = np.isin(cache.image_ids[answers.rows], adapted.fitted_image_ids(db, backbone))
     known = fitted_images.without(answers, fitted)
     others = outside.read(db, cache, known.class_ids) if outside.is_used(method_name) else outside.NOTHING
     before = runs.current_run(db)
@@ -92,5 +92,5 @@ def train(
         tell = partial(between, "scoring images that the network was fitted to", 0, 0)
         fitted_images.score_unseen(db, cache, backbone, answers, fitted, outcome.probabilities, tell)
     losses = [epoch.loss for epoch in trainer.history]
-    used = others.noted(known.class_ids, outcome.outside_weights)
+    used = others.source_weights(known.class_ids, outcome.outside_weights)
     return publish.publish_run(db, cache, known, run_id, method, backbone, outcome, losses, started, left_out, used)

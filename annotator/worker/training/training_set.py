@@ -41,6 +41,7 @@ class TrainingSet:
 
     @property
     def positives(self) -> int:
+        """Return the number of present labels."""
         return int((self.labels == PRESENT).sum())
 
     def unknown(self, images: int) -> np.ndarray:
@@ -55,7 +56,7 @@ def training_set(db: Database, cache: FeatureCache) -> TrainingSet:
     with db.reading():  # classes come and go
         class_ids = [class_.id for class_ in classes.all_classes(db)]
         cells, odd, newest = decisions.training_cells(db)
-        _take(cells, differing.taught(db))
+        _take(cells, differing.consensus_states(db))
     place, embedded = positions(cells[:, 0], cache.image_ids, np.argsort(cache.image_ids, kind="stable"))
     cells, place = cells[embedded], place[embedded]
     sure = cells[:, 2] != UNSURE

@@ -34,6 +34,7 @@ class UpdateThread:
         """Make the thread; `start` starts it.
 
         Args:
+            db: The project's database.
             cache: Returns the features that the worker has, None while it has none.
         """
         self._db, self._cache, self._updater = db, cache, Updater()
@@ -47,6 +48,7 @@ class UpdateThread:
         self._thread.start()
 
     def close(self) -> None:
+        """Ask the thread to end, and wait until it has."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()

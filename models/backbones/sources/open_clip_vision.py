@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 TEXTS_AT_ONCE = 64
 
@@ -61,6 +62,7 @@ class Times(nn.Module):
         super().__init__()
         self.matrix = nn.Parameter(matrix.detach(), requires_grad=False)
 
+    @override
     def forward(self, vectors: Tensor) -> Tensor:
         return vectors @ self.matrix
 

@@ -59,7 +59,7 @@ def as_family(network: Any, size: int) -> int:
 
     timm interpolates the position embeddings (bicubic, as it does when it loads weights for another size).
     """
-    family = families.of((network.pretrained_cfg or {}).get("architecture") or "")
+    family = families.family_of((network.pretrained_cfg or {}).get("architecture") or "")
     if family is None:
         return size
     if family.pooling and getattr(network, "global_pool", None) != family.pooling:

@@ -3,7 +3,9 @@
 The loss has two curves, k(p) and v(p); this file moves them along while training goes on.
 """
 
-from models.losses.base import at_least_zero, finite, no_such
+from dataclasses import dataclass, field
+
+from models.losses.base import at_least_zero, finite, unknown_name_error
 from models.losses.generalized_robust import GeneralizedRobust
 from models.methods.base import Method, fallen_behind, worth_trying
 from models.methods.end_to_end import EndToEnd, per_set
@@ -11,11 +13,22 @@ from models.methods.end_to_end import EndToEnd, per_set
 SCHEDULES = ("code", "paper")
 
 
+@dataclass(eq=False, repr=False)
 class GR(Method):
     """Generalized robust loss with moving curves. The defaults are the published ones for PASCAL VOC.
 
     PASCAL VOC has photographs that show one or two of twenty classes. COCO and NUS-WIDE end at w 10, b -8; CUB too,
     with q3 1.5. Only the code gives the values at which the curves start.
+
+    Args:
+        w, b, mu, sigma: Parameters of the curves at the end (see the loss for each).
+        w_start, b_start, mu_start, sigma_start: The same at the beginning.
+        q1, q2, q3, eps: As in the loss.
+        schedule: "code": in epoch e of T, w and b have gone (e - 1) / T of their way (and never arrive), mu and sigma
+            e / T; "paper": all have gone e / T.
+
+    Raises:
+        ValueError: The schedule is unknown, a sigma is not above 0, or another number is outside its range.
     """
 
     name = "gr"
@@ -33,46 +46,29 @@ class GR(Method):
         cub=EndToEnd(5e-5, 8, 10, {"w": 10.0, "b": -8.0, "q3": 1.5}, head_lr_scale=10),
     )
 
-    def __init__(
-        self,
-        w: float = 2.0,
-        b: float = -2.0,
-        mu: float = 0.8,
-        sigma: float = 0.5,
-        w_start: float = 0.0,
-        b_start: float = -2.0,
-        mu_start: float = 0.5,
-        sigma_start: float = 2.0,
-        q1: float = 0.0,
-        q2: float = 0.01,
-        q3: float = 1.0,
-        eps: float = 1e-7,
-        schedule: str = "code",
-    ):
-        """Store where both curves start and end, the exponents, and the schedule between.
+    w: float = 2.0
+    b: float = -2.0
+    mu: float = 0.8
+    sigma: float = 0.5
+    w_start: float = 0.0
+    b_start: float = -2.0
+    mu_start: float = 0.5
+    sigma_start: float = 2.0
+    q1: float = 0.0
+    q2: float = 0.01
+    q3: float = 1.0
+    eps: float = 1e-7
+    schedule: str = "code"
+    loss_function: GeneralizedRobust = field(init=False)
 
-        Args:
-            w, b, mu, sigma: Parameters at the end; *_start are those at the beginning (see the loss for each).
-            q1, q2, q3, eps: As in the loss.
-            schedule: "code": in epoch e of T, w and b have gone (e - 1) / T of their way (and never arrive), mu and
-                sigma e / T; "paper": all have gone e / T.
-
-        Raises:
-            ValueError: The schedule is unknown, a sigma is not above 0, or another number is outside its range.
-        """
-        at_least_zero(q1=q1, q2=q2, q3=q3, eps=eps)
-        finite(w=w, b=b, mu=mu, w_start=w_start, b_start=b_start, mu_start=mu_start)
-        if schedule not in SCHEDULES:
-            raise no_such("schedule", schedule, SCHEDULES)
-        if not (sigma > 0 and sigma_start > 0):
-            raise ValueError(f"sigma = {sigma} and sigma_start = {sigma_start} must both be positive.")
-        self.w, self.b, self.mu, self.sigma = w, b, mu, sigma
-        self.w_start, self.b_start, self.mu_start, self.sigma_start = w_start, b_start, mu_start, sigma_start
-        self.q1, self.q2, self.q3 = q1, q2, q3
-        self.eps = eps
-        self.schedule = schedule
-
-    loss_function: GeneralizedRobust
+    def __post_init__(self):
+        """Refuse an unknown schedule and numbers outside their range."""
+        at_least_zero(q1=self.q1, q2=self.q2, q3=self.q3, eps=self.eps)
+        finite(w=self.w, b=self.b, mu=self.mu, w_start=self.w_start, b_start=self.b_start, mu_start=self.mu_start)
+        if self.schedule not in SCHEDULES:
+            raise unknown_name_error("schedule", self.schedule, SCHEDULES)
+        if not (self.sigma > 0 and self.sigma_start > 0):
+            raise ValueError(f"sigma = {self.sigma} and sigma_start = {self.sigma_start} must both be positive.")
 
     def criterion(self) -> GeneralizedRobust:
         """Return the loss with the start parameters of both curves."""

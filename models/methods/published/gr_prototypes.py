@@ -5,14 +5,23 @@ are mostly of less salient classes: the network alone finds them late. The metho
 open_points lists the missing parts, and the choices made instead.
 """
 
+from dataclasses import dataclass
+
 from models.methods.base import worth_trying
 from models.methods.published.gr_guided import GRGuided
 
 
+@dataclass(eq=False, repr=False)
 class GRPrototypes(GRGuided):
     """GR in which the soft label of an unseen cell is in part the score of a prototype (models/linear/prototypes.py).
 
     Without a frozen network, and in classes with fewer than five marked images, the method is `gr`.
+
+    Args:
+        trust: Weight of the prototypes against k(p), the network's own share.
+        sharpness: The power to which the share of less alike images is raised.
+
+    The others are those of `gr`.
     """
 
     name = "gr+prototypes"
@@ -38,32 +47,5 @@ class GRPrototypes(GRGuided):
         "was worse in most of what was tried.",
         "How prototypes guide the learning of the embedding is open, and left out: the network is frozen.",
     )
-
-    def __init__(
-        self,
-        w: float = 2.0,
-        b: float = -2.0,
-        mu: float = 0.8,
-        sigma: float = 0.5,
-        w_start: float = 0.0,
-        b_start: float = -2.0,
-        mu_start: float = 0.5,
-        sigma_start: float = 2.0,
-        q2: float = 0.01,
-        q3: float = 1.0,
-        trust: float = 0.05,
-        sharpness: float = 4.0,
-        eps: float = 1e-7,
-        schedule: str = "code",
-    ):
-        """Store trust and sharpness, and the constants of `gr`.
-
-        Args:
-            trust: Weight of the prototypes against k(p), the network's own share.
-            sharpness: The power to which the share of less alike images is raised.
-
-        Raises:
-            ValueError: As in `gr`; also if trust is not between 0 and 1 or sharpness is negative.
-        """
-        curves = (w, b, mu, sigma, w_start, b_start, mu_start, sigma_start)
-        super().__init__(*curves, q2, q3, trust, sharpness, eps, schedule)
+    trust: float = 0.05
+    sharpness: float = 4.0

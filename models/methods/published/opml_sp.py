@@ -16,7 +16,7 @@ from models.losses.base import at_least_zero, one_of, shares
 from models.losses.high_rank import FORMS_OF_RANK, high_rank
 from models.losses.opml import OPML
 from models.methods.base import Method, positive, worth_trying
-from models.methods.published.opml import ASSUMED
+from models.methods.end_to_end import OPML_SETTINGS
 from models.methods.published.ranks import lowest
 
 RULES = ("both", "ap")
@@ -47,7 +47,7 @@ class OPMLSP(Method):
     threshold = 0.6
     lr = 2.5e-3  # as for opml
     tunable = worth_trying(strength=(0.0, 0.001, 0.01), rho=(0.03, 0.1, 0.3, 1.0), kappa=(0.25, 0.5, 1.0))
-    published = ASSUMED
+    published = OPML_SETTINGS
     open_points = (
         "The text at hand has lost every number; all were searched on validation images.",
         "It has lost the rule of smoothing: (AP p)^gamma is the better of two that were tried.",

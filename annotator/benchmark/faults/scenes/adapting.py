@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
+from typing_extensions import override
 
 from annotator.benchmark.faults.scenes.scene import Scene, digests
 from annotator.benchmark.harness import projects
@@ -32,6 +33,7 @@ class Adapt(Scene):
     name, repeated = "adapt", False
     loads = ("torch", "timm", "annotator.worker.process", "annotator.worker.adapting.local")
 
+    @override
     def make(self) -> None:
         made = self.folder.with_name("made to adapt")
         if not made.exists():
@@ -46,9 +48,11 @@ class Adapt(Scene):
         self.features = _features(self.project)
         self.reference: dict[str, Any] = {}
 
+    @override
     def words(self) -> Sequence[object]:
         return ["adapt", self.project, "--epochs", EPOCHS]
 
+    @override
     def state(self) -> Any:
         db = Database(self.project)
         names = [network.name for network in adapted.networks(db)]
@@ -56,11 +60,13 @@ class Adapt(Scene):
         db.close()
         return state
 
+    @override
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
         used, following, names = state
         known = {"", *before[2], *after[2]}
         return used in (before[0], after[0]) and following in known and names in (before[2], after[2])
 
+    @override
     def broken(self) -> list[str]:
         db = Database(self.project)
         broken = super().broken()
@@ -89,6 +95,7 @@ class Adapt(Scene):
         db.close()
         return broken
 
+    @override
     def done(self) -> list[str]:
         worker = Worker(self.project)
         worker.close()
@@ -104,6 +111,7 @@ class Switch(Adapt):
 
     name, repeated = "switch", True
 
+    @override
     def make(self) -> None:
         super().make()
         from annotator.worker.adapting.adapt_now import adapt_now
@@ -114,6 +122,7 @@ class Switch(Adapt):
         adapted.prepare(db, done.network.name)
         db.close()
 
+    @override
     def words(self) -> Sequence[object]:
         return ["call", f"{__name__}:switch", self.project]
 
@@ -123,16 +132,19 @@ class AdaptedExport(Switch):
 
     name, repeated = "adapted_export", False
 
+    @override
     def words(self) -> Sequence[object]:
         db = Database(self.project)
         name = adapted.networks(db)[0].name
         db.close()
         return ["adapted", self.project, name, "--export", self.folder / "mine"]
 
+    @override
     def state(self) -> Any:
         mine = self.folder / "mine"
         return sorted(path.name for path in mine.iterdir()) if mine.exists() else None
 
+    @override
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
         return state in (before, after)
 
@@ -143,18 +155,22 @@ class AdaptForWorker(Adapt):
     name, timed, repeated = "adapt_of_worker", True, True
     ending = 20.0  # 10 seconds, and those of a busy machine
 
+    @override
     def make(self) -> None:
         super().make()
         db = Database(self.project)
         adapting.want(db, "run")
         db.close()
 
+    @override
     def words(self) -> Sequence[object]:
         return ["worker", self.project]
 
+    @override
     def again(self) -> Sequence[object]:
         return ["adapt", self.project]
 
+    @override
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
         # How far a worker comes before it is ended depends on the machine: sometimes it has adapted the network.
         finished = [before[0], before[1], [*before[2], FIRST_NETWORK]]

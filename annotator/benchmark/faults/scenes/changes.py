@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from annotator.benchmark.faults.scenes.scene import Scene, decide, told
 from annotator.errors import AnnotatorError
 from annotator.store.classes import changes as class_changes
@@ -22,12 +24,15 @@ class Merge(Scene):
 
     name, repeated = "merge", False
 
+    @override
     def words(self) -> Sequence[object]:
         return ["classes", "merge", self.project, "class 2", "--into", "class 1", "--yes"]
 
+    @override
     def state(self) -> Any:
         return told(self.project)
 
+    @override
     def done(self) -> list[str]:
         merged = self.state()
         db = Database(self.project)
@@ -44,15 +49,18 @@ class UndoMerge(Scene):
 
     name, repeated = "undo_of_merge", False
 
+    @override
     def make(self) -> None:
         super().make()
         db = Database(self.project)
         class_changes.merge(db, "Ann", [2], 1, same=True)
         db.close()
 
+    @override
     def words(self) -> Sequence[object]:
         return ["classes", "undo", self.project]
 
+    @override
     def state(self) -> Any:
         return told(self.project)
 
@@ -62,6 +70,7 @@ class Backup(Scene):
 
     name = "backup"
 
+    @override
     def make(self) -> None:
         super().make()
         backup.back_up(self.project, self.folder / "kept")
@@ -77,9 +86,11 @@ class Backup(Scene):
         tags.mkdir(exist_ok=True)
         (tags / f"{number}.safetensors").write_text("content")
 
+    @override
     def words(self) -> Sequence[object]:
         return ["backup", self.project, self.folder / "kept"]
 
+    @override
     def state(self) -> Any:
         found: list[Any] = []
         for manifest in restoring.manifests(self.folder / "kept"):
@@ -95,14 +106,17 @@ class Prune(Backup):
 
     name = "backup_keep"
 
+    @override
     def make(self) -> None:
         super().make()
         backup.back_up(self.project, self.folder / "kept")
         self.change()
 
+    @override
     def words(self) -> Sequence[object]:
         return [*super().words(), "--keep", 1]
 
+    @override
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
         every = before + after
         return state == before or (state[-1:] == after and state == every[-len(state) :])
@@ -113,19 +127,23 @@ class Restore(Scene):
 
     name, repeated = "restore", False
 
+    @override
     def make(self) -> None:
         super().make()
         (self.project / "tags").mkdir()
         (self.project / "tags" / "1.safetensors").write_text("content")
         backup.back_up(self.project, self.folder / "kept")
 
+    @override
     def words(self) -> Sequence[object]:
         return ["restore", self.folder / "kept", self.folder / "again"]
 
+    @override
     def state(self) -> Any:
         again = self.folder / "again"
         return (told(again), len(list(again.glob("tags/*")))) if again.exists() else None
 
+    @override
     def done(self) -> list[str]:
         return [] if self.state() == (told(self.project), 1) else ["What was restored is not what was backed up."]
 
@@ -135,6 +153,7 @@ class Upgrade(Scene):
 
     name = "upgrade"
 
+    @override
     def make(self) -> None:
         super().make()
         place = self.folder / "old.db"
@@ -143,12 +162,15 @@ class Upgrade(Scene):
             (self.project / name).unlink(missing_ok=True)
         place.rename(self.project / "project.db")
 
+    @override
     def words(self) -> Sequence[object]:
         return ["tags", self.project]
 
+    @override
     def state(self) -> Any:
         return read_any(self.project / "project.db")
 
+    @override
     def broken(self) -> list[str]:
         broken: list[str] = []
         now, before = self.state(), None
@@ -164,5 +186,6 @@ class Upgrade(Scene):
             broken.append("The project was upgraded and no copy of it was kept.")
         return broken
 
+    @override
     def done(self) -> list[str]:
         return Scene.broken(self)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from annotator.benchmark.faults.scenes.scene import Scene, decide, digests
 from annotator.errors import AnnotatorError
 from annotator.exchange.exports import destination, export
@@ -24,6 +26,7 @@ class SingleFile(Scene):
     options: Sequence[object] = ()
     chosen: ClassVar[dict[str, Any]] = {}
 
+    @override
     def make(self) -> None:
         super().make()
         db = Database(self.project)
@@ -37,22 +40,28 @@ class SingleFile(Scene):
 
     @property
     def path(self) -> Path:
+        """Return the path of the exported file."""
         return self.folder / self.target
 
+    @override
     def words(self) -> Sequence[object]:
         return ["export", self.project, self.path, *self.options]
 
     def contents(self) -> dict[str, str]:
+        """Return the digest of every file in the folder of the export, by name."""
         return digests(self.path.parent)
 
+    @override
     def state(self) -> Any:
         there = {name: digest for name, digest in self.contents().items() if ".part" not in name}
         return {name: "old" if self.before.get(name) == digest else "new" for name, digest in there.items()}
 
+    @override
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
         # Files of one folder are renamed one after the other: what is begun is finished by the next export.
         return state in (before, after) or any(self.path.parent.glob(".*.renaming.part"))
 
+    @override
     def done(self) -> list[str]:
         names = [self.path, *(path for path in self.path.parent.iterdir() if path.stem.startswith("labels."))]
         names.sort(key=lambda path: path.name.endswith(".card.json"))
@@ -65,12 +74,15 @@ class TaggedFile(SingleFile):
     name, repeated = "export_tagged", False
     options = ("--format", "csv", "--tag", "v1")
 
+    @override
     def state(self) -> Any:
         return super().state(), len(self._tags())
 
+    @override
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
         return super().allowed(state, before, after) or state == (after[0], 0)
 
+    @override
     def broken(self) -> list[str]:
         return super().broken() + [f"a tag without its cells: {each}" for each in self._tags() if each]
 
@@ -94,9 +106,11 @@ class CopiedFolder(SingleFile):
     chosen: ClassVar[dict[str, Any]] = {"images": "copy"}
     options = ("--format", "voc", "--images", "copy", "--lossy")
 
+    @override
     def contents(self) -> dict[str, str]:
         return digests(self.path)
 
+    @override
     def state(self) -> Any:
         there = self.contents()
         if not there:
@@ -105,9 +119,11 @@ class CopiedFolder(SingleFile):
             return "in parts"
         return "old" if there == self.before else "new"
 
+    @override
     def allowed(self, state: Any, before: Any, after: Any) -> bool:
         return state in (before, after)
 
+    @override
     def done(self) -> list[str]:
         return [] if self.state() == "new" else [f"The export is {self.state()}"]
 
@@ -134,12 +150,15 @@ class DownloadedZip(Scene):
     loads = ("annotator.ui.export.running",)
     on_server = ""
 
+    @override
     def words(self) -> Sequence[object]:
         return ["call", f"{__name__}:export_as_page", self.project, "set", self.on_server]
 
+    @override
     def state(self) -> Any:
         return None
 
+    @override
     def done(self) -> list[str]:
         files = [path for path in (self.project / "downloads").rglob("*") if path.is_file()]
         if [path.name for path in files] != ["set.zip"] or zipfile.ZipFile(files[0]).testzip() is not None:
@@ -152,6 +171,7 @@ class FolderOnServer(DownloadedZip):
 
     name, repeated, on_server = "export_on_server", False, "yes"
 
+    @override
     def state(self) -> Any:
         target = self.project / "exports" / "set"
         if not target.exists():
@@ -159,6 +179,7 @@ class FolderOnServer(DownloadedZip):
         problems = destination.problems_of_folder(target, [target / name for name in reversed(TIMES)])
         return "in parts" if problems else "new"
 
+    @override
     def done(self) -> list[str]:
         db = Database(self.project)
         exporting(db)  # as the next server does when it starts

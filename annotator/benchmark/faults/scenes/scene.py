@@ -40,6 +40,7 @@ class Scene:
 
     @property
     def project(self) -> Path:
+        """Return the folder of the scene's project."""
         return self.folder / "project"
 
     def make(self) -> None:

@@ -35,6 +35,7 @@ class AutopilotTool:
     )
 
     def start(self, task: Task) -> None:
+        """Begin a task; forget the one before."""
         self.task, self.engine = task, Engine(task)
         self._row_of = {image_id: row for row, image_id in enumerate(self.engine.image_ids.tolist())}
         self._column_of = {class_id: column for column, class_id in enumerate(self.engine.class_ids.tolist())}
@@ -43,6 +44,7 @@ class AutopilotTool:
         self._shown: tuple[str, list[float | None], int | None] = ("", [], None)
 
     def ask(self) -> Question | None:
+        """Return the next question, None when the tool has none left."""
         self.engine.keep_up()
         if not self._audit and not self._certified:
             self._draw()
@@ -54,6 +56,7 @@ class AutopilotTool:
         return self._of_action(items[0]) if items else None
 
     def answer(self, question: Question, answer: Answer) -> None:
+        """Take the answer to the question asked last."""
         source, chances, run = self._shown
         self.engine.record(question, answer, source, chances, run)
         self._answers += 1
@@ -63,12 +66,15 @@ class AutopilotTool:
         self._certified = self._certified or finished
 
     def labels(self) -> Iterable[tuple[int, int]]:
+        """Return the present cells so far: (image, class) places."""
         return self.engine.present()
 
     def certifies(self) -> bool:
+        """Return whether the tool holds that the goal of the task is reached."""
         return self._certified
 
     def close(self) -> None:
+        """Free what the tool holds."""
         if engine := getattr(self, "engine", None):
             engine.close()
 

@@ -7,6 +7,7 @@ is answered.
 from collections.abc import Iterable
 
 import numpy as np
+from typing_extensions import override
 
 from annotator.benchmark.finish.protocol import Answer, Question, Task
 from annotator.benchmark.finish.tools.binomial_audit import TILES, BinomialAudit
@@ -31,24 +32,29 @@ class FormTool:
     certifies_by = "every pair is answered; answers are taken as right"
 
     def start(self, task: Task) -> None:
+        """Begin a task; forget the one before."""
         self._left = np.random.default_rng([task.seed, 5]).permutation(len(task.images)).tolist()
         self._classes = tuple(range(len(task.classes)))
         self._present: list[tuple[int, int]] = []
 
     def ask(self) -> Question | None:
+        """Return the next question, None when the tool has none left."""
         return Question("image", (self._left.pop(),), self._classes) if self._left else None
 
     def answer(self, question: Question, answer: Answer) -> None:
+        """Take the answer to the question asked last."""
         self._present += [cell for cell, present in zip(question.cells, answer.present, strict=True) if present]
 
     def labels(self) -> Iterable[tuple[int, int]]:
+        """Return the present cells so far: (image, class) places."""
         return self._present
 
     def certifies(self) -> bool:
+        """Return whether the tool holds that the goal of the task is reached."""
         return not self._left
 
     def close(self) -> None:
-        pass
+        """Free what the tool holds."""
 
 
 class _WithModel:
@@ -97,10 +103,12 @@ class RandomTool(_WithModel):
 
     strategy = "random"
 
+    @override
     def start(self, task: Task) -> None:
         super().start(task)
         self._next_rows: list[int] = []
 
+    @override
     def next(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
         if not self._next_rows:
             self.engine.keep_up()
@@ -130,8 +138,12 @@ class UncertaintyTool(RandomTool):
 
 
 class GridsTool(RandomTool):
-    """A tool that asks about a few whole images, then grids of the class whose likeliest open tiles show most."""
+    """A tool that asks about a few whole images, then grids of one class: the one with the most positives to expect.
 
+    A grid has the likeliest TILES open cells of its class; the sum of their probabilities is what it promises.
+    """
+
+    @override
     def next(self, labels: np.ndarray, chances: np.ndarray | None) -> Question | None:
         untouched = (labels == OPEN).all(1).sum()
         seed = max(LEAST_SEED, round(SEED * len(labels)))
