@@ -21,6 +21,7 @@ from annotator.shares import counted
 from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.images import name_matching as names
 from annotator.store.images.address_registration import register_address
 from annotator.store.images.registration import Registered, register
 from annotator.store.imports.project_creation import making
@@ -108,7 +109,7 @@ def set_up(
         if label_file:
             known = {row[0] for row in db.tuples("SELECT path FROM file")}
             coming = [path for folder in folders for path in folder.listing.paths if path not in known]
-            plan = stack.enter_context(_planned(db, label_file, coming, listed))
+            plan = stack.enter_context(_planned(db, label_file, coming, listed, folders[0].path if folders else None))
         for place in fetched.places if fetched else ():
             settle(place)
         if not address:
@@ -152,7 +153,7 @@ def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[
 
 @contextmanager
 def _planned(
-    db: Database, label_file: Path, coming: Sequence[str], listed: Sequence[tuple[str, str]]
+    db: Database, label_file: Path, coming: Sequence[str], listed: Sequence[tuple[str, str]], root: Path | None
 ) -> Generator[Plan]:
     """Yield the import of a label file, planned but not applied.
 
@@ -161,7 +162,8 @@ def _planned(
     """
     with Staging(db.paths.project, print) as staging:
         origin = Origin(str(label_file.resolve()), label_file, *choose_format(label_file, None))
-        plan = Plan(db, staging, origin, Choices(), IMPORTER, Rules({}, strict=True, listed=[*dict(listed)]))
+        rules = Rules({}, strict=True, listed=[*dict(listed)], origin=names.Origin(root=root))
+        plan = Plan(db, staging, origin, Choices(), IMPORTER, rules)
         plan.read(coming=coming)
         yield plan
 

@@ -14,7 +14,9 @@ from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.imports.staged_names import NEW, RESTORED, SKIPPED
+from annotator.store.images.name_kinds import KINDS
+from annotator.store.images.name_matching import SKIPPED
+from annotator.store.imports.staged_names import NEW, RESTORED
 from annotator.store.imports.staging import Staging
 from annotator.store.labels.archived import ACTIVE
 
@@ -78,6 +80,7 @@ class Preview:
         attributes_new, attributes_known, attributes_other: Facts of images: new, known, and with another value here.
         remarks_new, remarks_known: Number of flags and comments that are new or known.
         warnings: Sentences about names of new classes and the class map.
+        found_by: Kind of store/images/name_kinds.py, the first left out -> images' names that were found in it.
         unclear: Name -> reason, of classes that have to be mapped first: they could be several classes, or no class can
             have that name. Until then their answers are left out.
     """
@@ -103,6 +106,7 @@ class Preview:
     remarks_new: int
     remarks_known: int
     warnings: Sequence[str] = ()
+    found_by: Mapping[str, Tally] = field(default_factory=dict[str, Tally])
     unclear: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -262,6 +266,7 @@ def preview(staging: Staging, db: Database) -> Preview:
             remarks - known_remarks,
             known_remarks,
             [*staging.warnings, *classes.name_warnings(new, classes.by_name(db))],
+            names_found(staging, sql),
             dict(staging.unclear),
         )
 
@@ -269,6 +274,25 @@ def preview(staging: Staging, db: Database) -> Preview:
 REMARK_KNOWN = """EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.image_id AND d.action = r.kind
     AND d.note = r.text AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))"""
 """Of remarks r of items i: whether the image has one with the same text."""
+
+
+def names_found(staging: Staging, sql: sqlite_utils.Database) -> dict[str, Tally]:
+    """Return kind -> number of names of images that were found in it, with examples; without those found exactly."""
+    query = "SELECT kind, count(DISTINCT name) FROM staged.item WHERE kind != '' AND image_id NOT NULL GROUP BY kind"
+    counts: dict[str, int] = dict(sql.execute(query).fetchall())
+    examples = """SELECT place, name, found FROM staged.item WHERE kind = ? AND image_id NOT NULL GROUP BY name
+        ORDER BY min(id) LIMIT ?"""
+    return {
+        kind: Tally(
+            counts[kind],
+            [
+                f"{staging.place(place)}: {name!r} is {found!r}"
+                for place, name, found in sql.execute(examples, [kind, EXAMPLES]).fetchall()
+            ],
+        )
+        for kind in KINDS
+        if kind in counts
+    }
 
 
 def _images(staging: Staging, sql: sqlite_utils.Database, where: str) -> Tally:
