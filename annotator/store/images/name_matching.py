@@ -14,11 +14,15 @@ from typing import NamedTuple
 import sqlite_utils
 
 from annotator.store.database.database import Database
-from annotator.store.images.name_kinds import NO_IMAGE, define_functions, find_loosely, refuse_unknown_kind
+from annotator.store.images.name_forms import without_query
+from annotator.store.images.name_kinds import KINDS, NO_IMAGE, define_functions, find_loosely, refuse_unknown_kind
 from annotator.store.pictures.files import escaped
 
 FORMS = ("NFC", "NFD")  # Unicode forms in which a name that is not ASCII may be written
 SKIPPED = "its file was skipped: "
+RIVAL = "it could be the image that is named as "
+WITHOUT_PREVIEW = "tail"
+"""The loosest kind that counts where nobody sees beforehand how names are found."""
 OUTSIDE = "an absolute path outside the image folders"
 
 
@@ -78,7 +82,20 @@ def find(db: Database, names: Iterable[str], match: str | None = None) -> dict[s
         name: Found(image_id, kind or "name", "") if image_id else Found(None, "", reason)
         for name, image_id, kind, reason in rows
     }
-    return {name: found[stored] for name, stored in wanted.items()}
+    return _without_rivals({name: found[stored] for name, stored in wanted.items()})
+
+
+def _without_rivals(found: dict[str, Found]) -> dict[str, Found]:
+    """Take images from names that were not found exactly where another name is the same image."""
+    first: dict[int, str] = {}
+    rivals: dict[str, str] = {}
+    for name, one in sorted(found.items(), key=lambda pair: KINDS.index(pair[1].kind or "name")):
+        if one.image_id is None:
+            continue
+        other = first.setdefault(one.image_id, name)
+        if one.kind != "name" and without_query(other) != without_query(name):
+            rivals[name] = other
+    return found | {name: Found(None, "", f"{RIVAL}{other!r}") for name, other in rivals.items()}
 
 
 _OF_NAMES = (
