@@ -19,7 +19,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.shared.label_table import read as read_table
 from annotator.exchange.formats.view import Columns
 from annotator.exchange.imports.importing import Choices, prepare
-from annotator.exchange.imports.origin import choose_format
+from annotator.exchange.imports.label_files import choose_format
 from annotator.exchange.setup import add_folder
 from annotator.records import Decision
 from annotator.store.classes import changes as class_changes

@@ -14,11 +14,33 @@ import typer
 
 from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
 from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
+from annotator.cli.reading import (
+    AbsentWords,
+    ClassColumns,
+    EmptyLabel,
+    EventColumn,
+    FolderColumn,
+    ImageColumn,
+    LabelColumn,
+    LabelsOption,
+    Match,
+    Numbers,
+    PresentWords,
+    ReadingFile,
+    SaveReading,
+    ScoreColumn,
+    Separator,
+    UnknownWords,
+    UnsureWords,
+    options_of,
+    reading_of,
+)
 from annotator.errors import AnnotatorError
 from annotator.settings import login
 
 if TYPE_CHECKING:  # the formats would delay every command
-    from annotator.exchange.imports.importing import Done, Plan
+    from annotator.exchange.imports.importing import Choices, Done, Plan
+    from annotator.exchange.reading.reading import Reading
 
 commands = typer.Typer(rich_markup_mode=None)
 imports = typer.Typer(
@@ -65,6 +87,27 @@ def import_(
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="The source names all that is present: its other classes are absent.")
     ] = False,
+    labels: LabelsOption = None,
+    image_column: ImageColumn = None,
+    folder_column: FolderColumn = None,
+    label_column: LabelColumn = None,
+    class_columns: ClassColumns = None,
+    separator: Separator = None,
+    present: PresentWords = None,
+    absent: AbsentWords = None,
+    unsure: UnsureWords = None,
+    unknown: UnknownWords = None,
+    empty_label: EmptyLabel = None,
+    numbers: Numbers = None,
+    score_column: ScoreColumn = None,
+    event_column: EventColumn = None,
+    match: Match = None,
+    reading: ReadingFile = None,
+    save_reading: SaveReading = None,
+    scores_as: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Add the scores of the source as predictions of this name, as well."),
+    ] = None,
     conflicts: Annotated[
         Conflicts, typer.Option(help="Keep or replace answers here that differ from the source's.")
     ] = Conflicts.KEEP,
@@ -80,6 +123,7 @@ def import_(
     """Import images and labels from another tool or data set. What would change is shown first, and stored as one."""
     from annotator.exchange.imports.importing import Choices, prepare
     from annotator.exchange.imports.in_words import unchanged_in_words
+    from annotator.exchange.reading.saved import save, settled
     from annotator.store.disk.private import files_for_owner_only
 
     files_for_owner_only()
@@ -88,7 +132,8 @@ def import_(
         given |= {"--conflicts": conflicts is Conflicts.REPLACE, "--dry-run": dry_run}
         _register_in_place(project, source, [option for option, value in given.items() if value], as_json)
         return
-    choices = Choices(format_, images, class_map, conflicts.value, exhaustive)
+    given = reading_of(locals())
+    choices = Choices(format_, images, class_map, conflicts.value, exhaustive, reading=given)
     done: Done | None = None
     plan: Plan | None = None
     try:
@@ -96,11 +141,16 @@ def import_(
             with progress("Reading") as show:
                 plan = stack.enter_context(prepare(project, source, choices, by or login(), show_steps(show)))
             if not as_json:
-                _print_preview(plan, conflicts.value)
+                _print_preview(plan, conflicts.value, given, dry_run)
             # Nobody is asked about an import that is refused.
-            if not dry_run and plan.changes and (yes or plan.preview.unclear or _is_confirmed()):
+            is_refused = bool(plan.preview.unclear or plan.doubts or plan.has_no_answers)
+            if not dry_run and (is_refused or (plan.changes and (yes or _is_confirmed()))):
                 with progress("Reading images") as show:
                     done = plan.apply(show_steps(show))
+            if save_reading:
+                save(save_reading, settled(given, plan.decided))
+        if scores_as and not dry_run:
+            _add_scores(project, source, scores_as, choices, by or login())
         if as_json:
             print(json.dumps(_as_json(plan, done), ensure_ascii=False))
         elif done is None:
@@ -109,6 +159,19 @@ def import_(
             _print_done(project, done)
     except KeyboardInterrupt:
         raise _interrupted(project, plan) from None
+
+
+def _add_scores(project: Path, source: str, name: str, choices: "Choices", by: str) -> None:
+    """Add the scores of a source as predictions, once its labels are stored."""
+    from annotator.exchange.predictions import outside_predictions as predictions
+    from annotator.store.database.database import Database
+
+    db = Database(project)
+    mapped = choices.class_map if isinstance(choices.class_map, dict) else {}
+    wanted = predictions.Choices(choices.format, class_map=mapped)
+    with predictions.prepare(db, Path(source), name, wanted, by) as plan:
+        stored = plan.apply()
+    print(f"Predictions {printable(name)}: {stored.images:,} images.")
 
 
 def _register_in_place(project: Path, source: str, unused: Sequence[str], as_json: bool) -> None:
@@ -199,13 +262,21 @@ def undo(
         print(printable(sentence))
 
 
-def _print_preview(plan: "Plan", conflicts: str) -> None:
+def _print_preview(plan: "Plan", conflicts: str, reading: "Reading", is_last: bool) -> None:
     from annotator.exchange.imports import in_words
+    from annotator.exchange.reading.in_words import decision_in_words, doubt_in_words
 
     preview = plan.preview
     print(printable(in_words.format_in_words(plan)))
     for sentence in plan.said:
         print(f"  {printable(sentence)}")
+    for one in plan.decided:
+        if one.is_sure:
+            print(f"  {printable(decision_in_words(one))}")
+    if samples := plan.samples:
+        print("Its first rows:")
+        for sample in samples:
+            print(f"  {printable(sample)}")
     lines = in_words.lines(preview, conflicts)
     if lines:
         print_table(("", "count"), [(line.title, f"{line.count:,}") for line in lines])
@@ -222,6 +293,10 @@ def _print_preview(plan: "Plan", conflicts: str) -> None:
         print(f"  {printable(in_words.class_in_words(class_))}")
     if len(others) > SHOWN:
         print(f"  and {len(others) - SHOWN:,} more")
+    for one in plan.doubts if is_last else ():
+        print(f"  Question: {printable(doubt_in_words(one))}")
+    if plan.decided:
+        print(f"The same reading again: {printable(options_of(plan.decided, reading))}")
     for warning in [*preview.unclear.values(), *preview.warnings][:SHOWN]:
         print(f"  {printable(warning)}")
 
@@ -244,6 +319,8 @@ def _as_json(plan: "Plan", done: "Done | None") -> dict:
         "why": plan.why,
         "said": list(plan.said),
         "kept": list(map(str, plan.kept)),
+        "decided": [one._asdict() for one in plan.decided],
+        "samples": list(plan.samples),
         "preview": asdict(plan.preview),
         "imported": imported,
         "registered": asdict(done.registered) if done and done.registered else None,

@@ -11,7 +11,8 @@ from annotator.exchange.imports.folders import listed as listed_folders
 from annotator.exchange.imports.folders import refuse_without_images
 from annotator.exchange.imports.folders import registered as register_folders
 from annotator.exchange.imports.importing import Choices, Plan, refuse_other_things
-from annotator.exchange.imports.origin import Origin, choose_format
+from annotator.exchange.imports.label_files import choose_format
+from annotator.exchange.imports.origin import Origin
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress

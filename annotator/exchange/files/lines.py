@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
@@ -11,6 +12,7 @@ from annotator.exchange.files.problems import Problems
 from annotator.store.disk.open_files import open_file
 
 LONGEST = 4 << 20  # letters of a line
+_SEPARATOR_LINE = re.compile('"?sep=(.)"?', re.IGNORECASE)  # which Excel writes before the header when asked to
 _ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
 
 
@@ -63,7 +65,7 @@ def csv_rows(
     try:
         for row in reader:
             line, first = first, reader.line_num + 1
-            if not any(map(str.strip, row)):
+            if not any(map(str.strip, row)) or (line == 1 and _SEPARATOR_LINE.fullmatch(delimiter.join(row).strip())):
                 continue
             columns = columns or len(row)
             if len(row) == columns:
@@ -72,6 +74,17 @@ def csv_rows(
                 problems.add(f"{path.name}, line {line}: {len(row)} cells instead of {columns}")
     except csv.Error as error:
         raise AnnotatorError(f"{path} is no CSV in line {reader.line_num}: {error}.") from error
+
+
+def header_line(path: Path) -> str:
+    """Return the first line of a table: that after a line sep=; of Excel. As `first_line` otherwise."""
+    line = first_line(path)
+    if not _SEPARATOR_LINE.fullmatch(line.strip()):
+        return line
+    try:
+        return next(islice(lines(path), 1, 2), "").rstrip("\r\n")
+    except AnnotatorError:
+        return ""
 
 
 def first_line(path: Path, most: int = 65_536) -> str:

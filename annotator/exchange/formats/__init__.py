@@ -15,6 +15,7 @@ from annotator.exchange.formats.coco_results import COCO_RESULTS
 from annotator.exchange.formats.csv_table import CSV, TSV
 from annotator.exchange.formats.cvat import CVAT
 from annotator.exchange.formats.datumaro import DATUMARO
+from annotator.exchange.formats.excel import EXCEL
 from annotator.exchange.formats.fiftyone import FIFTYONE
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.huggingface import HUGGINGFACE
@@ -25,6 +26,7 @@ from annotator.exchange.formats.label_studio import LABEL_STUDIO
 from annotator.exchange.formats.numpy_folder import NUMPY, TORCH
 from annotator.exchange.formats.openimages import OPENIMAGES
 from annotator.exchange.formats.parquet import PARQUET
+from annotator.exchange.formats.records import RECORDS
 from annotator.exchange.formats.spml import SPML
 from annotator.exchange.formats.voc import VOC
 from annotator.exchange.formats.webdataset import WEBDATASET
@@ -37,6 +39,8 @@ FORMATS: dict[str, Format] = {
         CSV,
         TSV,
         JSONL,
+        RECORDS,
+        EXCEL,
         PARQUET,
         NUMPY,
         TORCH,

@@ -11,7 +11,7 @@ from annotator.errors import AnnotatorError, several
 from annotator.exchange.files.text_cells import Field
 from annotator.exchange.formats.format import Format, Lost
 from annotator.exchange.formats.shared.cell_columns import LONG, VALUES, cell_column
-from annotator.exchange.formats.shared.label_table import read, recognise
+from annotator.exchange.formats.shared.label_table import read, read_as, recognise
 from annotator.exchange.formats.view import Block, Columns, Output, View
 
 OF_IMAGE = ("image", "sha256", "width", "height", "split", "missing")
@@ -114,6 +114,8 @@ CSV = Format(
     read=read,
     write=write_csv,
     lost=Lost(unknown=False, unsure=False, provenance=True),
+    read_as=read_as,
+    is_general=True,
 )
 
 TSV = Format(
@@ -122,4 +124,6 @@ TSV = Format(
     ending=".tsv",
     recognise=partial(recognise, delimiters="\t"),
     read=read,
+    read_as=read_as,
+    is_general=True,
 )

@@ -49,6 +49,7 @@ class Format:
         extra: The pip extra whose packages the format needs, "" for none.
         read_as: As `read`, for formats whose meaning is not fixed: reads as a person's Reading says, and lists its own
             decisions in Contents.decided. Used in place of `read` where it is given.
+        is_general: It fits many files, and gives way to a format that fits as well.
     """
 
     name: str
@@ -61,3 +62,4 @@ class Format:
     images: str = "none"
     extra: str = ""
     read_as: Callable[[Path, Problems, Reading], Contents] | None = None
+    is_general: bool = False

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from annotator.exchange.files.problems import Problems
+from annotator.exchange.formats import huggingface_plain
 from annotator.exchange.formats import huggingface_tables as tables
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.format import Format, Lost
@@ -24,6 +25,7 @@ from annotator.exchange.formats.huggingface_columns import STATES, Columns
 from annotator.exchange.formats.shared.extras import KEY
 from annotator.exchange.formats.shared.split_names import split_names
 from annotator.exchange.formats.view import Block, Output, View
+from annotator.exchange.reading.reading import Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,12 +65,19 @@ def recognise(path: Path) -> str | None:
 
 
 def read(path: Path, problems: Problems) -> Contents:
+    """Return the rows of all splits, as `read_as` with the reader's own decisions."""
+    return read_as(path, problems, Reading())
+
+
+def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
     """Return the rows of all splits as items; a place is a file and a row in it, from 1.
 
     Raises:
         AnnotatorError: A file cannot be read, or no column names images or classes.
     """
     found = tables.tables(path)
+    if path.is_dir() and huggingface_plain.is_plain(found):
+        return huggingface_plain.read(path, found, problems, reading)
     columns = Columns.of(path, found)
     return Contents(
         [(name, "") for name in columns.classes],
@@ -254,4 +263,5 @@ HUGGINGFACE = Format(
     write,
     Lost(unsure=False),
     "link",
+    read_as=read_as,
 )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.parquet_table import KEY, OURS, read, recognise
+from annotator.exchange.formats.parquet_table import KEY, OURS, read, read_as, recognise
 from annotator.exchange.formats.shared.provenance import GUARANTEE, ORIGIN
 from annotator.exchange.formats.view import STATE_WORDS, Block, Output, View
 
@@ -184,4 +184,6 @@ PARQUET = Format(
     read=read,
     write=write_parquet,
     lost=Lost(unknown=False, unsure=False, provenance=False),
+    read_as=read_as,
+    is_general=True,
 )

@@ -1,18 +1,16 @@
 """Reading labels from Parquet (https://parquet.apache.org), batch by batch: our own exports, and tables of others.
 
-    image, fox, heron, ...    one column a class, of whole numbers or truth values: 1 present, 0 absent, null (or -1)
-                              unknown. Columns of text are facts of the image. In our own exports `provenance`,
-                              `attributes` and `notes` are read as well; the schema says which columns these are
-    image, class[, state]     one row an answer, with source, annotator and decided_at where there are such columns
-    image, labels             a list of the present classes, or text with "|" between
+    our own exports            one column a class, `provenance`, `attributes` and `notes`: the schema says which columns
+                               these are. A row without a null is exhaustive
+    image, class, state        one row an answer, with source, annotator and decided_at where there are such columns
 
-A row of the first shape without a null is exhaustive. A table with pictures in it is read by sources/tables.py, a table
-whose schema names features of Hugging Face by huggingface.py.
+All other tables, also those with the bytes of pictures, are read as reading/deciding.py decides. A table whose schema
+names features of Hugging Face is read by huggingface.py.
 """
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +20,16 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.tables import parquet_batches, parquet_schema
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
-from annotator.exchange.formats.shared.label_table import CLASS, FACTS, IMAGE, STATE
+from annotator.exchange.formats.shared.class_list import names_beside
+from annotator.exchange.formats.shared.label_table import CLASS, IMAGE, STATE
 from annotator.exchange.formats.shared.provenance import ORIGIN
+from annotator.exchange.formats.shared.table_items import Table, contents
+from annotator.exchange.reading.columns import IMAGE as IMAGE_WORDS
+from annotator.exchange.reading.reading import Reading
+from annotator.exchange.reading.words import Cell, as_cell, plain
 from annotator.records import ABSENT, PRESENT, STATES
 from annotator.shares import counted
+from annotator.store.disk.open_files import open_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,9 +38,7 @@ AT_ONCE = 1000  # rows
 KEY = b"multilabel-annotator"
 """Of the schema: JSON with the names of the columns, as `columns_of` gives them."""
 OURS = ("image", "sha256", "split", "provenance", "attributes", "notes")
-PASSED_OVER = ("width", "height", "missing")
 _WORDS: dict[Any, int] = {**STATES, "1": PRESENT, "0": ABSENT, 1: PRESENT, 0: ABSENT, "true": PRESENT, "false": ABSENT}
-WRONG = 0.1  # share of impossible values above which a column is not one of labels
 _NOTHING = -2  # stands for a value that is none of 1, 0, -1
 
 
@@ -44,10 +46,8 @@ _NOTHING = -2  # stands for a value that is none of 1, 0, -1
 class Columns:
     """The names of the columns of a table by their meaning; "" for a missing column.
 
-    classes    columns with the values of one class each, [] in the other two shapes
+    classes    columns with the values of one class each, [] for a table with one row an answer
     class_, state    of a table with one row an answer
-    labels     of a table with a list of classes a row
-    facts      columns of text with facts of the image
     """
 
     image: str
@@ -59,14 +59,12 @@ class Columns:
     notes: str = ""
     class_: str = ""
     state: str = ""
-    labels: str = ""
-    facts: Sequence[str] = ()
 
     def read(self, names: Sequence[str]) -> list[str]:
         """Return the names in `names` that have to be read, in their order."""
         single = (self.image, self.sha256, self.split, self.provenance, self.attributes, self.notes)
         who = WHO if self.class_ else ()
-        wanted = {*single, *self.classes, self.class_, self.state, self.labels, *self.facts, *who}
+        wanted = {*single, *self.classes, self.class_, self.state, *who}
         return [name for name in names if name in wanted]
 
 
@@ -75,46 +73,92 @@ WHO = ("source", "annotator", "decided_at", *ORIGIN)
 
 def recognise(path: Path) -> str | None:
     """Return why a file is such a table, or None."""
-    if path.suffix.lower() != ".parquet" or not path.is_file():
+    if not path.is_file() or not _is_parquet(path):
         return None
     try:
-        columns = _columns(_schema(path))
+        schema = _schema(path)
     except AnnotatorError:
         return None
-    if columns is None:
+    if b"huggingface" in (schema.metadata or {}):
         return None
+    columns = _columns(schema)
+    if columns is None:
+        words = {plain(name) for name in schema.names}
+        pictures = _pictures(schema)
+        if words.isdisjoint(IMAGE_WORDS) and not pictures:
+            return None
+        return f"a Parquet table with the columns {', '.join(schema.names[:4])}" + (", ..." * (len(schema.names) > 4))
     if columns.class_:
         return f"Parquet with one row an answer: {columns.image}, {columns.class_}"
-    what = (
-        counted(len(columns.classes), "column") + " of classes"
-        if not columns.labels
-        else f"lists of classes in {columns.labels}"
-    )
-    return f"Parquet with one row an image, and {what}"
+    return f"Parquet with one row an image, and {counted(len(columns.classes), 'column')} of classes"
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with open_file(path) as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
 
 
 def read(path: Path, problems: Problems) -> Contents:
-    """Return the labels of a table. Raises AnnotatorError for a table of another shape, and for a damaged file."""
+    """Return the labels of a table, as `read_as` with the reader's own decisions."""
+    return read_as(path, problems, Reading())
+
+
+def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+    """Return the labels of a table. Raises AnnotatorError for a table without labels, and for a damaged file."""
     schema = _schema(path)
-    columns = _columns(schema)
+    is_told = reading.label_columns is not None or reading.class_columns is not None
+    columns = None if is_told else _columns(schema)
     if columns is None:
-        raise AnnotatorError(
-            f"{path} has the columns {', '.join(schema.names[:10])}. It needs a column image of text, and class and "
-            "state, labels, or one column a class (1, 0 or null)."
-        )
+        return contents(_table(path, schema), problems, reading)
     if columns.class_:
         return Contents([], _answers(path, columns, problems), place="row")
-    if columns.labels:
-        return Contents([], _lists(path, columns), place="row")
     said = ["1 is present, 0 is absent; null and -1 are unknown"]
-    if not columns.provenance:
-        columns, others = _by_first_values(path, columns)
-        if others:
-            said.append(f"columns of other numbers, not classes, are passed over: {', '.join(others)}")
-    if columns.facts:
-        said.append(f"columns that are facts of images, not classes: {', '.join(columns.facts)}")
     classes = [(name, "") for name in columns.classes]
     return Contents(classes, _images(path, columns, problems), place="row", said=said)
+
+
+def _table(path: Path, schema: "pa.Schema") -> Table:
+    """Return a table of others, without its pictures; their rows are named as sources/tables.py names the files."""
+    pictures = _pictures(schema)
+    names = [name for name in schema.names if name not in pictures]
+    image = None
+    if pictures and all(plain(name) not in IMAGE_WORDS for name in names):
+        names, image = [pictures[0], *names], 0
+
+    def rows() -> Iterator[tuple[int | str, Sequence[Cell]]]:
+        number = 0
+        for _, batch in _batches(path, [name for name in names if name not in pictures] or pictures[:1]):
+            values = [
+                [""] * batch.num_rows if name in pictures else list(map(as_cell, batch.column(name).to_pylist()))
+                for name in names
+            ]
+            for row in zip(*values, strict=True):
+                number += 1
+                if pictures:
+                    place = f"{path.name}, row {number}"
+                    yield place, [place if column == image else cell for column, cell in enumerate(row)]
+                else:
+                    yield number, row
+
+    return Table(path, names, rows(), image, names_beside(path), place="row")
+
+
+def _pictures(schema: "pa.Schema") -> list[str]:
+    """Return the columns with the bytes of pictures."""
+    import pyarrow as pa
+
+    def is_bytes(kind: Any) -> bool:
+        return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+    return [
+        field.name
+        for field in schema
+        if is_bytes(field.type)
+        or (pa.types.is_struct(field.type) and any(is_bytes(inner.type) for inner in field.type))
+    ]
 
 
 def _schema(path: Path) -> "pa.Schema":
@@ -127,38 +171,22 @@ def _schema(path: Path) -> "pa.Schema":
 
 
 def _columns(schema: "pa.Schema") -> Columns | None:
-    """Return the columns by their meaning, None without a column of images or of labels."""
+    """Return the columns of an own export, or of a table with one row an answer; None for other tables."""
     import pyarrow.types as types
 
-    facts = schema.metadata or {}
-    if b"huggingface" in facts:
-        return None
     kinds = {field.name: field.type for field in schema}
-    ours = _ours(facts.get(KEY), kinds)
+    ours = _ours((schema.metadata or {}).get(KEY), kinds)
     if ours:
         return ours
     texts = [name for name, kind in kinds.items() if types.is_string(kind) or types.is_large_string(kind)]
     texts += [name for name, kind in kinds.items() if types.is_dictionary(kind)]  # categories of pandas
     lower = {name.lower(): name for name in reversed(texts)}
-    image = next((lower[name] for name in IMAGE if name in lower), "")
-    if not image:
+    any_case = {name.lower(): name for name in kinds}
+    image, class_ = (next((lower[name] for name in names if name in lower), "") for names in (IMAGE, CLASS))
+    state = next((any_case[name] for name in STATE if name in any_case), "")
+    if not (image and class_ and state):
         return None
-    class_ = next((lower[name] for name in CLASS if name in lower), "")
-    if class_:
-        any_case = {name.lower(): name for name in kinds}
-        state = next((any_case[name] for name in STATE if name in any_case), "")
-        return Columns(image, class_=class_, state=state, sha256=lower.get("sha256", ""), split=lower.get("split", ""))
-    others = [name for name in texts if name not in (image, lower.get("sha256")) and name.lower() not in PASSED_OVER]
-    labels = next((name for name, kind in kinds.items() if name.lower() == "labels" and _is_list(kind)), "")
-    labels = labels or lower.get("labels", "")
-    others = [name for name in others if name != labels]
-    if labels:
-        return Columns(image, labels=labels, sha256=lower.get("sha256", ""), facts=others)
-    numbers = (types.is_integer, types.is_boolean, types.is_floating)
-    classes = [
-        name for name, kind in kinds.items() if any(is_one(kind) for is_one in numbers) and name.lower() not in FACTS
-    ]
-    return Columns(image, classes, sha256=lower.get("sha256", ""), facts=others) if classes else None
+    return Columns(image, class_=class_, state=state, sha256=lower.get("sha256", ""), split=lower.get("split", ""))
 
 
 def _ours(text: bytes | None, kinds: dict[str, Any]) -> Columns | None:
@@ -172,33 +200,17 @@ def _ours(text: bytes | None, kinds: dict[str, Any]) -> Columns | None:
     return columns if columns.image and all(name in kinds for name in used) else None
 
 
-def _is_list(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return (types.is_list(kind) or types.is_large_list(kind)) and types.is_string(kind.value_type)
-
-
-def _batches(path: Path, columns: Columns) -> Iterator[tuple[int, "pa.RecordBatch"]]:
+def _batches(path: Path, wanted: Sequence[str]) -> Iterator[tuple[int, "pa.RecordBatch"]]:
     """Yield (row, batch), with the row that begins the batch. Raises AnnotatorError at the row where reading fails."""
     import pyarrow as pa
 
     row = 0
     try:
-        for batch in parquet_batches(path, columns.read(parquet_schema(path).names), AT_ONCE):
+        for batch in parquet_batches(path, wanted, AT_ONCE):
             yield row, batch
             row += batch.num_rows
     except (OSError, pa.ArrowException, ValueError) as error:
         raise AnnotatorError(f"{path} cannot be read beyond row {row}: {str(error).splitlines()[0]}") from error
-
-
-def _by_first_values(path: Path, columns: Columns) -> tuple[Columns, list[str]]:
-    """Return the columns without those whose first values are numbers but not labels, and the names of the latter."""
-    first = next(_batches(path, columns), None)
-    others: list[str] = []
-    if first is not None:
-        bad = (_values(first[1], columns.classes) == _NOTHING).mean(axis=0)
-        others = [name for name, share in zip(columns.classes, bad.tolist(), strict=True) if share > WRONG]
-    return replace(columns, classes=[name for name in columns.classes if name not in others]), others
 
 
 def _list(batch: "pa.RecordBatch", name: str) -> list[Any]:
@@ -207,7 +219,7 @@ def _list(batch: "pa.RecordBatch", name: str) -> list[Any]:
 
 def _images(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
     """Yield one item for each row of a table with one column a class."""
-    for first, batch in _batches(path, columns):
+    for first, batch in _batches(path, columns.read(parquet_schema(path).names)):
         values = _values(batch, columns.classes)
         for row, column in np.argwhere(values == _NOTHING).tolist():
             name = columns.classes[column]
@@ -218,13 +230,12 @@ def _images(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]:
         plain = _plain(values, states, columns.classes)
         whole: list[bool] = np.all(values >= 0, axis=1).tolist()
         names, contents, splits = (_list(batch, name) for name in (columns.image, columns.sha256, columns.split))
-        facts = [(name, _list(batch, name)) for name in columns.facts]
         attributes, notes = _list(batch, columns.attributes), _list(batch, columns.notes)
         for row, name in enumerate(names):
             if not name:
                 problems.add(f"row {first + row}: the image has no name")
                 continue
-            stated = dict(attributes[row] or ()) | {fact: of[row] for fact, of in facts if of[row] not in (None, "")}
+            stated = dict(attributes[row] or ())
             if splits[row]:
                 stated["split"] = splits[row]
             labels = [*given[row], *plain[row]]
@@ -348,7 +359,7 @@ def _answers(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]
     """Yield the answers of a table with one row an answer; successive rows of one image in a batch are one item."""
     import pyarrow as pa
 
-    for first, batch in _batches(path, columns):
+    for first, batch in _batches(path, columns.read(parquet_schema(path).names)):
         fields = {name: batch.column(name) for name in batch.schema.names if name in WHO}
         fields["class"] = batch.column(columns.class_)
         fields["state"] = batch.column(columns.state) if columns.state else pa.array(["present"] * batch.num_rows)
@@ -370,15 +381,3 @@ def _answers(path: Path, columns: Columns, problems: Problems) -> Iterator[Item]
                 seen.add(answer.class_name)
         if item is not None:
             yield item
-
-
-def _lists(path: Path, columns: Columns) -> Iterator[Item]:
-    """Yield one item a row with the present classes of an image, given as a list or with "|" between."""
-    for first, batch in _batches(path, columns):
-        names, contents, labels = (_list(batch, name) for name in (columns.image, columns.sha256, columns.labels))
-        facts = [(name, _list(batch, name)) for name in columns.facts]
-        for row, name in enumerate(names):
-            words = labels[row].split("|") if isinstance(labels[row], str) else labels[row] or ()
-            given = [Given(word, PRESENT) for word in dict.fromkeys(map(str.strip, words)) if word]
-            stated = {fact: of[row] for fact, of in facts if of[row] not in (None, "")}
-            yield Item(name or "", first + row, given, sha256=contents[row] or "", attributes=stated)

@@ -21,16 +21,20 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, did_you_mean, several
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Item
-from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.images import IMAGES
 from annotator.exchange.formats.shared.card_beside import card_path, class_facts
 from annotator.exchange.formats.shared.provenance import read_sidecars, sidecars
 from annotator.exchange.imports.class_map import read_class_map
 from annotator.exchange.imports.folders import Folder, listed, refuse_without_images, registered
+from annotator.exchange.imports.joined import joined
+from annotator.exchange.imports.label_files import read
 from annotator.exchange.imports.origin import Origin, origin_of
-from annotator.exchange.reading.reading import Decided, Reading
+from annotator.exchange.reading.in_words import doubt_in_words
+from annotator.exchange.reading.reading import NONE, Decided, Reading, is_told_facts
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
+from annotator.shares import counted
 from annotator.store.database.database import Database
 from annotator.store.database.versions import class_version
 from annotator.store.disk.system_errors import told
@@ -117,6 +121,31 @@ class Plan:
         return self.preview.changes or waits or any(folder.changes for folder in self._folders)
 
     @property
+    def doubts(self) -> Sequence[Decided]:
+        """Return the questions about the meaning of the source that the person has not settled."""
+        return [one for one in self.decided if not one.is_sure and getattr(self._choices.reading, one.field) is None]
+
+    @property
+    def samples(self) -> Sequence[str]:
+        """Return the first items of the source as they would become labels, such as "a.jpg: fox present"."""
+        return self._staging.samples()
+
+    @property
+    def has_no_answers(self) -> bool:
+        """Return whether the source has rows and none of them would give, or repeat, an answer, a fact or a note."""
+        preview = self.preview
+        counts = (
+            preview.answers_new,
+            preview.answers_known,
+            preview.completed,
+            preview.conflicts_with_people.count,
+            preview.conflicts_with_imports.count,
+            preview.remarks_new,
+        )
+        is_told = self._choices.reading.labels == NONE or is_told_facts(self._choices.reading)
+        return bool(self._staging.items) and not any(counts) and not is_told and self.format is not IMAGES
+
+    @property
     def kept(self) -> Sequence[Path]:
         """The folders in the project with unpacked or downloaded files that are not imported yet; () after `apply`.
 
@@ -133,8 +162,8 @@ class Plan:
             coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
-        contents = read_contents(self.format, self._origin.path, problems, self._choices.reading)
-        self.decided = contents.decided
+        contents = self._contents(problems)
+        self.decided = [*self._origin.decided, *contents.decided]
         self._staging.place_word, self._staging.note = contents.place, problems.add
         folders = self._folders_of(contents)
         beside = self._origin.path.parent.resolve() if self._origin.path.is_file() else None
@@ -159,6 +188,12 @@ class Plan:
             also.append(f"also read: {card.name}, for what it says of the classes")
         found = (sentence for folder in self._folders for sentence in folder.said())
         self.said = [*self._origin.said, *contents.said, *also, *found]
+
+    def _contents(self, problems: Problems) -> Contents:
+        """Return the contents of the files with labels; of several files, those of all, one after the other."""
+        reading, files = self._choices.reading, [self._origin.path, *self._origin.more]
+        each = [read(self.format, file, problems, reading) for file in files]
+        return each[0] if len(each) == 1 else joined(files, each, self._origin.folder)
 
     def _add_classes(self, contents: Contents) -> bool:
         """Stage the classes that the source lists, or the classes of its data card if it lists none.
@@ -215,6 +250,7 @@ class Plan:
         Raises AnnotatorError if two images turn out to be the same and the source contradicts itself about them, or if
         a name of a class is unclear.
         """
+        self._refuse_doubts()
         self._refuse_unclear()
         for place in self._origin.fetched.places if self._origin.fetched else ():
             settle(place)
@@ -238,6 +274,16 @@ class Plan:
                 (unfinished_imports.end if self.is_stored else unfinished_imports.withdraw)(self.db)
         self.done = Done(imported, result)
         return self.done
+
+    def _refuse_doubts(self) -> None:
+        if doubts := self.doubts:
+            asked = [doubt_in_words(one) for one in doubts]
+            raise several(
+                f"{self._origin.name} can be read in more than one way, and nothing was stored. Say what it means:",
+                asked,
+            )
+        if self.has_no_answers:
+            raise AnnotatorError(no_answers_in_words(self._origin.name, self.preview))
 
     def _refuse_unclear(self) -> None:
         if self._staging.unclear:
@@ -289,12 +335,30 @@ class Plan:
         return result, unfinished_imports.new_images(self.db)
 
 
-def read_contents(format_: Format, path: Path, problems: Problems, reading: Reading) -> Contents:
-    """Return the contents of a source, read as the person says where its format can be."""
-    if format_.read_as:
-        return format_.read_as(path, problems, reading)
-    assert format_.read is not None  # checked by choose_format
-    return format_.read(path, problems)
+def no_answers_in_words(name: str, preview: Preview) -> str:
+    """Return why an import is refused that would store no answer of a source with rows."""
+    reasons = []
+    if preview.images_unknown.count:
+        reasons.append(
+            f"{counted(preview.images_unknown.count, 'name')} of images is not in the project "
+            f"({'; '.join(preview.images_unknown.examples[:3])})"
+        )
+    if preview.scores:
+        reasons.append(
+            f"it holds {counted(preview.scores, 'score')} of a model, which are no answers: annotator predictions "
+            "PROJECT "
+            "FILE --name MODEL adds them, or --scores-as MODEL here"
+        )
+    if preview.filled:
+        reasons.append(f"{counted(preview.filled, 'answer')} were filled in by a model or assumed")
+    if preview.left_out:
+        reasons.append(f"{counted(preview.left_out, 'answer')} are left out with their image or class")
+    why = "; ".join(reasons) or "no cell of it holds an answer"
+    return (
+        f"{name} has rows, and not one answer would be stored: {why}. Nothing was changed. If only its images or "
+        "facts are "
+        "wanted: --labels none (a folder), or --class-columns none (a table)."
+    )
 
 
 def _class_map(choices: Choices) -> Mapping[str, str]:
@@ -326,7 +390,7 @@ def prepare(
         )
 
     def find() -> Origin:
-        return _named(origin_of(project, source, choices.format, progress, choices.may_be_own), name)
+        return _named(origin_of(project, source, choices.format, progress, choices.may_be_own, choices.reading), name)
 
     try:
         with told(), ExitStack() as stack:
@@ -368,11 +432,8 @@ def _folder_of_new(project: Path, origin: Origin, choices: Choices) -> Path:
         with_images = [one.path for one in listed(None, origin.fetched.folders, project, True) if one.new]
         folder = choices.images or next(iter(with_images), None)
     else:
-        folder = (
-            choices.images
-            or read_contents(origin.format, origin.path, Problems(), choices.reading).folder
-            or origin.folder
-        )
+        brought = read(origin.format, origin.path, Problems(), choices.reading).folder
+        folder = choices.images or brought or origin.folder
     if folder is None:
         raise AnnotatorError(
             f"There is no project in {project}, and {origin.name} brings no images to make one of. "

@@ -2,22 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
-from annotator.errors import AnnotatorError, several
-from annotator.exchange.files.json_stream import check
-from annotator.exchange.formats import all_formats, find_format
+from annotator.errors import AnnotatorError
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.images import IMAGES
-from annotator.exchange.formats.shared.provenance import sidecars
+from annotator.exchange.imports import label_files
+from annotator.exchange.reading.reading import Decided, Reading
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.source import Fetched, Progress
 from annotator.store.locations.addresses import is_address, redacted
-from annotator.store.pictures.files import looks_like_image
-
-GLANCED = 200  # files of a folder that may be its labels
-LABELS = (".json", ".jsonl", ".csv", ".tsv", ".xml", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -31,6 +25,8 @@ class Origin:
         fetched: The unpacked or downloaded files; None if nothing had to be unpacked or downloaded.
         said: Sentences about the source.
         folder: The folder with the images, if labels are read from a file in it that brings no images itself.
+        more: Further files with labels, of the same format as `path`.
+        decided: Decisions about which files hold labels.
     """
 
     name: str
@@ -40,16 +36,24 @@ class Origin:
     fetched: Fetched | None = None
     said: Sequence[str] = ()
     folder: Path | None = None
+    more: Sequence[Path] = ()
+    decided: Sequence[Decided] = ()
 
 
 def origin_of(
-    project: Path, named: Path | str, format_: str | None, progress: Progress | None = None, may_be_own: bool = True
+    project: Path,
+    named: Path | str,
+    format_: str | None,
+    progress: Progress | None = None,
+    may_be_own: bool = True,
+    reading: Reading | None = None,
 ) -> Origin:
     """Return the origin of a path or an address; an archive is unpacked and an address downloaded first.
 
     Args:
         format_: The name of its format, None: recognised.
         may_be_own: Whether an address may be one of this machine or its network.
+        reading: What the person has said about the source.
 
     Raises:
         AnnotatorError: The path does not exist, no format or several formats fit, or the archive has problems (lists
@@ -62,80 +66,14 @@ def origin_of(
         raise AnnotatorError(f"{named} is neither a file nor a folder, and cannot be imported.")
     name = redacted(named) if is_address(named) else str(Path(named).resolve())
     fetched = fetch(named, project, progress, may_be_own)
+    reading = reading or Reading()
     if fetched is None:
-        path, chosen, why, said = _recognised([Path(named)], format_)
-        has_images = path != Path(named) and _holds_images(Path(named))
-        return Origin(name, path, chosen, why, None, said, Path(named) if has_images else None)
+        found = label_files.find([Path(named)], format_, reading)
+        has_images = found.path != Path(named) and label_files.holds_images(Path(named))
+        folder = Path(named) if has_images else None
+        return Origin(name, found.path, found.format, found.why, None, found.said, folder, found.more, found.decided)
     if not fetched.labels:
         return Origin(name, Path(named), IMAGES, "a list of paths", fetched, fetched.said)
-    path, chosen, why, said = _recognised(fetched.labels, format_)
-    return Origin(name, path, chosen, why, fetched, [*fetched.said, *said])
-
-
-def _recognised(paths: Sequence[Path], name: str | None) -> tuple[Path, Format, str, Sequence[str]]:
-    """Return the path that labels are read from, its format, how it was recognised, and sentences about it.
-
-    The path is the first of the given paths that a format fits. Otherwise, if the last path is a folder: the only
-    file in it that a format fits, or else the folder as a folder of images. If `name` gives the format and it fits no
-    path, the last path is used.
-    """
-    if name is not None:
-        format_ = find_format(name, "read")
-        fits = (path for path in paths if format_.recognise and format_.recognise(path))
-        return next(fits, paths[-1]), format_, "as you say", ()
-    for path in paths:
-        if found := formats_of(path):
-            return path, *_only(path, found), ()
-    folder = paths[-1]
-    if not folder.is_dir():
-        return folder, *choose_format(folder, None), ()
-    files = _files(folder)
-    beside = {path for file in files for path in sidecars(file)}
-    inside = [(file, found) for file in files if file not in beside and (found := formats_of(file))]
-    if len(inside) == 1:
-        file, found = inside[0]
-        return file, *_only(file, found), (f"Labels are read from {file.relative_to(folder)}.",)
-    if not inside and not _holds_images(folder):
-        return folder, *choose_format(folder, None), ()
-    said = [f"Labels may be in {file}, and are not read: import it next." for file, _ in inside[:5]]
-    return folder, IMAGES, "a folder of images", said
-
-
-def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
-    """Return the format of a source, and how it was recognised. Raises AnnotatorError if no format or several fit."""
-    if name is not None:
-        return find_format(name, "read"), "as you say"
-    readable = {format_.name: format_ for format_ in all_formats().values() if format_.read}
-    found = formats_of(source)
-    if not found and source.suffix.lower() in (".csv", ".tsv", ".parquet"):
-        return readable[source.suffix.lower()[1:]], "by its name"  # its reader's error names the columns it needs
-    if not found:
-        if source.suffix.lower() == ".json" and source.is_file():
-            check(source)  # if the JSON is broken, this raises an error with the line
-        raise AnnotatorError(
-            f"{source} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
-        )
-    return _only(source, found)
-
-
-def formats_of(source: Path) -> list[tuple[Format, str]]:
-    """Return the formats that fit a source, each with the reason."""
-    readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognise)
-    return [(format_, why) for format_ in readable if format_.recognise and (why := format_.recognise(source))]
-
-
-def _only(source: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:
-    if len(found) > 1:
-        fits = [f"{format_.name}: {why}" for format_, why in found]
-        raise several(f"{source} fits several formats. Say which it is (--format):", fits)
-    return found[0]
-
-
-def _files(folder: Path) -> list[Path]:
-    """Return files that may hold labels, in the folder and its direct subfolders; at most GLANCED."""
-    found = (file for level in ("*", "*/*") for file in folder.glob(level) if file.suffix.lower() in LABELS)
-    return sorted(islice((file for file in found if file.is_file() and not file.name.startswith(".")), GLANCED))
-
-
-def _holds_images(folder: Path) -> bool:
-    return any(looks_like_image(file.name) for file in islice(folder.rglob("*"), 100_000))
+    found = label_files.find(fetched.labels, format_, reading)
+    said = [*fetched.said, *found.said]
+    return Origin(name, found.path, found.format, found.why, fetched, said, None, found.more, found.decided)

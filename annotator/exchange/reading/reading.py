@@ -65,3 +65,8 @@ class Decided(NamedTuple):
     why: str
     is_sure: bool = True
     others: Sequence[str] = ()
+
+
+def is_told_facts(reading: Reading) -> bool:
+    """Return whether a person has said that a table holds facts only."""
+    return reading.class_columns in ((), (NONE,)) or reading.label_columns in ((), (NONE,))

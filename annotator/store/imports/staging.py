@@ -19,12 +19,13 @@ from typing import Protocol
 import sqlite_utils
 from filelock import FileLock, Timeout
 
-from annotator.records import ABSENT, FILLED, PRESENT, UNSURE
+from annotator.records import ABSENT, FILLED, PRESENT, STATE_NAMES, UNSURE
 from annotator.store.classes.facts import ClassFacts
 from annotator.store.database.database import Database
 from annotator.store.database.statement_progress import watched
 from annotator.store.labels.refusals import LONGEST_NOTE, is_text
 
+SAMPLES, SHOWN = 3, 8  # items that are shown to a person, and answers of each
 AT_ONCE = 2000  # items in one transaction
 CACHE_KB = 64_000
 LONGEST_NAME = 4096  # letters of an image's name
@@ -246,6 +247,30 @@ class Staging:
         row = [number, source, annotator, source in FILLED]
         self._file.execute("INSERT INTO who (id, source, annotator, is_filled) VALUES (?, ?, ?, ?)", row)
         return number
+
+    def samples(self, count: int = SAMPLES) -> list[str]:
+        """Return the first items that say something, as sentences: "a.jpg: fox present, deer absent"."""
+        said: list[str] = []
+        items = self._file.execute(
+            """SELECT id, name, exhaustive FROM item WHERE exhaustive OR id IN (SELECT item FROM given)
+            OR id IN (SELECT item FROM score) ORDER BY id LIMIT ?""",
+            [count],
+        ).fetchall()
+        for item, name, exhaustive in items:
+            given = self._file.execute(
+                "SELECT c.name, g.state FROM given g JOIN class c ON c.id = g.class WHERE g.item = ? ORDER BY g.id "
+                "LIMIT ?",
+                [item, SHOWN],
+            )
+            words = [f"{class_name} {STATE_NAMES[state]}" for class_name, state in given]
+            scores = self._file.execute(
+                "SELECT c.name, s.score FROM score s JOIN class c ON c.id = s.class WHERE s.item = ? LIMIT ?",
+                [item, SHOWN],
+            )
+            words += [f"{class_name} scored {score:.3g}" for class_name, score in scores]
+            rest = ["all others absent"] if exhaustive else []
+            said.append(f"{name}: {', '.join([*words, *rest]) or 'no class'}")
+        return said
 
     @contextmanager
     def attached(self, db: Database) -> Generator[sqlite_utils.Database]:

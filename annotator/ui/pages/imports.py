@@ -12,7 +12,7 @@ import streamlit as st
 from annotator.errors import AnnotatorError
 from annotator.exchange.formats import all_formats
 from annotator.exchange.imports import importing as labels
-from annotator.exchange.imports.origin import formats_of
+from annotator.exchange.imports.label_files import formats_of
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.exchange.predictions.score_tables import OWN
 from annotator.exchange.sources.landing import size_in_words

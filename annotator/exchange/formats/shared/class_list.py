@@ -3,9 +3,24 @@
 import re
 from pathlib import Path
 
-from annotator.errors import several
+from annotator.errors import AnnotatorError, several
 from annotator.exchange.files.text import read_text
 from annotator.store.classes.classes import description_problem, name_problem
+
+BESIDE = ("classes.txt", "class_names.txt", "labels.txt", "names.txt")
+_LARGEST = 1 << 20  # bytes
+
+
+def names_beside(path: Path) -> list[str]:
+    """Return the names of classes by number, from a list beside a file of labels; [] without a usable list."""
+    for name in BESIDE:
+        file = path.parent / name
+        try:
+            if file != path and file.is_file() and file.stat().st_size <= _LARGEST:
+                return [name for name, _ in read_classes(file)]
+        except (OSError, AnnotatorError):
+            continue
+    return []
 
 
 def read_classes(path: Path) -> list[tuple[str, str]]:

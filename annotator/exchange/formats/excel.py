@@ -1,0 +1,132 @@
+"""Workbooks of Excel and LibreOffice (.xlsx), read as tables are: the first sheet with a header and rows.
+
+Format: ECMA-376; read by openpyxl, row by row, values only: formulas are what was computed when the file was saved.
+"""
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.files.problems import Problems
+from annotator.exchange.files.tables import ALWAYS, RATIO, refuse_many_columns
+from annotator.exchange.formats.contents import Contents
+from annotator.exchange.formats.format import Format
+from annotator.exchange.formats.shared.class_list import names_beside
+from annotator.exchange.formats.shared.table_items import Table, contents
+from annotator.exchange.reading.reading import Reading
+from annotator.exchange.reading.words import Cell, as_cell
+
+_BOOK = "xl/workbook.xml"
+
+
+def recognise(path: Path) -> str | None:
+    """Return why a file is a workbook, or None."""
+    if not path.is_file() or path.suffix.lower() not in (".xlsx", ".xlsm"):
+        return None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "a workbook of Excel" if _BOOK in archive.namelist() else None
+    except (OSError, zipfile.BadZipFile):
+        return None
+
+
+def read(path: Path, problems: Problems) -> Contents:
+    """Return the labels of a workbook, as `read_as` with the reader's own decisions."""
+    return read_as(path, problems, Reading())
+
+
+def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
+    """Return the labels of the first sheet with rows.
+
+    Raises:
+        AnnotatorError: The file is no workbook, unpacks to more than a plausible one, or has no sheet with rows.
+    """
+    _refuse_bomb(path)
+    sheets = _sheets(path)
+    if not sheets:
+        raise AnnotatorError(f"{path} has no sheet with a header and rows. The first row names the columns.")
+    names = [cell.strip() if isinstance(cell, str) else "" for cell in next(_rows(path, sheets[0]))[1]]
+    refuse_many_columns(path, len(names))
+    while names and not names[-1]:
+        names.pop()
+    if twice := sorted({name for name in names if name and names.count(name) > 1}):
+        raise AnnotatorError(f"{path} has two columns called {', '.join(map(repr, twice))}.")
+
+    def rows() -> Iterator[tuple[int | str, Sequence[Cell]]]:
+        found = _rows(path, sheets[0])
+        next(found)
+        for number, row in found:
+            if any(row):
+                yield number, [*row[: len(names)], *[""] * (len(names) - len(row))]
+
+    found = contents(Table(path, names, rows(), None, names_beside(path), place="row"), problems, reading)
+    if len(sheets) > 1:
+        others = ", ".join(map(repr, sheets[1:6]))
+        found.said = [
+            *found.said,
+            f"the sheet {sheets[0]!r} is read; not read: {others}. Save each as a file of its own",
+        ]
+    return found
+
+
+def _refuse_bomb(path: Path) -> None:
+    """Raise AnnotatorError for a file that unpacks to more than a table of its size does."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+    except (OSError, zipfile.BadZipFile) as error:
+        raise AnnotatorError(f"{path} cannot be read as a workbook: {error}.") from error
+    if size > max(ALWAYS, RATIO * path.stat().st_size):
+        raise AnnotatorError(
+            f"{path} would unpack to {size:,} bytes, more than {RATIO} times its size. If it is right, save it as CSV."
+        )
+
+
+def _open(path: Path) -> Any:
+    try:
+        import defusedxml  # noqa: F401 - openpyxl reads XML with it where it is installed
+        from openpyxl import load_workbook
+
+        return load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    except Exception as error:  # openpyxl raises a dozen kinds for damaged files
+        raise AnnotatorError(f"{path} cannot be read as a workbook: {type(error).__name__}: {error}.") from error
+
+
+def _sheets(path: Path) -> list[str]:
+    """Return the names of the sheets with a header and a row."""
+    book = _open(path)
+    try:
+        names = [sheet.title for sheet in book.worksheets]
+    finally:
+        book.close()
+    return [name for name in names if len([row for _, row in zip(range(2), _rows(path, name), strict=False)]) == 2]
+
+
+def _rows(path: Path, sheet: str) -> Iterator[tuple[int, list[Cell]]]:
+    book = _open(path)
+    try:
+        for number, row in enumerate(book[sheet].iter_rows(values_only=True), start=1):
+            yield number, [_cell(value) for value in row]
+    except AnnotatorError:
+        raise
+    except Exception as error:  # openpyxl raises a dozen kinds for damaged files
+        raise AnnotatorError(f"{path} cannot be read to its end: {type(error).__name__}: {error}.") from error
+    finally:
+        book.close()
+
+
+def _cell(value: Any) -> Cell:
+    return value.isoformat() if isinstance(value, date | datetime | time) else as_cell(value)
+
+
+EXCEL = Format(
+    name="excel",
+    about="A workbook of Excel (.xlsx), read as tables are",
+    ending=".xlsx",
+    recognise=recognise,
+    read=read,
+    read_as=read_as,
+)

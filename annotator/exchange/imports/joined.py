@@ -1,0 +1,45 @@
+"""Several files with labels of one format as one source: train/_classes.csv and valid/_classes.csv of one data set."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from annotator.exchange.formats.contents import Contents, Item
+from annotator.exchange.formats.shared.split_names import SPLITS
+from annotator.exchange.reading.reading import Decided
+
+
+def joined(files: Sequence[Path], each: Sequence[Contents], folder: Path | None) -> Contents:
+    """Return the contents of all files as one.
+
+    Args:
+        files: The files, one for each of `each`.
+        folder: The folder with the images: a name in a file means first the image beside this file.
+    """
+    classes = {name: about for contents in reversed(each) for name, about in contents.classes}
+    ordered = dict.fromkeys(name for contents in each for name, _ in contents.classes)
+    decided: dict[tuple[str, str], Decided] = {}
+    for file, contents in zip(files, each, strict=True):
+        for one in contents.decided:
+            twin = decided.setdefault((one.field, one.value), one)
+            if not one.is_sure and twin.is_sure:
+                decided[one.field, one.value] = one._replace(why=f"{file.parent.name}/{file.name}: {one.why}")
+    return Contents(
+        [(name, classes[name]) for name in ordered],
+        _items(files, each, folder),
+        folder=each[0].folder,
+        place=each[0].place,
+        said=list(dict.fromkeys(sentence for contents in each for sentence in contents.said)),
+        decided=list(decided.values()),
+    )
+
+
+def _items(files: Sequence[Path], each: Sequence[Contents], folder: Path | None) -> Iterator[Item]:
+    for file, contents in zip(files, each, strict=True):
+        beside = file.parent.relative_to(folder).as_posix() if folder and file.is_relative_to(folder) else ""
+        for item in contents.items:
+            item.place = f"{file.parent.name}/{file.name}, {contents.place} {item.place}"
+            if beside not in ("", ".") and (file.parent / item.image).is_file():
+                item.image = f"{beside}/{item.image}"
+                if file.parent.name.lower() in SPLITS and "split" not in item.attributes:
+                    item.attributes = {**item.attributes, "split": file.parent.name}
+            yield item

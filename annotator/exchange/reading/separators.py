@@ -1,0 +1,71 @@
+"""Which text separates several labels in one cell, judged by how the parts occur in other cells."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from annotator.exchange.reading.reading import NONE, Decided
+from annotator.exchange.reading.words import Cell, listed
+
+NAMES = {
+    "|": "|",
+    ";": "semicolons",
+    ",": "commas",
+    "/": "slashes",
+    "+": "+",
+    "&": "&",
+    "\n": "line ends",
+    " ": "blanks",
+}
+"""Separator -> what it is called; in the order in which they are tried."""
+_RECURRING = 0.7  # share of the parts that other cells hold too, from which a separator is sure
+_TAXA = 3  # parts from which cells with the same first part may be a path of taxa
+
+
+def decide(cells: Sequence[Cell], column: str) -> Decided | None:
+    """Return how the labels of these cells are separated; None where nothing in them could be a separator.
+
+    A separator is sure where nearly all parts are labels of other cells too; a blank never is, as names have blanks.
+    """
+    texts = [text for cell in cells if isinstance(cell, str) and (text := cell.strip()) and listed(text) is None]
+    distinct = Counter(texts)
+    for separator, name in NAMES.items():
+        joined = [text for text in distinct if separator in text]
+        if not joined:
+            continue
+        parts = [part.strip() for text in joined for part in text.split(separator) if part.strip()]
+        if not parts or (separator in "/+&" and all(len(text.split(separator)) < 2 for text in joined)):
+            continue
+        # In how many different cells a part occurs, alone or with others.
+        cells_of = Counter(part for text in distinct for part in {one.strip() for one in text.split(separator)})
+        recurring = sum(cells_of[part] > 1 for part in parts)
+        alone = sum(part in distinct for part in parts)
+        evidence = f"{recurring:,} of {len(parts):,} parts are in other cells too, {alone:,} of them alone"
+        why = f"`{column}` holds several labels separated by {name}: {evidence}"
+        if separator == "|":
+            return Decided("separator", separator, why)
+        if not recurring:
+            if separator in (",", ";"):
+                example = joined[0][:60]
+                return Decided(
+                    "separator",
+                    separator,
+                    f"`{column}` has {name} in {len(joined):,} of {len(distinct):,} different cells, such as "
+                    f"{example!r}: each is one label, or several",
+                    False,
+                    (NONE,),
+                )
+            continue
+        is_taxa = _is_path_of_taxa(joined, separator)
+        is_sure = separator in ";,\n" and recurring >= _RECURRING * len(parts) and not is_taxa
+        if is_taxa:
+            why = f"`{column}` holds cells such as {joined[0][:60]!r}: several labels, or the path of one in a taxonomy"
+        elif not is_sure:
+            why = f"`{column}` may hold several labels separated by {name}, or names with {name}: {evidence}"
+        return Decided("separator", separator, why, is_sure, (NONE,))
+    return None
+
+
+def _is_path_of_taxa(joined: Sequence[str], separator: str) -> bool:
+    lengths = {len(text.split(separator)) for text in joined}
+    firsts = {text.split(separator)[0] for text in joined}
+    return len(joined) > 1 and len(lengths) == 1 and min(lengths) >= _TAXA and len(firsts) == 1
