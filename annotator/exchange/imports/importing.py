@@ -166,7 +166,8 @@ class Plan:
         self.decided = [*self._origin.decided, *contents.decided]
         self._staging.place_word, self._staging.note = contents.place, problems.add
         folders = self._folders_of(contents)
-        beside = self._origin.path.parent.resolve() if self._origin.path.is_file() else None
+        is_one = self._origin.path.is_file() and not self._origin.more
+        beside = self._origin.path.parent.resolve() if is_one else None
         root = folders[0][0] if folders else self._rules.origin.root
         self._rules = replace(self._rules, origin=names.Origin(beside, root))
         self._staging.rename(self._origin.fetched.renamed if self._origin.fetched else {})

@@ -139,10 +139,11 @@ def says_nothing(name: str, other: str) -> bool:
 
 
 def differ_in_ending(name: str, other: str) -> bool:
-    """Return whether the last parts of two names are the same but for their endings, capitals told apart."""
-    stem = without_ending(file_name(as_path(other)))
-    last = file_name(as_path(name))
-    return stem in (last, without_ending(last))
+    """Return whether one of two names is the end of the other but for the ending, capitals told apart."""
+    stem, whole = without_ending(as_path(other)), as_path(name)
+    return any(
+        f"/{stem}".endswith(f"/{ours}") or f"/{ours}".endswith(f"/{stem}") for ours in (whole, without_ending(whole))
+    )
 
 
 def normalized(name: str, which: Literal["NFC", "NFD"]) -> str:

@@ -60,9 +60,9 @@ def refuse_unknown_kind(match: str | None) -> None:
 
 
 _TABLES = (
-    # names that are looked for; image_id NULL: not found yet
-    """CREATE TEMP TABLE sought (name TEXT PRIMARY KEY, image_id INTEGER, kind TEXT NOT NULL DEFAULT '', found TEXT,
-    reason TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
+    # names that are looked for, and their paths; image_id NULL: not found yet
+    """CREATE TEMP TABLE sought (name TEXT PRIMARY KEY, path TEXT, image_id INTEGER, kind TEXT NOT NULL DEFAULT '',
+    found TEXT, reason TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
     "CREATE TEMP TABLE loose (form TEXT PRIMARY KEY) WITHOUT ROWID",
     # known names that are like one of them in the loosest form
     "CREATE TEMP TABLE near (name TEXT NOT NULL, image_id INTEGER NOT NULL)",
@@ -78,7 +78,13 @@ _LOOSE = ("loose", "loose whole", "loose address", "loose whole address")
 
 
 def find_loosely(
-    sql: sqlite_utils.Database, schema: str, open_: str, match: str | None, is_one_set: bool, root_id: int | None
+    sql: sqlite_utils.Database,
+    schema: str,
+    open_: str,
+    match: str | None,
+    is_one_set: bool,
+    root_id: int | None,
+    beside: Sequence[str],
 ) -> None:
     """Find the images of open names in the kinds after the first.
 
@@ -87,6 +93,8 @@ def find_loosely(
         open_: Condition on the rows of the table `item`, without a reason yet.
         is_one_set: The images came with the names.
         root_id: The folder with the files of the table `original`; None: they are only coming.
+        beside: Paths, with "/" at the end, that known names have which lie beside the file that names the images. These
+            names come first: "1" in train/labels.csv is train/1.jpg, even if there is a valid/1.jpg.
     """
     define_functions(sql)
     kinds = KINDS[: KINDS.index(match) + 1] if match else KINDS
@@ -98,9 +106,18 @@ def find_loosely(
             sql.execute(statement)
         sql.execute(f"INSERT OR IGNORE INTO temp.sought (name) SELECT name FROM {schema}.item WHERE {open_}")
         _gather(sql, schema, root_id)
-        for kind, pairs in _PASSES:
-            if kind in kinds:
-                _pass(sql, kind, [pair for pair in pairs if "case" in kinds or pair[0][-1] not in _CAPITALS])
+        passes = [
+            (kind, [pair for pair in pairs if "case" in kinds or pair[0][-1] not in _CAPITALS])
+            for kind, pairs in _PASSES
+            if kind in kinds
+        ]
+        for path in beside:
+            sql.execute("UPDATE temp.sought SET path = ? || name WHERE image_id IS NULL AND reason = ''", [path])
+            for kind, pairs in passes:
+                _pass(sql, kind, pairs, is_whole=True)
+        sql.execute("UPDATE temp.sought SET path = name")
+        for kind, pairs in passes:
+            _pass(sql, kind, pairs)
         _by_file_name(sql, schema, match, is_one_set)
         sql.execute(
             f"""UPDATE {schema}.item SET (image_id, kind, found, reason) = (
@@ -129,14 +146,20 @@ def _gather(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> Non
     )
 
 
-def _pass(sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]]) -> None:
-    """Try one kind: the same path, then the longest end of a name that is a path, and paths that end with a name."""
+def _pass(sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]], *, is_whole: bool = False) -> None:
+    """Try one kind: the same path, then the longest end of a name that is a path, and paths that end with a name.
+
+    Args:
+        is_whole: Only the same path.
+    """
     _compare(sql, pairs)
     if not sql.execute("SELECT 1 FROM temp.known LIMIT 1").fetchone():
         return
     same = "JOIN temp.known k ON k.pair = t.pair AND k.form = "
     sql.execute(f"INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found FROM temp.trial t {same} t.form")
     _settle(sql, kind)
+    if is_whole:
+        return
     depths = [row[0] for row in sql.execute("SELECT DISTINCT depth(form) FROM temp.trial ORDER BY 1")]
     for folders in range(min(max(depths, default=0), DEEPEST) - 1, -1, -1):
         sql.execute(
@@ -160,7 +183,7 @@ def _compare(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part:
     sql.execute("DELETE FROM temp.known")
     for number, (ours, theirs) in enumerate(pairs):
         sql.execute(
-            f"""INSERT OR IGNORE INTO temp.trial SELECT {number}, {part.format(f"form('{ours}', name)")} AS form, name
+            f"""INSERT OR IGNORE INTO temp.trial SELECT {number}, {part.format(f"form('{ours}', path)")} AS form, name
             FROM temp.sought WHERE image_id IS NULL AND reason = '' AND form != ''"""
         )
         sql.execute(

@@ -131,7 +131,8 @@ def by_name(
     item = f"{schema}.item"
     open_ = f"image_id IS NULL AND {where}"
     folders: list[tuple[int, str]] = sql.execute("SELECT id, path FROM folder ORDER BY id").fetchall()
-    _by_origin(sql, schema, open_, folders, origin)
+    below = _below(folders, origin)
+    _by_origin(sql, schema, open_, folders, below, origin)
     # Unchanged; without blanks and "./"; with the apostrophe that CSVs put before formulas; with "/" for "\".
     trimmed = "trim(item.name)"
     without_dot = f"iif(substr({trimmed}, 1, 2) = './', substr({trimmed}, 3), {trimmed})"
@@ -147,7 +148,8 @@ def by_name(
             [folder_id, path.rstrip("/") + "/"],
         )
     root_id = _id_of(folders, origin.root)
-    find_loosely(sql, schema, f"{open_} AND {loosely}", match, origin.root is not None, root_id)
+    beside = dict.fromkeys(path for path in (origin.inside, *(path for _, path in below)) if path)
+    find_loosely(sql, schema, f"{open_} AND {loosely}", match, origin.root is not None, root_id, [*beside])
     sql.execute(f"UPDATE {item} SET reason = ? WHERE {open_} AND reason = '' AND name LIKE '/%'", [OUTSIDE])
     sql.execute(f"UPDATE {item} SET reason = ? WHERE {open_} AND reason = ''", [NO_IMAGE])
 
@@ -157,8 +159,20 @@ def in_forms(name: str) -> list[tuple[str, str]]:
     return [(f"normalized({name}, '{one}')", f"{name} GLOB '*[^ -~]*'") for one in FORMS]
 
 
+def _below(folders: list[tuple[int, str]], origin: Origin) -> list[tuple[int, str]]:
+    """Return the folders of images in which the file lies that names the images, and its folder's path in them."""
+    own = f"{escaped(str(origin.beside))}/" if origin.beside else ""
+    around = [(folder_id, path.rstrip("/") + "/") for folder_id, path in folders]
+    return [(folder_id, own[len(prefix) :]) for folder_id, prefix in around if own.startswith(prefix)]
+
+
 def _by_origin(
-    sql: sqlite_utils.Database, schema: str, open_: str, folders: list[tuple[int, str]], origin: Origin
+    sql: sqlite_utils.Database,
+    schema: str,
+    open_: str,
+    folders: list[tuple[int, str]],
+    below: list[tuple[int, str]],
+    origin: Origin,
 ) -> None:
     """Find names of files beside the one that names them, and of files that have another name here than in the source.
 
@@ -172,13 +186,10 @@ def _by_origin(
             known = f"(SELECT image_id FROM file WHERE folder_id = :folder AND path = {path})"
             coming = f"(SELECT number FROM {schema}.coming n WHERE n.path = {path})"
             sql.execute(f"UPDATE {item} SET image_id = coalesce({known}, {coming}) WHERE {open_}", values)
-    own = f"{escaped(str(origin.beside))}/" if origin.beside else ""
-    around = [(folder_id, path.rstrip("/") + "/") for folder_id, path in folders]
-    below = [(folder_id, own[len(prefix) :]) for folder_id, prefix in around if own.startswith(prefix)]
     names = (
         (":below || item.name", "1"),
         (f":below || {slashed}", "instr(item.name, '\\')"),
-        ("joined(:below, item.name)", "instr(item.name, '..')"),
+        ("joined(:below, item.name)", "instr(item.name, './')"),
     )
     for name, may_be in names:
         for folder_id, path in below:
