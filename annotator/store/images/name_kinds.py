@@ -66,15 +66,16 @@ _TABLES = (
     "CREATE TEMP TABLE loose (form TEXT PRIMARY KEY) WITHOUT ROWID",
     # known names that are like one of them in the loosest form
     "CREATE TEMP TABLE near (name TEXT NOT NULL, image_id INTEGER NOT NULL)",
-    # in one pass: names that are looked for, and known ones, in one of the pairs of forms
-    "CREATE TEMP TABLE trial (pair INTEGER, form TEXT, name TEXT, PRIMARY KEY (pair, form, name)) WITHOUT ROWID",
-    """CREATE TEMP TABLE known (pair INTEGER, form TEXT, low INTEGER, high INTEGER, found TEXT,
+    # in one pass: names that are looked for, and known ones, in the forms that are compared; pair: that of known ones
+    "CREATE TEMP TABLE trial (pair TEXT, form TEXT, name TEXT, PRIMARY KEY (pair, form, name)) WITHOUT ROWID",
+    """CREATE TEMP TABLE known (pair TEXT, form TEXT, low INTEGER, high INTEGER, found TEXT,
     PRIMARY KEY (pair, form)) WITHOUT ROWID""",
     "CREATE TEMP TABLE hit (name TEXT NOT NULL, low INTEGER, high INTEGER, found TEXT)",
     "CREATE INDEX temp.hit_by_name ON hit (name)",
 )
 _NAMES = ("sought", "loose", "near", "trial", "known", "hit", "taken")
-_LOOSE = ("loose", "loose whole", "loose address", "loose whole address")
+# Names for which the form of an address may differ from that of a path.
+_LIKE_ADDRESS = "(name GLOB '*[?#%:]*' OR name GLOB '/data/*' OR name GLOB '/tasks/*')"
 
 
 def find_loosely(
@@ -106,10 +107,14 @@ def find_loosely(
             sql.execute(statement)
         sql.execute(f"INSERT OR IGNORE INTO temp.sought (name) SELECT name FROM {schema}.item WHERE {open_}")
         _gather(sql, schema, root_id)
+        may_be_address = sql.execute(
+            f"""SELECT EXISTS (SELECT 1 FROM temp.sought WHERE {_LIKE_ADDRESS})
+                OR EXISTS (SELECT 1 FROM temp.near WHERE instr(name, '%'))"""
+        ).fetchone()[0]
         passes = [
             (kind, [pair for pair in pairs if "case" in kinds or pair[0][-1] not in _CAPITALS])
             for kind, pairs in _PASSES
-            if kind in kinds
+            if kind in kinds and (kind != "url" or may_be_address)
         ]
         for path in beside:
             sql.execute("UPDATE temp.sought SET path = ? || name WHERE image_id IS NULL AND reason = ''", [path])
@@ -130,8 +135,10 @@ def find_loosely(
 
 def _gather(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> None:
     """Collect the known names that are like an open one; the only statement that looks at all images."""
-    for loose in _LOOSE:
-        sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT form('{loose}', name) FROM temp.sought")
+    for loose in ("loose(name)", "loose_whole(name)"):
+        sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {loose} FROM temp.sought")
+        address = loose.replace("name", "form('ap', name)")
+        sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {address} FROM temp.sought WHERE {_LIKE_ADDRESS}")
     sql.execute("DELETE FROM temp.loose WHERE form = ''")
     sql.execute(
         f"""INSERT INTO temp.near SELECT name, id FROM (
@@ -141,7 +148,7 @@ def _gather(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> Non
             UNION ALL SELECT path, number FROM {schema}.coming
             UNION ALL SELECT o.name, coalesce(f.image_id, n.number) FROM {schema}.original o
                 LEFT JOIN file f ON f.folder_id = ? AND f.path = o.path LEFT JOIN {schema}.coming n ON n.path = o.path)
-        WHERE id NOT NULL AND form('loose', name) IN (SELECT form FROM temp.loose)""",
+        WHERE id NOT NULL AND loose(name) IN (SELECT form FROM temp.loose)""",
         [root_id],
     )
 
@@ -152,8 +159,7 @@ def _pass(sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]
     Args:
         is_whole: Only the same path.
     """
-    _compare(sql, pairs)
-    if not sql.execute("SELECT 1 FROM temp.known LIMIT 1").fetchone():
+    if not _compare(sql, pairs):
         return
     same = "JOIN temp.known k ON k.pair = t.pair AND k.form = "
     sql.execute(f"INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found FROM temp.trial t {same} t.form")
@@ -177,19 +183,27 @@ def _pass(sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]
     _settle(sql, kind)
 
 
-def _compare(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part: str = "{}") -> None:
-    """Fill the tables of a pass with the forms of open names and of known ones; `part`: SQL of what of them counts."""
+def _compare(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part: str = "{}") -> bool:
+    """Fill the tables of a pass with the forms of open names and of known ones; return whether both have any.
+
+    Args:
+        part: SQL of what counts of a form.
+    """
     sql.execute("DELETE FROM temp.trial")
     sql.execute("DELETE FROM temp.known")
-    for number, (ours, theirs) in enumerate(pairs):
+    for ours, theirs in pairs:
         sql.execute(
-            f"""INSERT OR IGNORE INTO temp.trial SELECT {number}, {part.format(f"form('{ours}', path)")} AS form, name
+            f"""INSERT OR IGNORE INTO temp.trial SELECT '{theirs}', {part.format(f"form('{ours}', path)")} AS form, name
             FROM temp.sought WHERE image_id IS NULL AND reason = '' AND form != ''"""
         )
+    if not sql.execute("SELECT 1 FROM temp.trial LIMIT 1").fetchone():
+        return False
+    for theirs in dict.fromkeys(theirs for _, theirs in pairs):
         sql.execute(
-            f"""INSERT INTO temp.known SELECT {number}, {part.format(f"form('{theirs}', name)")} AS form, min(image_id),
-                max(image_id), min(name) FROM temp.near WHERE form != '' GROUP BY 2"""
+            f"""INSERT INTO temp.known SELECT '{theirs}', {part.format(f"form('{theirs}', name)")} AS form,
+                min(image_id), max(image_id), min(name) FROM temp.near WHERE form != '' GROUP BY 2"""
         )
+    return sql.execute("SELECT 1 FROM temp.known LIMIT 1").fetchone() is not None
 
 
 def _settle(sql: sqlite_utils.Database, kind: str) -> None:
@@ -213,9 +227,10 @@ def _by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None, is
     It is not found where other names are found in the image's folder, which is then known by its own name, and where
     two names would be the same image: "S2/1.jpg" is hardly "S1/1.jpg". If `match` is "file", all of this is no reason.
     """
+    sql.execute("UPDATE temp.sought SET path = iif(depth(form('ap', name)) = 0, '', name) WHERE image_id IS NULL")
     for pairs in _LAST_PARTS:
-        _compare(sql, pairs, "file_name({})")
-        sql.execute("DELETE FROM temp.trial WHERE depth(form('ap', name)) = 0")
+        if not _compare(sql, pairs, "file_name({})"):
+            continue
         sql.execute(
             """INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found FROM temp.trial t
             JOIN temp.known k ON k.pair = t.pair AND k.form = t.form"""
@@ -263,6 +278,8 @@ _FUNCTIONS = {
     "depth": name_forms.depth,
     "normalized": name_forms.normalized,
     "form": name_forms.form,
+    "loose": name_forms.loose,
+    "loose_whole": name_forms.loose_whole,
     "joined": name_forms.joined,
     "file_name": name_forms.file_name,
     "folder_of": name_forms.folder_of,
