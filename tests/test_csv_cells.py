@@ -14,6 +14,7 @@ from annotator.exchange.files.text_cells import as_csv, escaped, named, unescape
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.imports.importing import Choices, prepare
+from annotator.exchange.reading.reading import Reading
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
 from annotator.store.database.database import Database
@@ -48,7 +49,7 @@ def db(tmp_path_factory) -> Database:
     (folder / "classes.txt").write_text("\n".join(CLASSES) + "\n", encoding="utf-8")
     set_up(folder / "project", images_folder=folder / "photos", class_file=folder / "classes.txt")
     (folder / "-facts.csv").write_text(as_csv([("image", "labels", KEY), *((name, "", VALUE) for name in FILES)]))
-    with prepare(folder / "project", folder / "-facts.csv", Choices(), ANN) as plan:
+    with prepare(folder / "project", folder / "-facts.csv", Choices(reading=Reading(class_columns=())), ANN) as plan:
         plan.apply()
     db = Database(folder / "project")
     said = [

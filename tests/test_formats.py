@@ -7,7 +7,7 @@ from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import PROBLEMS_SHOWN, Problems
-from annotator.exchange.formats import FORMATS
+from annotator.exchange.formats import FORMATS, formats_of
 
 WRITTEN = [name for name, format_ in FORMATS.items() if format_.write]
 # yolo-cls knows images by their file only, which an import finds by its content.
@@ -38,7 +38,7 @@ def test_a_format_keeps_all_that_it_does_not_call_lost(tmp_path_factory, name, s
 def test_an_export_is_recognised_as_what_it_is_and_as_nothing_else(tmp_path_factory, name):
     view = view_of(all_cells(len(NAMES), len(CLASSES)), CLASSES, NAMES, files=FILES, written=FORMATS[name].images)
     path = write(FORMATS[name], view, tmp_path_factory.mktemp("export"))
-    found = [other for other, format_ in FORMATS.items() if format_.recognise and format_.recognise(path)]
+    found = [format_.name for format_, _ in formats_of(path)]
     # These two add images and a script to what another one reads.
     expected = {"yolo-cls": "imagefolder", "torch": "numpy"}.get(name, name)
     assert found == ([expected] if FORMATS[expected].read else [])

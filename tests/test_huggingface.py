@@ -14,7 +14,6 @@ from tables import over
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.formats import FORMATS
-from annotator.exchange.formats.contents import Given
 from annotator.records import ABSENT, PRESENT
 
 FORMAT = FORMATS["huggingface"]
@@ -125,9 +124,11 @@ def test_columns_that_name_classes_are_found(tmp_path_factory, files, expected):
     contents, problems = read(FORMAT, folder)
     items = list(contents.items)
     assert not problems.count, problems.sentences
-    assert {item.image: list(item.labels) for item in items} == {
-        name: [Given(*label) for label in labels] for name, labels in expected.items()
-    }
+    said = {item.image: {given.class_name: given.state for given in item.labels} for item in items}
+    for item in items:
+        if item.exhaustive:
+            said[item.image] = {name: ABSENT for name, _ in contents.classes} | said[item.image]
+    assert said == {name: dict(labels) for name, labels in expected.items()}
 
 
 def test_a_saved_set_with_one_label_an_image_gives_that_label(datasets, tmp_path):
@@ -148,7 +149,7 @@ def test_a_saved_set_with_one_label_an_image_gives_that_label(datasets, tmp_path
     name__text__words=[
         ("metadata.jsonl", '{"file_name": "a", "labels": ["x"]}\n{"file_name"', "metadata.jsonl, line 2"),
         ("metadata.jsonl", '{"labels": ["x"]}', "no column names an image"),
-        ("metadata.jsonl", '{"file_name": "a", "note": "x"}', "no column holds classes"),
+        ("metadata.jsonl", '{"file_name": "a", "width": 5}', "no other column holds labels"),
         (
             "metadata.jsonl",
             lines({"file_name": "a", "label": "x"}, {"label": "x"}),

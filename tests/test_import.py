@@ -40,7 +40,7 @@ SHAPES = {
             "00.jpg,heron,absent,,\n01.jpg,fox,unsure,,\n",
     "long without states": "filename;label\n00.jpg;fox\n01.jpg;heron\n",
     "listed": "image,labels,split\n00.jpg,fox|heron,train\n01.jpg,,val\n",
-    "wide": "image,fox,heron,split\n00.jpg,1,0,train\n01.jpg,,-1,val\n02.jpg,0,1,val\n",
+    "wide": "image,fox,heron,split\n00.jpg,1,0,train\n01.jpg,,NA,val\n02.jpg,0,1,val\n",
     "words": "file_name\tfox\theron\n00.jpg\tTrue\tfalse\n01.jpg\t\t1.0\n",
 }  # fmt: skip
 MEANT = {
@@ -258,7 +258,8 @@ BAD = {
     "columns": (b"image,fox\n00.jpg,1\n01.jpg\n02.jpg,1,1\n", "line 3: 1 cells instead of 2(.|\n)*line 4: 3 cells"),
     "state": (b"image,class,state\n00.jpg,fox,maybe\n", "line 2: state 'maybe'"),
     "time": (b"image,class,state,decided_at\n00.jpg,fox,present,soon\n", "line 2: decided_at 'soon'"),
-    "value": (b"image,fox\n" + b"00.jpg,1\n" * 250 + b"01.jpg,7\n", "line 252: 'fox' is '7'"),
+    "value": (b"image,fox\n" + b"00.jpg,1\n" * 1250 + b"01.jpg,seven\n", "line 1252: 'fox' is 'seven'"),
+    "number": (b"image,fox\n" + b"00.jpg,1\n" * 250 + b"01.jpg,7\n", "'fox' are whole numbers, also 2 and more"),
     "two columns": (b"image,fox,fox\n00.jpg,1,0\n", "two columns called 'fox'"),
     "long line": (b"image,labels\n00.jpg," + b"x" * 5_000_000, "more than 4,194,304 letters"),
     "itself": (b"image,class,state\n00.jpg,fox,present\n00.jpg,fox,absent\n", "but present on '00.jpg'"),

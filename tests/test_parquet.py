@@ -12,7 +12,7 @@ IMAGES = ["a.jpg", "b.jpg", "c.jpg"]
 SHAPES = {
     "wide": {
         "image": IMAGES, "id": [5, 6, 7], "fox": [1, 0, None], "owl": [True, False, True],
-        "deer": pd.array([1, -1, None], "Int64"), "area": [0.5, 1.5, 2.5], "place": ["x", None, ""],
+        "deer": pd.array([1, None, None], "Int64"), "area": [0.5, 1.5, 2.5], "place": ["a garden", None, ""],
     },
     "long": {"file_name": IMAGES * 2, "class": pd.Categorical(["fox"] * 3 + ["owl"] * 3), "state": [1, 0] * 3},
     "said": {
@@ -41,6 +41,11 @@ def read(path):
     return items, problems
 
 
+def contents_of(path):
+    assert FORMATS["parquet"].read
+    return FORMATS["parquet"].read(path, Problems())
+
+
 def test_every_shape_says_what_it_means_and_nothing_else(tmp_path):
     for shape, columns in SHAPES.items():
         pd.DataFrame(columns).to_parquet(tmp_path / f"{shape}.parquet")
@@ -49,7 +54,10 @@ def test_every_shape_says_what_it_means_and_nothing_else(tmp_path):
         assert sorted(labels) == sorted(MEANT[shape]) and not problems.count, shape
         assert [item.image for item in items if item.exhaustive] == (["a.jpg"] if shape == "wide" else [])
         facts = {item.image: item.attributes for item in items if item.attributes}
-        told = {"wide": {"a.jpg": {"place": "x"}}, "texts": {"a.jpg": {"split": "train"}, "c.jpg": {"split": "val"}}}
+        told = {
+            "wide": {"a.jpg": {"place": "a garden"}},
+            "texts": {"a.jpg": {"split": "train"}, "c.jpg": {"split": "val"}},
+        }
         assert facts == told.get(shape, {})
         if shape == "said":
             assert items[0].labels[0][2:] == ("Ann", 1767323045.0, "") and items[1].labels[0].decided_at == 1767323045.0
@@ -58,7 +66,8 @@ def test_every_shape_says_what_it_means_and_nothing_else(tmp_path):
 def test_what_is_wrong_is_named_by_row_and_a_broken_file_is_refused(tmp_path):
     fox = [1.0] * 20 + [3.0]
     pd.DataFrame({"image": [*map(str, range(20)), "x"], "fox": fox}).to_parquet(tmp_path / "wrong.parquet")
-    assert read(tmp_path / "wrong.parquet")[1].sentences == ["row 20: 'fox' is 3.0; it must be 1, 0, -1 or null"]
+    (question,) = (one for one in contents_of(tmp_path / "wrong.parquet").decided if not one.is_sure)
+    assert question.field == "numbers" and "whole numbers" in question.why
     states = {"image": [*IMAGES[:2], ""], "class": ["fox"] * 3, "state": ["maybe", None, "present"]}
     pd.DataFrame(states).to_parquet(tmp_path / "states.parquet")
     named = [sentence.partition(":")[0] for sentence in read(tmp_path / "states.parquet")[1].sentences]

@@ -147,7 +147,7 @@ def test_classes_come_from_the_label_file_where_no_list_is_given(tmp_path, photo
 
 @pytest.mark.parametrize(
     ("header", "expected"),
-    [("picture,tags\n", "begins with the columns picture, tags"), ("", "is empty"), ('image,labels\n"a', "is no CSV")],
+    [("when,weather\n", "has the columns when, weather"), ("", "is empty"), ('image,labels\n"a', "is no CSV")],
 )
 def test_a_label_file_of_another_kind_is_told(project, tmp_path, header, expected):
     path = tmp_path / "labels.csv"

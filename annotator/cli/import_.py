@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
-from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
-from annotator.cli.reading import (
+from annotator.cli.options import (
     AbsentWords,
+    AsJson,
+    By,
     ClassColumns,
     EmptyLabel,
     EventColumn,
@@ -23,18 +23,22 @@ from annotator.cli.reading import (
     ImageColumn,
     LabelColumn,
     LabelsOption,
+    ListsByDefault,
     Match,
     Numbers,
     PresentWords,
+    Project,
     ReadingFile,
     SaveReading,
     ScoreColumn,
     Separator,
     UnknownWords,
     UnsureWords,
+    examples,
     options_of,
     reading_of,
 )
+from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
 from annotator.errors import AnnotatorError
 from annotator.settings import login
 
@@ -140,6 +144,9 @@ def import_(
         with ExitStack() as stack:
             with progress("Reading") as show:
                 plan = stack.enter_context(prepare(project, source, choices, by or login(), show_steps(show)))
+            if plan.doubts and not (yes or dry_run or as_json) and sys.stdin.isatty():
+                choices = _asked(plan, choices)
+                given = choices.reading
             if not as_json:
                 _print_preview(plan, conflicts.value, given, dry_run)
             # Nobody is asked about an import that is refused.
@@ -201,6 +208,28 @@ def _interrupted(project: Path, plan: "Plan | None") -> AnnotatorError:
         "Interrupted: nothing was imported, and the project is as it was. Give the same command again to import; "
         "images that were read already are not read again."
     )
+
+
+def _asked(plan: "Plan", choices: "Choices") -> "Choices":
+    """Ask the person what the source means, question after question, and return the choices that settle it."""
+    from dataclasses import replace
+
+    from annotator.exchange.reading.saved import checked, parsed
+
+    while plan.doubts:
+        one = plan.doubts[0]
+        print(printable(f"{one.why}."))
+        print(printable(f"  1  {one.value}"))
+        for number, value in enumerate(one.others, start=2):
+            print(printable(f"  {number}  {value}"))
+        answer = typer.prompt("Number, or another value", type=str).strip()
+        values = [one.value, *one.others]
+        value = values[int(answer) - 1] if answer.isdecimal() and 0 < int(answer) <= len(values) else answer
+        said = checked(replace(choices.reading, **{one.field: parsed(one.field, value)}))
+        choices = replace(choices, reading=said)
+        with progress("Reading") as show:
+            plan.choose(choices, show_steps(show))
+    return choices
 
 
 def _is_confirmed() -> bool:

@@ -8,7 +8,7 @@ import typer
 
 from annotator import settings
 from annotator.cli.backbones import AcceptLicence, accepting
-from annotator.cli.options import MethodName, Project, TakenApart, examples
+from annotator.cli.options import MethodName, Project, ReadingFile, TakenApart, examples
 from annotator.cli.printing import print_by_reason, printable, progress, show_steps
 from annotator.errors import AnnotatorError
 from annotator.shares import counted
@@ -60,10 +60,12 @@ def init(
     backbone: Annotated[
         str | None, typer.Option(help="A network; annotator backbones lists some [default: efficientnet_lite0_320].")
     ] = None,
+    reading: ReadingFile = None,
     accept_licence: AcceptLicence = False,
 ) -> None:
     """Create a project from a folder of images, or add images, classes and labels to it."""
     from annotator.exchange.imports.in_words import registered_in_words
+    from annotator.exchange.reading.saved import load
     from annotator.exchange.setup import set_up
     from annotator.store.database.database import Database
     from annotator.store.disk.private import files_for_owner_only
@@ -88,6 +90,7 @@ def init(
             progress=show,
             in_place=in_place,
             commas=commas,
+            reading=load(reading) if reading else None,
         )
     if cache_gb is not None:
         set_cache_gb(Database(project), cache_gb)

@@ -13,6 +13,8 @@ from annotator.exchange.imports.folders import registered as register_folders
 from annotator.exchange.imports.importing import Choices, Plan, refuse_other_things
 from annotator.exchange.imports.label_files import choose_format
 from annotator.exchange.imports.origin import Origin
+from annotator.exchange.imports.refusals import refuse_doubts
+from annotator.exchange.reading.reading import Reading
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
@@ -66,6 +68,7 @@ def set_up(
     fetching: Progress | None = None,
     in_place: bool = False,
     commas: str | None = None,
+    reading: Reading | None = None,
 ) -> Setup:
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
@@ -74,13 +77,15 @@ def set_up(
             an address.
         fetching: Called with the progress of unpacking or downloading.
         in_place: images_folder is an address whose images are read from there; nothing is downloaded.
+        reading: What the person has said about the meaning of label_file.
         commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
     Raises AnnotatorError, before anything is written, for a missing folder, a bad class list or label file, a class
-    that may be several, an unknown method, or a folder that holds something else. If labels contradict each other on
-    one picture with several names, the error comes after the images are added and before any label is.
+    that may be several, a label file that can be read in more than one way, an unknown method, or a folder that holds
+    something else. If labels contradict each other on one picture with several names, the error comes after the images
+    are added and before any label is.
     """
     exists = (project / "project.db").exists()
     if not exists:
@@ -110,7 +115,8 @@ def set_up(
         if label_file:
             known = {row[0] for row in db.tuples("SELECT path FROM file")}
             coming = [path for folder in folders for path in folder.listing.paths if path not in known]
-            plan = stack.enter_context(_planned(db, label_file, coming, listed, folders[0].path if folders else None))
+            root = folders[0].path if folders else None
+            plan = stack.enter_context(_planned(db, label_file, coming, listed, reading or Reading(), root))
         for place in fetched.places if fetched else ():
             settle(place)
         if not address:
@@ -154,18 +160,26 @@ def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[
 
 @contextmanager
 def _planned(
-    db: Database, label_file: Path, coming: Sequence[str], listed: Sequence[tuple[str, str]], root: Path | None
+    db: Database,
+    label_file: Path,
+    coming: Sequence[str],
+    listed: Sequence[tuple[str, str]],
+    reading: Reading,
+    root: Path | None,
 ) -> Generator[Plan]:
     """Yield the import of a label file, planned but not applied.
 
     Raises AnnotatorError for an image that is neither in the project nor in `coming`, and for a class that is neither
-    in the project nor in `listed`.
+    in the project nor in `listed`, and for a file that can be read in more than one way.
     """
     with Staging(db.paths.project, print) as staging:
         origin = Origin(str(label_file.resolve()), label_file, *choose_format(label_file, None))
         rules = Rules({}, strict=True, listed=[*dict(listed)], origin=names.Origin(root=root))
-        plan = Plan(db, staging, origin, Choices(), IMPORTER, rules)
+        plan = Plan(db, staging, origin, Choices(reading=reading), IMPORTER, rules)
         plan.read(coming=coming)
+        refuse_doubts(
+            f"{label_file} (annotator import takes these options; init a file of them, by --reading)", plan.doubts
+        )
         yield plan
 
 

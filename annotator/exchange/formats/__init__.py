@@ -116,3 +116,11 @@ def find_format(name: str, doing: str = "") -> Format:
     if name not in formats:
         raise AnnotatorError(f"No format is called {name!r}. {did_you_mean(name, formats, len(formats))}")
     return formats[name]
+
+
+def formats_of(source: Path) -> list[tuple[Format, str]]:
+    """Return the formats that fit a source, each with the reason; a general one only where no other fits."""
+    readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognise)
+    found = [(format_, why) for format_ in readable if format_.recognise and (why := format_.recognise(source))]
+    special = [(format_, why) for format_, why in found if not format_.is_general]
+    return special or found[:1]

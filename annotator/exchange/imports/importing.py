@@ -28,13 +28,12 @@ from annotator.exchange.imports.class_map import read_class_map
 from annotator.exchange.imports.folders import Folder, listed, refuse_without_images, registered
 from annotator.exchange.imports.joined import joined
 from annotator.exchange.imports.label_files import read
-from annotator.exchange.imports.origin import Origin, origin_of
-from annotator.exchange.reading.in_words import doubt_in_words
+from annotator.exchange.imports.origin import Origin, located_again, origin_of
+from annotator.exchange.imports.refusals import no_answers_in_words, refuse_doubts
 from annotator.exchange.reading.reading import NONE, Decided, Reading, is_told_facts
 from annotator.exchange.sources.landing import settle
 from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
-from annotator.shares import counted
 from annotator.store.database.database import Database
 from annotator.store.database.versions import class_version
 from annotator.store.disk.system_errors import told
@@ -91,6 +90,8 @@ class Plan:
         format, why: The format of the source, and how it was recognised.
         said: Sentences about how the source was understood.
         decided: Decisions about the meaning of the source; those that are not sure have to be settled first.
+        samples: The first items of the source as they would become labels, such as "a.jpg: fox present".
+        asked: Field of the reading -> the decision about it, also of those that the person has made meanwhile.
         preview: The changes that the import would make.
         is_stored: Whether the import is in the project; also True if it was interrupted after being stored.
     """
@@ -102,6 +103,8 @@ class Plan:
         self.format, self.why = origin.format, origin.why
         self.said: Sequence[str] = ()
         self.decided: Sequence[Decided] = ()
+        self.samples: Sequence[str] = ()
+        self.asked: dict[str, Decided] = {}
         self._rules = replace(rules or Rules(_class_map(choices)), match=choices.reading.match)
         self._staging.names_all = choices.exhaustive
         self._folders: list[Folder] = []
@@ -123,18 +126,15 @@ class Plan:
     @property
     def doubts(self) -> Sequence[Decided]:
         """Return the questions about the meaning of the source that the person has not settled."""
-        return [one for one in self.decided if not one.is_sure and getattr(self._choices.reading, one.field) is None]
-
-    @property
-    def samples(self) -> Sequence[str]:
-        """Return the first items of the source as they would become labels, such as "a.jpg: fox present"."""
-        return self._staging.samples()
+        return [one for one in self.decided if not one.is_sure]
 
     @property
     def has_no_answers(self) -> bool:
         """Return whether the source has rows and none of them would give, or repeat, an answer, a fact or a note."""
         preview = self.preview
+        is_table = any(one.field in ("label_columns", "class_columns", "image_column") for one in self.decided)
         counts = (
+            0 if is_table else preview.attributes_new + preview.attributes_other.count,
             preview.answers_new,
             preview.answers_known,
             preview.completed,
@@ -164,6 +164,7 @@ class Plan:
         problems = Problems()
         contents = self._contents(problems)
         self.decided = [*self._origin.decided, *contents.decided]
+        self.asked |= {one.field: one for one in self.decided}
         self._staging.place_word, self._staging.note = contents.place, problems.add
         folders = self._folders_of(contents)
         is_one = self._origin.path.is_file() and not self._origin.more
@@ -183,6 +184,7 @@ class Plan:
         facts = self._add_classes(contents)
         shown = (lambda items: progress("Reading", items, 0)) if progress else None
         self._staging.add(self._items(contents, problems), shown)
+        self.samples = self._staging.samples()
         self.reread(coming, problems, progress)
         also = [f"also read: {path.name}" for path in sidecars(self._origin.path)]
         if facts and (card := card_path(self._origin.path)):
@@ -236,14 +238,21 @@ class Plan:
         self._resolved_at = self.db.moment()
 
     def choose(self, choices: Choices, progress: Progress | None = None) -> None:
-        """Compute the preview again for another class map, `conflicts` or `exhaustive`; the source is not read again.
+        """Compute the preview again for other choices; the source is read again if its meaning was changed.
 
         Raises AnnotatorError as `read` does; `choose` must then be called again before `apply`.
         """
+        is_other = choices.reading != self._choices.reading
         self._choices = choices
         self._rules = replace(self._rules, class_map=_class_map(choices), match=choices.reading.match)
         self._staging.names_all = choices.exhaustive
-        self.reread(self._coming, progress=progress)
+        if is_other:
+            self._origin = located_again(self._origin, choices.format, choices.reading)
+            self.format, self.why = self._origin.format, self._origin.why
+            self._staging.clear()
+            self.read(progress)
+        else:
+            self.reread(self._coming, progress=progress)
 
     def apply(self, progress: Progress | None = None) -> Done:
         """Carry out the import: register the images and store the labels.
@@ -251,8 +260,8 @@ class Plan:
         Raises AnnotatorError if two images turn out to be the same and the source contradicts itself about them, or if
         a name of a class is unclear.
         """
-        self._refuse_doubts()
         self._refuse_unclear()
+        self._refuse_doubts()
         for place in self._origin.fetched.places if self._origin.fetched else ():
             settle(place)
         try:
@@ -277,12 +286,7 @@ class Plan:
         return self.done
 
     def _refuse_doubts(self) -> None:
-        if doubts := self.doubts:
-            asked = [doubt_in_words(one) for one in doubts]
-            raise several(
-                f"{self._origin.name} can be read in more than one way, and nothing was stored. Say what it means:",
-                asked,
-            )
+        refuse_doubts(self._origin.name, self.doubts)
         if self.has_no_answers:
             raise AnnotatorError(no_answers_in_words(self._origin.name, self.preview))
 
@@ -334,32 +338,6 @@ class Plan:
         if is_new:
             return result, [row[0] for row in self.db.tuples("SELECT id FROM image ORDER BY id")]
         return result, unfinished_imports.new_images(self.db)
-
-
-def no_answers_in_words(name: str, preview: Preview) -> str:
-    """Return why an import is refused that would store no answer of a source with rows."""
-    reasons = []
-    if preview.images_unknown.count:
-        reasons.append(
-            f"{counted(preview.images_unknown.count, 'name')} of images is not in the project "
-            f"({'; '.join(preview.images_unknown.examples[:3])})"
-        )
-    if preview.scores:
-        reasons.append(
-            f"it holds {counted(preview.scores, 'score')} of a model, which are no answers: annotator predictions "
-            "PROJECT "
-            "FILE --name MODEL adds them, or --scores-as MODEL here"
-        )
-    if preview.filled:
-        reasons.append(f"{counted(preview.filled, 'answer')} were filled in by a model or assumed")
-    if preview.left_out:
-        reasons.append(f"{counted(preview.left_out, 'answer')} are left out with their image or class")
-    why = "; ".join(reasons) or "no cell of it holds an answer"
-    return (
-        f"{name} has rows, and not one answer would be stored: {why}. Nothing was changed. If only its images or "
-        "facts are "
-        "wanted: --labels none (a folder), or --class-columns none (a table)."
-    )
 
 
 def _class_map(choices: Choices) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.files.json_stream import check
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats import all_formats, find_format
+from annotator.exchange.formats import all_formats, find_format, formats_of
 from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.imagefolder import CLASSES as FOLDER_NAMES
@@ -250,14 +250,6 @@ def choose_format(source: Path, name: str | None) -> tuple[Format, str]:
             f"{source} is of no format that is known. Known are: {', '.join(readable)}. Say which it is (--format)."
         )
     return _only(source, found)
-
-
-def formats_of(source: Path) -> list[tuple[Format, str]]:
-    """Return the formats that fit a source, each with the reason."""
-    readable = (format_ for format_ in all_formats().values() if format_.read and format_.recognise)
-    found = [(format_, why) for format_ in readable if format_.recognise and (why := format_.recognise(source))]
-    special = [(format_, why) for format_, why in found if not format_.is_general]
-    return special or found[:1]
 
 
 def _only(source: Path, found: list[tuple[Format, str]]) -> tuple[Format, str]:

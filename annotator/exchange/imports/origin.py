@@ -1,7 +1,7 @@
 """The origin of an import: the source that a person names is fetched if necessary, and its format is recognised."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
@@ -25,6 +25,7 @@ class Origin:
         fetched: The unpacked or downloaded files; None if nothing had to be unpacked or downloaded.
         said: Sentences about the source.
         folder: The folder with the images, if labels are read from a file in it that brings no images itself.
+        paths: Where labels may be: the source itself, or what was unpacked or downloaded.
         more: Further files with labels, of the same format as `path`.
         decided: Decisions about which files hold labels.
     """
@@ -36,6 +37,7 @@ class Origin:
     fetched: Fetched | None = None
     said: Sequence[str] = ()
     folder: Path | None = None
+    paths: Sequence[Path] = ()
     more: Sequence[Path] = ()
     decided: Sequence[Decided] = ()
 
@@ -66,14 +68,28 @@ def origin_of(
         raise AnnotatorError(f"{named} is neither a file nor a folder, and cannot be imported.")
     name = redacted(named) if is_address(named) else str(Path(named).resolve())
     fetched = fetch(named, project, progress, may_be_own)
-    reading = reading or Reading()
-    if fetched is None:
-        found = label_files.find([Path(named)], format_, reading)
-        has_images = found.path != Path(named) and label_files.holds_images(Path(named))
-        folder = Path(named) if has_images else None
-        return Origin(name, found.path, found.format, found.why, None, found.said, folder, found.more, found.decided)
-    if not fetched.labels:
+    if fetched is not None and not fetched.labels:
         return Origin(name, Path(named), IMAGES, "a list of paths", fetched, fetched.said)
-    found = label_files.find(fetched.labels, format_, reading)
-    said = [*fetched.said, *found.said]
-    return Origin(name, found.path, found.format, found.why, fetched, said, None, found.more, found.decided)
+    paths = [Path(named)] if fetched is None else fetched.labels
+    return _located(Origin(name, paths[0], IMAGES, "", fetched, paths=paths), format_, reading or Reading())
+
+
+def located_again(origin: Origin, format_: str | None, reading: Reading) -> Origin:
+    """Return the origin with the files that labels are read from by another reading. Raises as `origin_of` does."""
+    return _located(origin, format_, reading) if origin.paths else origin
+
+
+def _located(origin: Origin, format_: str | None, reading: Reading) -> Origin:
+    found = label_files.find(origin.paths, format_, reading)
+    named = origin.paths[0]
+    is_inside = origin.fetched is None and found.path != named and label_files.holds_images(named)
+    return replace(
+        origin,
+        path=found.path,
+        format=found.format,
+        why=found.why,
+        said=[*(origin.fetched.said if origin.fetched else ()), *found.said],
+        folder=named if is_inside else None,
+        more=found.more,
+        decided=found.decided,
+    )

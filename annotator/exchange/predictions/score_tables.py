@@ -21,8 +21,10 @@ from annotator.exchange.files.npy import MAGIC, load_array
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.files.tables import parquet_batches, parquet_schema, refuse_many_columns
 from annotator.exchange.files.text_cells import unescaped
-from annotator.exchange.formats import all_formats
+from annotator.exchange.formats import all_formats, formats_of
 from annotator.exchange.formats.contents import Contents
+from annotator.exchange.reading import columns
+from annotator.exchange.reading.words import plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,9 +122,9 @@ def _recognised(path: Path, name: str | None) -> tuple[str, str]:
             return "npy", "a NumPy array"
         if start[:4] == b"PAR1":
             return "parquet", "a Parquet file"
-    for key, format_ in formats.items():  # before plain tables: a CSV of Open Images is a format of its own
-        if format_.recognise and (why := format_.recognise(path)):
-            return key, why
+    for format_, why in formats_of(path):  # before plain tables: a CSV of Open Images is a format of its own
+        if format_.name in formats:
+            return format_.name, why
     is_json = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
     if not is_json and "image" in first_line(path).lower():
         return "csv", "a table with a column of images"
@@ -236,10 +238,12 @@ def _of_table(
     repeated = sorted(column for column, count in Counter(header).items() if count > 1)
     if repeated:
         raise AnnotatorError(f"{path} has several columns called {', '.join(map(repr, repeated))}.")
-    plain = {column.strip().lower(): column for column in header}
-    image, class_, score = (
-        next((plain[word] for word in words if word in plain), None) for words in (IMAGE, CLASS, SCORE)
+    named = {plain(column): column for column in reversed(header)}
+    image, score = (
+        next((named[word] for word in words if word in named), None)
+        for words in (("image", "sha256", *columns.IMAGE), columns.SCORE)
     )
+    class_ = next((column for column in header if columns.label_number(column)), None)
     if image is None or len(header) < 2:
         raise AnnotatorError(
             f"{path} has the columns {', '.join(header)[:300]}. It needs image,class,score (a row a cell) or image and "
@@ -248,9 +252,9 @@ def _of_table(
     if class_ and score:
         said = [f"One row a cell: {image}, {class_}, {score}."]
         return ScoreFile(name, why, "row", said, _long(batches(), (image, class_, score), problems))
-    columns = [column for column in header if column.strip().lower() not in (*IMAGE, *INDEX)]
+    classes = [column for column in header if column != image and column.strip().lower() not in (*IMAGE, *INDEX)]
     return ScoreFile(
-        name, why, "row", [f"{len(columns)} columns of classes."], _wide(batches(), image, columns, problems)
+        name, why, "row", [f"{len(classes)} columns of classes."], _wide(batches(), image, classes, problems)
     )
 
 

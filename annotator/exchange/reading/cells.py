@@ -59,11 +59,11 @@ def decide_states(sample: Sample, found: Columns) -> None:
         if not has_zero:
             state, field_, why, is_sure = ABSENT, "absent", "no cell is 0: -1 is absent", True
         elif has_empty:
-            state, field_, is_sure = UNSURE, "unsure", True
-            why = "there are 0 and empty cells besides: -1 is unsure, as in CheXpert"
+            state, field_, is_sure = UNSURE, "unsure", False
+            why = "-1 stands beside 0 and empty cells: unsure, as in CheXpert (--unsure -1), or unknown (--unknown -1)"
         else:
             state, field_, is_sure = None, "unknown", False
-            why = "-1 is unknown, or unsure, or absent with 0 for what is unknown"
+            why = "-1 stands beside 0: it is unknown (--unknown -1) or unsure (--unsure -1), or absent (--absent -1)"
         if not any(set(MINUS) & set(given or ()) for given in _given_words(sample.reading)):
             sample.decided.append(Decided(field_, "-1", why, is_sure))
         found.states |= dict.fromkeys(MINUS, state)

@@ -36,7 +36,7 @@ FACTS = BOX | frozenset(
 """Names of columns that are facts of an image, and never classes."""
 FACTS_OR_CLASSES = frozenset(
     "count number quantity frame date time year month day hour minute site station camera deployment temperature "
-    "moon size index verified reviewed checked flagged flag occluded truncated difficult favorite favourite "
+    "moon size index verified reviewed checked flagged flag occluded truncated difficult place favorite favourite "
     "exported public train test val valid validation event sequence annotator user author comment note notes "
     "remark age sex row box region left right top bottom area x y w h".split()
 )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from annotator.errors import AnnotatorError
 from annotator.exchange.reading import columns
 from annotator.exchange.reading.cells import decide_labels, decide_states
-from annotator.exchange.reading.reading import NONE, Reading
+from annotator.exchange.reading.reading import NONE, Decided, Reading
 from annotator.exchange.reading.sample import COUNTS, COUNTS_ONLY, IDS, Columns, Sample
 from annotator.exchange.reading.words import (
     EMPTY_WORDS,
@@ -183,7 +183,11 @@ class Deciding(Sample):
         if ours:
             return [], ours, [], []
         answers = [
-            place for place, kind in kinds.items() if kind == "answer" and place not in labels and not self._fact(place)
+            place
+            for place, kind in kinds.items()
+            if (kind == "answer" or (kind == "empty" and plain(self.names[place]) not in columns.FACTS_OR_CLASSES))
+            and place not in labels
+            and not self._fact(place)
         ]
         fractions = [
             place
@@ -246,7 +250,7 @@ class Deciding(Sample):
             return "answer"
         if all(is_whole_number(text) for text in texts):
             values = [int(text.removesuffix(".0")) for text in texts]
-            return "count" if 0 in values and max(values) <= MOST else "number"
+            return "count" if min(values) <= 1 and max(values) <= MOST else "number"
         numbers = [number(text) for text in texts]
         if all(one is not None for one in numbers):
             return "fraction" if all(0 <= (one or 0) <= 1 for one in numbers) else "number"
@@ -258,8 +262,8 @@ class Deciding(Sample):
             self.decide(
                 "numbers",
                 COUNTS,
-                f"the cells of {listed} are whole numbers, also 2 and more: 1 and more is present, and 0 absent ({COUNTS}) or unknown "
-                f"({COUNTS_ONLY}); or the numbers are facts of the images (facts)",
+                f"the cells of {listed} are whole numbers, also 2 and more: 1 and more is present, and 0 absent "
+                f"({COUNTS}) or unknown ({COUNTS_ONLY}); or the numbers are facts of the images (facts)",
                 False,
                 (COUNTS_ONLY, "facts"),
             )
@@ -284,7 +288,7 @@ class Deciding(Sample):
                 f"`{self.names[place]}` is an answer in nearly all rows, and {in_words(strange)} in the others: say "
                 "what that means, by --present, --absent, --unsure or --unknown"
             )
-            self.decide("unknown", ",".join(strange[:20]), why, False)
+            self.decided.append(Decided("unknown", ",".join(strange[:20]), why, False))
 
     def _label_columns(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
         """Return the columns of labels, by their names."""
@@ -337,7 +341,11 @@ class Deciding(Sample):
         self, labels: list[int], answers: list[int]
     ) -> tuple[list[int], list[int], list[int], list[int]]:
         """Return columns of labels, or of classes where both are there and say the same."""
-        answers = [place for place in answers if plain(self.names[place]) not in columns.FACTS_OR_CLASSES]
+        answers = [
+            place
+            for place in answers
+            if plain(self.names[place]) not in columns.FACTS_OR_CLASSES and self.filled(place)
+        ]
         if not answers:
             return labels, [], [], []
         named = {plain(text) for place in labels for text in self.filled(place)}

@@ -56,7 +56,7 @@ class Decided(NamedTuple):
         why: A sentence that says what was decided and by what evidence: "`labels` holds several labels separated by
             commas: 41 of 43 parts are class names".
         is_sure: False for a question: another value fits as well, or the evidence is thin. Nothing is stored until a
-            person has settled it.
+            person has settled it; a reader does not ask what the Reading has settled.
         others: Other values that a person could choose.
     """
 

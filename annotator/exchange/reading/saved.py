@@ -13,6 +13,7 @@ from annotator.exchange.reading.sample import NUMBERS
 from annotator.store.disk.open_files import open_file
 
 LISTS = ("label_columns", "class_columns", "present", "absent", "unsure", "unknown", "empty_label")
+WORDS = ("present", "absent", "unsure", "unknown")
 MATCHES = ("name", "tail", "stem", "case", "url")
 SEPARATORS: Mapping[str, str] = {"comma": ",", "semicolon": ";", "blank": " ", "tab": "\t", "line": "\n"}
 """Words for separators that are hard to type."""
@@ -86,7 +87,10 @@ def save(path: Path, reading: Reading) -> None:
 
 def settled(reading: Reading, decided: Sequence[Decided]) -> Reading:
     """Return the reading with the decisions of a reader where the person has decided nothing."""
-    found = {one.field: parsed(one.field, one.value) for one in decided if getattr(reading, one.field) is None}
+    found: dict[str, Any] = {}
+    for one in decided:
+        given, value = getattr(reading, one.field), parsed(one.field, one.value)
+        found[one.field] = value if given is None else (*given, *value) if one.field in WORDS else given
     return replace(reading, **found)
 
 

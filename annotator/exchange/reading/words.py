@@ -55,7 +55,7 @@ def states_of(reading: Reading) -> dict[str, int | None]:
 
 def plain(word: str) -> str:
     """Return a word without case, blanks and signs, by which names of columns and words for nothing are compared."""
-    return re.sub(r"[\W_]+", "", word.casefold())
+    return re.sub(r"[\W_]+", "", word.casefold()) or word.strip()
 
 
 def as_cell(value: Any) -> Cell:

@@ -157,6 +157,15 @@ class Staging:
         with suppress(OSError):
             Path(self._lock.lock_file).unlink(missing_ok=True)
 
+    def clear(self) -> None:
+        """Remove all that was read, so that the source can be read again."""
+        self._file.execute("BEGIN")
+        for (name,) in self._file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            self._file.execute(f"DELETE FROM {name}")
+        self._file.execute("COMMIT")
+        self._classes, self._who, self.items = {}, {("", ""): 0}, 0
+        self.class_facts, self.unclear, self.warnings = {}, {}, []
+
     def place(self, place: object) -> str:
         """Return a place as text: "line 3"."""
         return f"{self.place_word} {place}" if isinstance(place, int) else str(place)

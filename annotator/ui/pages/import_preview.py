@@ -9,6 +9,7 @@ import streamlit as st
 
 from annotator.exchange.imports import importing as labels
 from annotator.exchange.imports import in_words
+from annotator.exchange.imports.refusals import no_answers_in_words
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.records import Class
 from annotator.shares import counted
@@ -18,6 +19,7 @@ from annotator.store.images.images import by_reason
 from annotator.store.imports import imports
 from annotator.store.imports.staged_cells import Preview, StagedClass
 from annotator.store.runs import prediction_sources
+from annotator.ui.pages import import_reading
 from annotator.ui.parts import frame, tables
 from annotator.ui.work.importing import CANCELLED, DONE, FAILED, READY, Importing, Order, State, for_page
 
@@ -103,10 +105,11 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
     assert order and isinstance(order.choices, labels.Choices)
     _said(order, in_words.format_in_words(plan), plan.said)
     known = classes.in_order(db)
+    read_as = import_reading.reading(order, plan, order.choices.reading, state.since)
     left, right = st.columns(2, gap="medium")
     with left:
         _numbers(in_words.lines(preview, order.choices.conflicts))
-        choices = _choices(order, state, preview)
+        choices = replace(_choices(order, state, preview), reading=read_as)
     with right:
         becomes = _class_table(preview.classes, known, state, True, preview.unclear, _map(order))
         if chosen := mapped(preview.classes, becomes, known):
@@ -118,13 +121,18 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
         st.rerun()
     if state.error:
         frame.error(state.error)
+    elif plan.doubts:
+        st.info("It can be read in more than one way. Choose above what it means: until then nothing can be imported.")
     elif preview.unclear:
         names = ", ".join(f"'{name}'" for name in [*preview.unclear][:NAMES])
         more = ", ..." if len(preview.unclear) > NAMES else ""
         frame.info(f"Choose first what becomes of {names}{more}: until then nothing can be imported.")
+    elif plan.has_no_answers:
+        frame.warning(for_page(no_answers_in_words(order.name, preview), order))
     elif not plan.changes:
         st.info("Nothing would change: the project has all of it already.")
-    _buttons(work, disabled=bool(state.error or preview.unclear) or not plan.changes)
+    is_refused = bool(state.error or preview.unclear or plan.doubts or plan.has_no_answers)
+    _buttons(work, disabled=is_refused or not plan.changes)
 
 
 def _numbers(lines: Sequence[in_words.Line]) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.exchange.formats import all_formats
+from annotator.exchange.formats import all_formats, formats_of
 from annotator.exchange.imports import importing as labels
-from annotator.exchange.imports.label_files import formats_of
 from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.exchange.predictions.score_tables import OWN
 from annotator.exchange.sources.landing import size_in_words

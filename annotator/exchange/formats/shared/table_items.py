@@ -61,7 +61,9 @@ def contents(table: Table, problems: Problems, reading: Reading) -> Contents:
         table.names, [row for _, row in head], reading, table.path.name, table.class_names, table.ours.__contains__
     )
     columns = deciding.columns(table.image)
-    if not (columns.labels or columns.classes or columns.scores) and not is_told_facts(reading):
+    if len(table.names) == 1:  # an export without classes, or pictures in a table
+        return Contents([], iter(()), folder=table.folder, place=table.place)
+    if not (columns.labels or columns.classes or columns.scores or is_told_facts(reading)):
         raise AnnotatorError(
             f"{table.path} has the columns {', '.join(table.names)[:300]}.\n    `{table.names[columns.image]}` names "
             "the images, and no other column holds labels: none has the names of classes, or is a class with 1, 0, "
