@@ -34,6 +34,7 @@ class Choices:
         images_file, classes_file: Files with the names of the rows and columns of a .npy array.
         only_known: Classes that the project does not have are left out.
         replace: Earlier predictions of the source are deleted.
+        match: The loosest kind in which images are found by their names (store/images/name_kinds.py); None: all.
     """
 
     format: str | None = None
@@ -43,6 +44,7 @@ class Choices:
     classes_file: Path | None = None
     only_known: bool = False
     replace: bool = False
+    match: str | None = None
 
 
 class Plan:
@@ -127,7 +129,7 @@ def _refuse_own(name: str) -> None:
 
 def _checked(db: Database, staged: StagedScores, what: str, choices: Choices, problems: Problems) -> Found:
     """Return the images and classes that the staged names stand for. Raises AnnotatorError with all problems."""
-    found = staged.resolve(choices.class_map)
+    found = staged.resolve(choices.class_map, choices.match)
     if not choices.only_known:
         known = classes.by_name(db)
         for name in found.unknown_classes:

@@ -97,15 +97,14 @@ def find_image(db: Database, name: str) -> Image:
     """
     wanted = escaped(name).replace(os.sep, "/")
     found = find(db, [name], "name")[name].image_id if name else None
-    rows = [{"id": found}] if found else _by_full_path(db, name)
-    if not rows and name and (found := find(db, [name], WITHOUT_PREVIEW)[name].image_id):
-        rows = [{"id": found}]
-    if not rows:
-        rows = [row for row in db.rows("SELECT id, name FROM image") if row["name"].rsplit("/", 1)[-1] == wanted]
-    if len(rows) == 1:
-        return images(db, [rows[0]["id"]])[rows[0]["id"]]
+    ids = [found] if found else [row["id"] for row in _by_full_path(db, name)]
+    if not ids and name and (found := find(db, [name], WITHOUT_PREVIEW)[name].image_id):
+        ids = [found]
+    if ids:
+        return images(db, ids)[ids[0]]
+    rows = [row for row in db.rows("SELECT name FROM image") if row["name"].rsplit("/", 1)[-1] == wanted]
     if rows:
-        names = ", ".join(sorted(row.get("name", str(row["id"])) for row in rows)[:10])
+        names = ", ".join(sorted(row["name"] for row in rows)[:10])
         raise AnnotatorError(f"{name!r} could be any of {len(rows)} images: {names}. Give the path.")
     reason = db.value("SELECT reason FROM file WHERE path = ? AND reason != ''", [wanted])
     if reason:

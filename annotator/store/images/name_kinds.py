@@ -30,7 +30,7 @@ IN_WORDS = {
 DEEPEST = 12  # largest number of folders with which the end of a name is tried as another name
 NO_IMAGE = "no image of the project has this name"
 SEVERAL = "several images have this name"
-ELSEWHERE = "an image of this file name lies in another folder: "
+ELSEWHERE = "an image of this file name lies in another folder (--match file takes it): "
 
 # The pairs of forms that are compared: of the name, and of what is known. Those of one line count together, because a
 # name that differs by ending from one image and by capitals from another could be either.

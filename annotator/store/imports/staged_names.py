@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import sqlite_utils
 
@@ -146,7 +147,7 @@ def _note_rivals(staging: Staging, sql: sqlite_utils.Database, note: Callable[[s
     if not sql.execute("SELECT 1 FROM staged.item WHERE kind != '' LIMIT 1").fetchone():
         return
     rows = sql.execute(f"SELECT * FROM ({of_each}) ORDER BY image_id, path, id")
-    first: tuple[object, ...] = ()
+    first: tuple[Any, ...] = (None,) * 6
     meant: dict[str, str] = {}  # of one file: the name without query and the like -> kind
     for row in rows.fetchall():
         _, place, name, kind, image_id, file = row
