@@ -48,6 +48,9 @@ def birds(tmp_path, photos, class_file):
         project.decide([f"{number:02}.jpg" for number in range(6)], "fox", "present", annotator="Ann")
         project.decide([f"{number:02}.jpg" for number in range(3, 9)], "heron", "absent", annotator="Ann")
         project.decide(["00.jpg", "01.jpg", "09.jpg"], "deer", "present", annotator="Bob")
+    records = pd.DataFrame({"file_name": ["00.jpg", "09.jpg"], "tags": [["fox", "deer"], ["deer"]]})
+    records.to_json(tmp_path / "records.json", orient="records")
+    pd.DataFrame({"file": ["00.jpg"], "fox": ["yes"]}).to_excel(tmp_path / "labels.xlsx", index=False)
     (tmp_path / "tags.tsv").write_text("image\tfox\theron\n00.jpg\t1\t\n03.jpg\t1\t0\n")
     for number, class_ in enumerate(("fox", "fox", "deer")):
         place = tmp_path / "sorted" / class_ / f"{number}.jpg"

@@ -55,9 +55,11 @@ def test_every_shape_says_what_it_means_and_nothing_else(tmp_path):
         assert [item.image for item in items if item.exhaustive] == (["a.jpg"] if shape == "wide" else [])
         facts = {item.image: item.attributes for item in items if item.attributes}
         told = {
-            "wide": {"a.jpg": {"place": "a garden"}},
+            "wide": {name: {"id": str(5 + row), "area": f"{row}.5"} for row, name in enumerate(IMAGES)},
             "texts": {"a.jpg": {"split": "train"}, "c.jpg": {"split": "val"}},
         }
+        if shape == "wide":
+            assert facts["a.jpg"].pop("place") == "a garden"
         assert facts == told.get(shape, {})
         if shape == "said":
             assert items[0].labels[0][2:] == ("Ann", 1767323045.0, "") and items[1].labels[0].decided_at == 1767323045.0

@@ -151,13 +151,16 @@ def import_(
                 _print_preview(plan, conflicts.value, given, dry_run)
             # Nobody is asked about an import that is refused.
             is_refused = bool(plan.preview.unclear or plan.doubts or plan.has_no_answers)
-            if not dry_run and (is_refused or (plan.changes and (yes or _is_confirmed()))):
+            only_scores = bool(scores_as and plan.preview.scores and plan.has_no_answers and not plan.doubts)
+            if not dry_run and not only_scores and (is_refused or (plan.changes and (yes or _is_confirmed()))):
                 with progress("Reading images") as show:
                     done = plan.apply(show_steps(show))
             if save_reading:
                 save(save_reading, settled(given, plan.decided))
         if scores_as and not dry_run:
             _add_scores(project, source, scores_as, choices, by or login())
+            if only_scores:
+                return
         if as_json:
             print(json.dumps(_as_json(plan, done), ensure_ascii=False))
         elif done is None:

@@ -48,6 +48,7 @@ class Deciding(Sample):
     ):
         super().__init__(names, rows, reading, class_names)
         self.what, self._ours = what, is_our_class
+        self.strange: set[str] = set()  # words of cells that have to be asked about
 
     def columns(self, image: int | None = None) -> Columns:
         """Return the meaning of all columns.
@@ -78,6 +79,7 @@ class Deciding(Sample):
             for place in free
             if place not in used and plain(self.names[place]) not in {*columns.BOX, "width", "height", "missing", ""}
         ]
+        found.states |= dict.fromkeys(self.strange)
         decide_labels(self, found)
         decide_states(self, found)
         self._say_facts(found)
@@ -142,10 +144,11 @@ class Deciding(Sample):
         wanted = self.reading.score_column
         if wanted == NONE:
             return None
-        if wanted:
-            return columns.lookup(wanted, self.names, "--score-column")
+        place = columns.lookup(wanted, self.names, "--score-column") if wanted else None
         if not any(columns.label_number(self.names[place]) for place in free) and not self.reading.label_columns:
             return None
+        if place is not None:
+            return place
         for place in free:
             if plain(self.names[place]) not in columns.SCORE or self._ours(self.names[place]):
                 continue
@@ -176,7 +179,7 @@ class Deciding(Sample):
             classes = [columns.lookup(name, self.names, "--class-columns") for name in reading.class_columns or ()]
             counts = [place for place in classes if self._kind(place) == "count"]
             self._ask_counts(counts)
-            return labels, classes, [], counts
+            return labels, classes, [], classes if counts else []
         kinds = {place: self._kind(place) for place in free}
         labels = self._label_columns(free, kinds)
         ours = [place for place in free if self._ours(self.names[place])]
@@ -227,15 +230,17 @@ class Deciding(Sample):
             )
         if counts and reading.numbers != "facts":
             self._ask_counts(counts)
-            return [], sorted([*answers, *counts]), [], counts
+            every = sorted([*answers, *counts])
+            return [], every, [], every
+        answers = sorted([*answers, *self._ask_partly(free, kinds)])
         self._ask_doubtful(answers)
-        self._ask_partly(free, kinds)
         if not answers:
             return self._guessed_label_column(free, kinds), [], [], []
         return [], answers, [], []
 
     def _fact(self, place: int) -> bool:
-        return columns.is_fact(self.names[place])
+        name = self.names[place]
+        return columns.is_fact(name) or (self.reading.score_column == NONE and plain(name) in columns.SCORE)
 
     def _kind(self, place: int) -> str:
         """Return what the cells of a column are: "answer", "count", "fraction", "partly", "text", "list" or "empty"."""
@@ -278,7 +283,9 @@ class Deciding(Sample):
             why = f"{listed} hold answers as the columns of classes do, but have the names of facts"
             self.decide("class_columns", every, why, False, (rest or NONE,))
 
-    def _ask_partly(self, free: Sequence[int], kinds: Mapping[int, str]) -> None:
+    def _ask_partly(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
+        """Ask about words in columns that hold answers otherwise, and return these columns."""
+        asked: list[int] = []
         for place in free:
             if kinds[place] != "partly" or self._fact(place):
                 continue
@@ -289,6 +296,9 @@ class Deciding(Sample):
                 "what that means, by --present, --absent, --unsure or --unknown"
             )
             self.decided.append(Decided("unknown", ",".join(strange[:20]), why, False))
+            self.strange |= {word.lower() for word in strange}
+            asked.append(place)
+        return asked
 
     def _label_columns(self, free: Sequence[int], kinds: Mapping[int, str]) -> list[int]:
         """Return the columns of labels, by their names."""
