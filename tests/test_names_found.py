@@ -251,6 +251,20 @@ def test_a_name_in_a_table_means_first_the_image_beside_it(tmp_path_factory, wri
     assert labels(Database(folder / "project")) == {"valid/a.jpg": {"fox"}}
 
 
+@over(written=["a.jpg", "a", "A.JPG"])
+def test_tables_of_splits_are_read_together_each_for_the_images_beside_it(tmp_path_factory, written):
+    folder = tmp_path_factory.mktemp("splits")
+    data = splits(folder / "set")
+    (data / "train" / "_classes.csv").write_text(f"filename, fox, deer\n{written}, 1, 0\nb.jpg, 0, 1\n")
+    (data / "valid" / "_classes.csv").write_text(f"filename, fox\n{written}, 0\nb.jpg, 1\n")
+    bring(folder / "project", data)
+    db = Database(folder / "project")
+    assert labels(db) == {"train/a.jpg": {"fox"}, "train/b.jpg": {"deer"}, "valid/b.jpg": {"fox"}}
+    unknown = """SELECT i.name FROM image i, class c WHERE c.name = 'deer' AND NOT EXISTS (SELECT 1 FROM label l
+        WHERE l.image_id = i.id AND l.class_id = c.id)"""
+    assert {name for (name,) in db.tuples(unknown)} == {"valid/a.jpg", "valid/b.jpg"}, "its table does not ask for deer"
+
+
 def test_a_table_that_comes_with_its_images_means_these_and_not_those_of_the_project(tmp_path):
     draw(tmp_path / "old" / "a.jpg", seed=1)
     draw(tmp_path / "new" / "a.jpg", seed=2)
