@@ -1,259 +1,307 @@
-"""What a table or a folder means: read right or asked, never wrong in silence; and every question has an answer."""
+"""Overlap: some images are answered by several people, blind to each other, and by nobody twice."""
 
-import json
-import re
+import uuid
+from dataclasses import replace
 
-import pandas as pd
+import numpy as np
 import pytest
-from conftest import draw
-from tables import over
+from test_grid import publish
 
-from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats import formats_of
-from annotator.exchange.imports.label_files import read
-from annotator.exchange.reading.reading import Reading
-from annotator.records import ABSENT, PRESENT, UNSURE
+from annotator.errors import AnnotatorError
+from annotator.quality.certificate import certificate
+from annotator.queues import annotate, grid
+from annotator.queues.autopilot import planner
+from annotator.records import Batch, Decision, Filter, Wanted, WantedActions, WantedGrids
+from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.images import images
 from annotator.store.labels import decisions
+from annotator.store.labels import disagreement as annotator_disagreement
+from annotator.store.labels import overlap as readings
+from annotator.store.people import blindness, known_answers
+from annotator.store.upkeep import consistency
 
-WORDS = {PRESENT: "+", ABSENT: "-", UNSURE: "?"}
+CLASSES = (1, 2, 3)
 
 
-def meaning(path, reading=None):
-    """Of each image its answers ("+fox -deer", scores as "fox=0.5"), and the fields that are asked about."""
-    ((format_, _),) = formats_of(path)
-    problems = Problems()
-    contents = read(format_, path, problems, reading or Reading())
-    said: dict[str, set[str]] = {}
-    for item in contents.items:
-        answers = {f"{WORDS[given.state]}{given.class_name}" for given in item.labels}
-        if item.exhaustive:
-            rest = {f"-{name}" for name, _ in contents.classes if f"+{name}" not in answers}
-            answers |= rest if contents.classes else {"-"}
-        answers |= {f"{name}={score:g}" for name, score in item.scores.items()}
-        said.setdefault(item.image, set()).update(answers)
-    assert not problems.count, problems.sentences
-    return {name: " ".join(sorted(answers)) for name, answers in said.items()}, [
-        one.field for one in contents.decided if not one.is_sure
+def say(db: Database, image_id: int, who: str, present: tuple[int, ...], source: str = "reading") -> str:
+    name = str(uuid.uuid4())
+    cells = [(image_id, class_id, 1 if class_id in present else -1, None) for class_id in CLASSES]
+    assert not decisions.decide(db, [Batch(name, who, source, cells, None, 4000)]).refused
+    return name
+
+
+def states(db: Database, image_id: int) -> dict[int, tuple[int, str]]:
+    rows = annotator_disagreement.answers_that_hold(db, image_id)
+    return {class_id: (state, person) for class_id, (state, person, _) in rows.items()}
+
+
+def asked(db: Database, who: str) -> list[int]:
+    return readings.next_for(db, who, (), 100)
+
+
+def waiting(db: Database) -> set[int]:
+    return set(readings.waiting(db).tolist())
+
+
+def given(db: Database, who: str) -> set[int]:
+    """Every image that the pages give to a person, but for blind answers."""
+    shown = {item.image.id for item in annotate.next_work(db, Wanted("annotate", f"a {who}", who, (), 100)).items}
+    annotate.next_work(db, Wanted("annotate", f"a {who}", who, (), 0))
+    for class_id in [one.id for one in classes.all_classes(db)]:
+        for one in grid.next_grids(db, WantedGrids(f"g {who}", who, class_id, 96, (), 1)).items:
+            shown |= {tile.image.id for tile in one.tiles}
+    grid.next_grids(db, WantedGrids(f"g {who}", who, 1, 96, (), 0))
+    only = Filter(low=0.0)
+    shown |= {item.image.id for item in annotate.next_work(db, Wanted("review", f"r {who}", who, (), 100, only)).items}
+    annotate.next_work(db, Wanted("review", f"r {who}", who, (), 0))
+    return shown
+
+
+def test_an_image_is_asked_of_so_many_people_and_of_nobody_twice(db):
+    readings.choose(db, 2, 1.0)
+    assert 1 in asked(db, "Ann")
+    say(db, 1, "Ann", (1,))
+    assert 1 not in asked(db, "Ann") and asked(db, "Ben")[0] == 1, "what somebody has begun comes first"
+    say(db, 1, "Ben", (1,))
+    assert 1 not in asked(db, "Ben") + asked(db, "Cid")
+    assert readings.readings(db) == readings.Readings(24, 23, 2)
+
+
+def test_who_answers_some_of_it_elsewhere_is_not_asked(db):
+    readings.choose(db, 2, 1.0)
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+    assert 1 not in asked(db, "Ann") and 1 in asked(db, "Ben")
+    assert not decisions.decide(db, [Decision("v", "undo", "Ann", "click", undoes="u")]).refused
+    assert 1 not in asked(db, "Ann") and 1 in asked(db, "Ben"), "meanwhile she could see what others said"
+
+
+def test_an_image_that_somebody_has_begun_is_not_chosen(db):
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+    assert not decisions.decide(db, [Decision("i", "label", "a file", "import", 2, 1, 1)]).refused
+    readings.choose(db, 2, 1.0)
+    assert 1 not in waiting(db) and 2 in waiting(db), "a file is not a person"
+    assert 1 in given(db, "Ben")
+
+
+def test_an_image_that_is_open_again_is_given_although_all_others_wait(db):
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+    assert not decisions.decide(db, [Decision("v", "clear", "Ann", "click", 1, 1)]).refused
+    readings.choose(db, 2, 1.0)
+    assert given(db, "Ben") == {1}
+
+
+def test_a_blind_answer_corrects_what_was_imported(db):
+    assert not decisions.decide(db, [Decision("i", "label", "a file", "import", 1, 1, 1)]).refused
+    readings.choose(db, 2, 1.0)
+    say(db, 1, "Ann", ())
+    say(db, 1, "Ben", (1,))
+    assert states(db, 1)[1] == (-1, "Ann") and annotator_disagreement.newest(db, 9).tolist() == [[1, 1]]
+    assert consistency.problems(db) == []
+
+
+def test_a_second_answer_changes_no_label_and_differing_ones_are_a_disagreement(db):
+    readings.choose(db, 3, 1.0)
+    say(db, 1, "Ann", (1,))
+    say(db, 1, "Ben", (1, 2))
+    assert states(db, 1) == {1: (1, "Ann"), 2: (-1, "Ann"), 3: (-1, "Ann")}
+    assert annotator_disagreement.newest(db, 9).tolist() == [[1, 2]]
+    say(db, 1, "Cid", (1,))
+    assert annotator_disagreement.newest(db, 9).tolist() == [[1, 2]], "a third opinion settles nothing"
+    voices = annotator_disagreement.voices(db, [1])[1][2]
+    assert [(voice.person, voice.state) for voice in voices] == [("Ann", -1), ("Ben", 1), ("Cid", -1)]
+    assert not decisions.decide(db, [Decision("s", "label", "Rea", "settlement", 1, 2, 1)]).refused
+    assert states(db, 1)[2] == (1, "Rea") and annotator_disagreement.count(db) == 0
+    assert consistency.problems(db) == []
+
+
+def test_what_is_taken_back_is_asked_of_others_and_the_other_answer_is_the_label(db):
+    readings.choose(db, 2, 1.0)
+    first = say(db, 1, "Ann", (1,))
+    say(db, 1, "Ben", (2,))
+    assert not decisions.decide(db, [Decision("u", "undo", "Ann", "click", undoes=first)]).refused
+    assert states(db, 1) == {1: (-1, "Ben"), 2: (1, "Ben"), 3: (-1, "Ben")}
+    assert asked(db, "Cid")[0] == 1 and 1 not in asked(db, "Ann") and annotator_disagreement.count(db) == 0
+    assert consistency.problems(db) == []
+
+
+def test_no_other_queue_gives_an_image_that_waits(db):
+    publish(db, np.full((24, 3), 0.6))
+    readings.choose(db, 2, 0.5)
+    kept = waiting(db)
+    assert 0 < len(kept) < 24
+    assert given(db, "Ann") == set(range(1, 25)) - kept
+    one = min(kept)
+    say(db, one, "Ann", ())
+    say(db, one, "Ben", ())
+    assert one not in waiting(db)
+    readings.choose(db, 1, 0.5)
+    assert given(db, "Ann") == set(range(1, 25)) - {one}
+
+
+def test_autopilot_asks_them_without_anything_that_is_known(db):
+    publish(db, np.full((24, 3), 0.9))
+    readings.choose(db, 2, 1.0)
+    say(db, 1, "Ann", (1,))
+    action = planner.next_actions(db, WantedActions("tab", "Ben", (), 1)).items[0]
+    assert action.kind == action.source == "reading" and action.item.image.id == 1
+    assert (action.item.labels, action.item.suggestions, action.item.likely) == ([], [], b"")
+    assert (action.preset, action.scores, action.models) == ((), (), ())
+    other = planner.next_actions(db, WantedActions("other tab", "Cid", (), 1)).items[0]
+    assert other.item.image.id != 1, "no image is in two hands"
+
+
+def test_only_some_of_its_actions_are_blind_while_only_some_images_are(db):
+    publish(db, np.full((24, 3), 0.9))
+    readings.choose(db, 2, 0.5)
+    kinds = [
+        planner.next_actions(db, WantedActions(f"tab {n}", f"person {n}", (), 1, passed=[(99, n)] * n)).items[0].kind
+        for n in range(12)
     ]
+    assert 0 < kinds.count("reading") < 12
 
 
-@over(
-    text__expected=[
-        ("image,labels\na.jpg,fox|deer\nb.jpg,fox\n", {"a.jpg": "+deer +fox", "b.jpg": "+fox"}),
-        ('image,labels\na.jpg,"fox, deer"\nb.jpg,"deer, hare"\nc.jpg,fox\n', {"a.jpg": "+deer +fox"}),
-        ("image;tags\na.jpg;fox,deer\nb.jpg;deer,hare\nc.jpg;fox\n", {"a.jpg": "+deer +fox"}),
-        ("sep=;\nimage;labels\na.jpg;fox\n", {"a.jpg": "+fox"}),
-        ("image,labels\na.jpg,\"['fox', 'deer']\"\nb.jpg,[]\n", {"a.jpg": "+deer +fox", "b.jpg": ""}),
-        ('image,labels\na.jpg,"c(""fox"", ""deer"")"\n', {"a.jpg": "+deer +fox"}),
-        ("image,label1,label2,label3\na.jpg,fox,deer,\nb.jpg,hare,,NA\n", {"a.jpg": "+deer +fox", "b.jpg": "+hare"}),
-        ("image,label\na.jpg,fox\nb.jpg,\nc.jpg,NA\n", {"a.jpg": "+fox", "b.jpg": "", "c.jpg": ""}),
-        ("image,label\na.jpg,red fox\nb.jpg,deer\n", {"a.jpg": "+red fox", "b.jpg": "+deer"}),
-        ("Image Index,Finding Labels\na.png,Mass|Nodule\nb.png,Mass\n", {"a.png": "+Mass +Nodule"}),
-        ("image,fox,deer\na.jpg,1,NA\nb.jpg,0,0\n", {"a.jpg": "+fox", "b.jpg": "-deer -fox"}),
-        ("image,fox,deer\na.jpg,yes,no\nb.jpg,unsure,\n", {"a.jpg": "+fox -deer", "b.jpg": "?fox"}),
-        ("image,fox,deer\na.jpg,x,\nb.jpg,,x\n", {"a.jpg": "+fox", "b.jpg": "+deer"}),
-        ("image,fox,deer\na.jpg,TRUE,FALSE\n", {"a.jpg": "+fox -deer"}),
-        ("image,fox,deer\na.jpg,1.0,0.0\n", {"a.jpg": "+fox -deer"}),
-        ("image,fox,deer\na.jpg,1,-1\nb.jpg,-1,-1\n", {"a.jpg": "+fox -deer", "b.jpg": "-deer -fox"}),
-        ("image,🦊\na.jpg,1\nb.jpg,\n", {"a.jpg": "+🦊", "b.jpg": ""}),
-        ("File,RelativePath,DeleteFlag,Species\nR1.JPG,S1,false,fox\nR1.JPG,S2,false,deer\n", {"S1/R1.JPG": "+fox"}),
-        ("filename,split,label\na.jpg,train,fox\na.jpg,test,deer\n", {"train/a.jpg": "+fox", "test/a.jpg": "+deer"}),
-        (
-            "filename,width,class,xmin,ymin,xmax,ymax\na.jpg,9,fox,1,2,3,4\na.jpg,9,deer,1,2,3,4\n",
-            {"a.jpg": "+deer +fox"},
-        ),
-        ("isic_id,MEL,NV\nISIC_01,1.0,0.0\nISIC_02,0.0,1.0\n", {"ISIC_01": "+MEL -NV", "ISIC_02": "+NV -MEL"}),
-        ("image,label,fox,deer\na.jpg,fox,1,0\n", {"a.jpg": "+fox -deer"}),
-        ("photo,pic,label\n1,a.jpg,fox\n2,b.jpg,deer\n", {"a.jpg": "+fox"}),
-    ]
-)
-def test_a_table_that_can_mean_one_thing_only_is_read_without_a_question(tmp_path_factory, text, expected):
-    path = tmp_path_factory.mktemp("table") / "labels.csv"
-    path.write_text(text, encoding="utf-8")
-    said, asked = meaning(path)
-    assert expected.items() <= said.items() and not asked, (said, asked)
+def test_a_class_that_comes_later_is_asked_of_everybody_when_the_blind_answers_are_there(db):
+    readings.choose(db, 2, 1.0)
+    say(db, 1, "Ann", ())
+    say(db, 1, "Ben", ())
+    assert given(db, "Cid") == set()
+    classes.add_classes(db, [("badger", "")])
+    assert given(db, "Cid") == {1}, "all others wait"
 
 
-@over(
-    text__field__options__expected=[
-        ("image,labels\na.jpg,clear primary\nb.jpg,clear\n", "separator", {"separator": " "}, "+clear +primary"),
-        ("image,labels\na.jpg,red fox\nb.jpg,grey fox\n", "separator", {"separator": "none"}, "+red fox"),
-        ('image,label\na.jpg,"tench, Tinca"\nb.jpg,fox\n', "separator", {"separator": "none"}, "+tench, Tinca"),
-        ("image,label\na.jpg,animal;dog;pug\nb.jpg,animal;cat;tom\n", "separator", {"separator": "none"},
-         "+animal;dog;pug"),
-        ("filename,label,confidence\na.jpg,fox,0.98\na.jpg,deer,0.03\n", "score_column", {"score_column": "confidence"},
-         "deer=0.03 fox=0.98"),
-        ("filename,label,score\na.jpg,fox,1\na.jpg,deer,1\n", "score_column", {"score_column": "none"}, "+deer +fox"),
-        ("image,fox,deer\na.jpg,0.9,0.1\n", "score_column", {"score_column": "fox"}, "deer=0.1 fox=0.9"),
-        ("image,fox,deer\na.jpg,2,0\nb.jpg,0,1\n", "numbers", {"numbers": "counts"}, "+fox -deer"),
-        ("image,fox,deer\na.jpg,2,0\nb.jpg,0,1\n", "numbers", {"numbers": "present-counts"}, "+fox"),
-        ("image,label\na.jpg,0\nb.jpg,1\n", "numbers", {"numbers": "ids"}, "+0"),
-        ("image,label\na.jpg,empty\nb.jpg,fox\n", "empty_label", {"empty_label": ("empty",)}, "-"),
-        ("image,label\na.jpg,No Finding\nb.jpg,fox\n", "empty_label", {"empty_label": ("none",)}, "+No Finding"),
-        ("image,fox,deer\na.jpg,1,-1\nb.jpg,0,\n", "unsure", {"unsure": ("-1",)}, "+fox ?deer"),
-        ("image,fox,deer\na.jpg,1,-1\nb.jpg,0,\n", "unsure", {"absent": ("-1",)}, "+fox -deer"),
-        ("image,fox\na.jpg,perhaps\n" + "b.jpg,1\n" * 30, "unknown", {"unsure": ("perhaps",)}, "?fox"),
-        ("image,fox,train\na.jpg,1,0\n", "class_columns", {"class_columns": ("fox",)}, "+fox"),
-        ("image,label,species\na.jpg,animal,fox\n", "label_columns", {"label_columns": ("species",)}, "+fox"),
-        ("image,what\na.jpg,fox\nb.jpg,deer\n", "label_columns", {"label_columns": ("what",)}, "+fox"),
-        ("image,file,label\na.jpg,z.jpg,fox\n", "image_column", {"image_column": "image"}, "+fox"),
-        ("image,label\na.jpg,true\n", "class_columns", {"class_columns": ("label",)}, "+label"),
-    ]
-)  # fmt: skip
-def test_a_table_that_can_mean_several_things_is_asked_about_and_read_as_it_is_answered(
-    tmp_path_factory, text, field, options, expected
-):
-    path = tmp_path_factory.mktemp("table") / "labels.csv"
-    path.write_text(text, encoding="utf-8")
-    assert field in meaning(path)[1]
-    said, asked = meaning(path, Reading(**options))
-    assert not asked and said["a.jpg"] == expected, (said, asked)
+def test_a_larger_share_keeps_the_images_of_a_smaller_one_and_new_images_join(db):
+    readings.choose(db, 2, 0.3)
+    few = waiting(db)
+    readings.choose(db, 2, 0.8)
+    assert few < waiting(db)
+    with db.writing() as sql:
+        for number, digits in enumerate(("00000000", "ffffffff")):
+            sql.execute(
+                "INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, 1, 1)",
+                [100 + number, f"new {number}", f"{number:08x}{digits}{48 * '0'}"],
+            )
+    assert 100 in waiting(db) and 101 not in waiting(db)
 
 
-def test_the_same_table_means_the_same_in_every_kind_of_file(tmp_path):
-    table = pd.DataFrame({"file_name": ["a.jpg", "b.jpg"], "tags": [["fox", "deer"], ["deer"]], "site": ["S1", None]})
-    table.to_parquet(tmp_path / "labels.parquet")
-    table.to_json(tmp_path / "labels.json", orient="records")
-    table.to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
-    (tmp_path / "set").mkdir()
-    table.to_json(tmp_path / "set/metadata.jsonl", orient="records", lines=True)
-    text = table.assign(tags=table["tags"].map("|".join))
-    text.to_csv(tmp_path / "labels.csv", index=False)
-    text.to_csv(tmp_path / "labels.tsv", index=False, sep="\t")
-    text.to_excel(tmp_path / "labels.xlsx", index=False)
-    table.to_json(tmp_path / "no_ending", orient="records", lines=True)
-    for name in ("csv", "tsv", "parquet", "json", "jsonl", "xlsx"):
-        assert meaning(tmp_path / f"labels.{name}") == ({"a.jpg": "+deer +fox", "b.jpg": "+deer"}, []), name
-    for name in ("set", "no_ending"):
-        assert meaning(tmp_path / name) == ({"a.jpg": "+deer +fox", "b.jpg": "+deer"}, []), name
+def test_changing_the_number_of_people_counts_what_is_there(db):
+    readings.choose(db, 2, 1.0)
+    say(db, 1, "Ann", ())
+    say(db, 1, "Ben", ())
+    readings.choose(db, 3, 1.0)
+    assert asked(db, "Cid")[0] == 1 and 1 not in asked(db, "Ann")
+    readings.choose(db, 1, 1.0)
+    assert readings.overlap(db) is None and not waiting(db) and states(db, 1)[1] == (-1, "Ann")
 
 
-def test_numbers_of_classes_have_the_names_of_the_list_beside_the_table(tmp_path):
-    (tmp_path / "labels.csv").write_text("image,label\na.jpg,1\nb.jpg,0\n")
-    (tmp_path / "classes.txt").write_text("cat\ndog\n")
-    assert meaning(tmp_path / "labels.csv") == ({"a.jpg": "+dog", "b.jpg": "+cat"}, [])
+@pytest.mark.parametrize(("people", "share"), [(0, 0.5), (21, 0.5), (2, -0.1), (2, 1.1), (2, float("nan"))])
+def test_numbers_out_of_bounds_change_nothing(db, people, share):
+    readings.choose(db, 2, 0.5)
+    before = waiting(db)
+    with pytest.raises(AnnotatorError):
+        readings.choose(db, people, share)
+    assert waiting(db) == before
 
 
-@pytest.fixture
-def folder(tmp_path):
-    for number, name in enumerate(("CAM01/a.jpg", "CAM01/b.jpg", "CAM02/c.jpg")):
-        draw(tmp_path / "study" / name, ("fox",), seed=number)
-    return tmp_path / "study"
-
-
-def answers(project) -> set[tuple[str, str, int]]:
-    db = Database(project)
-    names = {row[0]: row[1] for row in db.tuples("SELECT id, name FROM image")}
-    classes = {row[0]: row[1] for row in db.tuples("SELECT id, name FROM class")}
-    return {(names[one.image_id], classes[one.class_id], one.state) for one in decisions.all_labels(db)}
-
-
-def test_a_question_refuses_yes_and_the_options_that_it_names_answer_it(tmp_path, folder, annotator):
-    (tmp_path / "labels.csv").write_text("image,labels\na.jpg,clear primary\nb.jpg,clear\n")
-    words = ("import", "new", "labels.csv", "--images", folder)
-    refused = annotator(*words, "--yes", code=1)
-    assert "can be read in more than one way, and nothing was stored" in refused.stderr
-    assert not (tmp_path / "new").exists()
-    (options,) = re.findall(r"Answer it with: (--separator blank) or --separator none", refused.stderr)
-    again = annotator(*words, *options.split(), "--save-reading", "card.json", "--yes")
-    assert "CAM01/a.jpg" not in again.stderr
-    expected = {("CAM01/a.jpg", "clear", 1), ("CAM01/a.jpg", "primary", 1), ("CAM01/b.jpg", "clear", 1)}
-    assert answers(tmp_path / "new") == expected
-    (tmp_path / "next.csv").write_text("image,labels\nc.jpg,haze primary\n")
-    annotator("import", "new", "next.csv", "--reading", "card.json", "--yes")
-    assert ("CAM02/c.jpg", "haze", 1) in answers(tmp_path / "new")
-    repeated = re.search(r"The same reading again: (.*)", again.stdout)
-    assert repeated and "--separator ' '" in repeated[1]
-    (tmp_path / "card.json").write_text('{"separator": 1}')
+def test_an_image_with_known_answers_is_asked_once_and_tells_about_the_person_only(db):
+    for image_id in (1, 2):
+        say(db, image_id, "Olga", (1,), "suggestion")
+    known_answers.choose(db, [name_of(db, 1), name_of(db, 2)], 0.5)
     assert (
-        "cannot be read as a reading" in annotator("import", "new", "next.csv", "--reading", "card.json", code=1).stderr
+        sorted(known_answers.next_for(db, "Ann", (), 9)) == [1, 2] and known_answers.next_for(db, "Olga", (), 9) == []
     )
+    say(db, 1, "Ann", (1, 2), "known")
+    assert known_answers.next_for(db, "Ann", (), 9) == [2]
+    assert states(db, 1) == {1: (1, "Olga"), 2: (-1, "Olga"), 3: (-1, "Olga")} and annotator_disagreement.count(db) == 0
+    assert known_answers.results(db) == [known_answers.Known("Ann", 1, 1, 1, 1, 2)]
+    assert consistency.problems(db) == []
+    kinds = {
+        (one.kind, one.source, one.item.image.id)
+        for n in range(12)
+        for one in planner.next_actions(db, WantedActions(f"tab {n}", "Ben", (), 1, passed=[(99, n)] * n)).items
+        if one.source == "known"
+    }
+    assert kinds and kinds <= {("reading", "known", 1), ("reading", "known", 2)}
 
 
-def test_init_reads_labels_by_the_same_rules_and_by_a_saved_reading(tmp_path, folder, annotator):
-    (tmp_path / "labels.csv").write_text("image,labels\na.jpg,clear primary\nb.jpg,clear\n")
-    words = ("init", "new", "--images", folder, "--labels", "labels.csv")
-    assert "--separator blank" in annotator(*words, code=1).stderr
-    assert not (tmp_path / "new").exists()
-    (tmp_path / "card.json").write_text(json.dumps({"separator": " "}))
-    annotator(*words, "--reading", "card.json")
-    assert ("CAM01/a.jpg", "primary", 1) in answers(tmp_path / "new")
+def test_known_answers_are_hidden_from_whoever_is_still_to_be_asked_and_not_given_to_them_in_review(db):
+    for image_id in (1, 2):
+        say(db, image_id, "Olga", (1,), "suggestion")
+    publish(db, np.full((24, 3), 0.01), decisions.newest_decision(db))  # the model doubts that class 1 is there
+
+    def doubted(who: str, blind: bool) -> set[int]:
+        only = Filter(low=0.0, kind="likely_mistakes")
+        wanted = Wanted("review", f"{who} {blind}", who, (), 100, only, may_review=not blind)
+        shown = {item.image.id for item in annotate.next_work(db, wanted).items}
+        annotate.next_work(db, replace(wanted, want=0))
+        return shown
+
+    assert doubted("Ann", blind=True) == {1, 2} and blindness.hidden_from(db, "Ann", [1, 2, 3]) == set()
+    known_answers.choose(db, [name_of(db, 1), name_of(db, 2)], 0.5)
+    assert blindness.hidden_from(db, "Ann", [1, 2, 3]) == blindness.all_hidden_from(db, "Ann") == {1, 2}
+    assert blindness.hidden_from(db, "Olga", [1, 2, 3]) == set(), "she has answered them"
+    assert doubted("Ann", blind=True) == set() and doubted("Ann", blind=False) == {1, 2}
+    say(db, 1, "Ann", (1, 2), "known")
+    assert blindness.hidden_from(db, "Ann", [1, 2, 3]) == {2} and doubted("Ann", blind=True) == {1}
+    known_answers.set_share(db, 0)
+    assert blindness.hidden_from(db, "Ann", [1, 2, 3]) == set(), "nobody is asked any more"
 
 
-def test_a_source_whose_rows_give_no_answer_is_refused_with_the_reason(tmp_path, folder, annotator):
-    (tmp_path / "labels.csv").write_text("image,label\nz.jpg,fox\n")
-    words = ("import", "new", "labels.csv", "--images", folder, "--yes")
-    refused = annotator(*words, code=1).stderr
-    assert "not one answer would be stored" in refused and "'z.jpg'" in refused and not (tmp_path / "new").exists()
-    (tmp_path / "labels.csv").write_text("image,weather\na.jpg,sun\n")
-    assert "--label-column" in annotator(*words, code=1).stderr
-    annotator(*words, "--class-columns", "none")
-    assert answers(tmp_path / "new") == set()
+def test_only_complete_images_can_have_known_answers(db):
+    assert not decisions.decide(db, [Decision("u", "label", "Ann", "click", 1, 1, 1)]).refused
+    with pytest.raises(AnnotatorError, match="2 of 2 images are not complete"):
+        known_answers.choose(db, [name_of(db, 1), name_of(db, 2)], 0.1)
+    with pytest.raises(AnnotatorError, match="2 of 3 lines name no image of this project: 'a', 'b'"):
+        known_answers.choose(db, [name_of(db, 1), "a", "b"], 0.1)
+    assert known_answers.count(db) == 0 and known_answers.share(db) == 0
 
 
-def test_scores_are_added_as_predictions_where_the_person_says_so_and_never_as_answers(tmp_path, folder, annotator):
-    (tmp_path / "labels.csv").write_text("image,label,confidence\na.jpg,fox,0.98\na.jpg,deer,0.03\nb.jpg,fox,0.4\n")
-    (tmp_path / "classes.txt").write_text("fox\ndeer\n")
-    annotator("init", "new", "--images", folder, "--classes", "classes.txt")
-    refused = annotator("import", "new", "labels.csv", "--yes", code=1).stderr
-    assert "annotator predictions PROJECT labels.csv --name MODEL" in refused
-    annotator("import", "new", "labels.csv", "--score-column", "confidence", "--scores-as", "md", "--yes")
-    assert answers(tmp_path / "new") == set()
-    listed = json.loads(annotator("predictions", "list", "new", "--json").stdout)
-    assert [one["name"] for one in listed] == ["md"]
+def name_of(db: Database, image_id: int) -> str:
+    return images.images(db, [image_id])[image_id].name
 
 
-@over(
-    files__option__expected=[
-        ({"labels.csv": "image,labels\nCAM01/a.jpg,fox\nCAM01/b.jpg,deer\n"}, "",
-         {("CAM01/a.jpg", "fox", 1), ("CAM01/b.jpg", "deer", 1)}),
-        ({}, "asked", set()),
-        ({}, "folders", {("CAM01/a.jpg", "CAM01", 1), ("CAM01/b.jpg", "CAM01", 1), ("CAM02/c.jpg", "CAM02", 1)}),
-        ({}, "none", set()),
-        ({"labels.csv": "image,labels\nx.jpg,fox\n"}, "asked", set()),
-        ({"notes.json": '{"a": 1}'}, "asked", set()),
-        ({"labels.csv": "image,labels\na.jpg,CAM01\n"}, "asked", set()),
-        ({"one.csv": "image,label\na.jpg,fox\n", "two.csv": "image,label\na.jpg,deer\n"}, "asked", set()),
-        ({"one.csv": "image,label\na.jpg,fox\n", "two.csv": "image,label\nb.jpg,deer\n"}, "one.csv,two.csv",
-         {("CAM01/a.jpg", "fox", 1), ("CAM01/b.jpg", "deer", 1)}),
+def test_the_certificate_allows_for_what_people_missed_of_what_others_found(db):
+    readings.choose(db, 2, 1.0)
+    for image_id in range(1, 25):
+        truth = tuple(class_id for class_id in CLASSES if image_id >> (class_id - 1) & 1)
+        say(db, image_id, "Ann", truth)
+        # Ben misses class 1 on every fourth image that shows it, and sees class 2 on one that does not.
+        missed = (1,) if image_id % 8 == 1 else ()
+        say(db, image_id, "Ben", tuple(c for c in (*truth, *((2,) if image_id == 1 else ())) if c not in missed))
+    before = certificate(db)
+    assert before.overall.recall.estimate == 1.0, "everything is answered, and taken as right"
+    assert before.compared == 12 + 9 + 2 * 24 and before.unsettled == 4
+    for image_id in (1, 9, 17):
+        cell = Decision(f"settle {image_id}", "label", "Cid", "settlement", image_id, 1, 1)
+        assert not decisions.decide(db, [cell]).refused
+    assert not decisions.decide(db, [Decision("settle 2", "label", "Cid", "settlement", 1, 2, -1)]).refused
+    settled = certificate(db)
+    assert settled.unsettled == 0
+    one, _, three = (row.recall_allowing for row in settled.classes)
+    # Ann found 12 of 12, Ben 9 of 12: on average 7 of 8, and both miss 1 of 64, for 63 that one of them finds.
+    assert one.estimate == pytest.approx(63 / 64, abs=1e-4) and one.low < 0.97 and one.high == 1.0
+    assert three.estimate == 1.0
+    assert before.overall.recall_allowing.low < settled.overall.recall_allowing.low, "it counts either way"
+    assert "for 0 allowing for their mistakes" in settled.sentence(0.98)
+
+
+def test_mistakes_are_measured_on_first_answers_that_hold_and_on_no_other_source(db):
+    readings.choose(db, 2, 1.0)
+    taken_back = say(db, 1, "Cid", (1,))
+    assert not decisions.decide(db, [Decision("u", "undo", "Cid", "reading", undoes=taken_back)]).refused
+    say(db, 1, "Ann", (2,))
+    say(db, 1, "Ben", (2, 3))
+    say(db, 2, "Ann", (1,), "click")
+    say(db, 2, "Ben", (1,), "click")
+    rows = np.concatenate(list(readings.answers(db, ["Ann", "Ben"])))
+    assert sorted(map(tuple, rows.tolist())) == [
+        (1, 1, 0, -1, -1, 0),
+        (1, 1, 1, -1, -1, 0),
+        (1, 2, 0, 1, 1, 0),
+        (1, 2, 1, 1, 1, 0),
+        (1, 3, 0, -1, -1, 1),
+        (1, 3, 1, 1, -1, 1),
     ]
-)  # fmt: skip
-def test_a_folder_is_read_as_what_is_certain_and_asked_about_otherwise(
-    tmp_path_factory, annotator, files, option, expected
-):
-    place = tmp_path_factory.mktemp("case")
-    for number, name in enumerate(("CAM01/a.jpg", "CAM01/b.jpg", "CAM02/c.jpg")):
-        draw(place / "study" / name, ("fox",), seed=number)
-    for name, text in files.items():
-        (place / "study" / name).write_text(text)
-    if option == "asked":
-        said = annotator("import", place / "new", place / "study", "--yes", code=1).stderr
-        assert "--labels none" in said and not (place / "new").exists()
-        return
-    annotator("import", place / "new", place / "study", *(["--labels", option] if option else []), "--yes")
-    assert answers(place / "new") == expected
-
-
-def test_tables_of_splits_are_read_together_and_each_names_the_images_beside_it(tmp_path, annotator):
-    for number, split in enumerate(("train", "valid")):
-        for name in ("a.jpg", "b.jpg"):
-            draw(tmp_path / "set" / split / name, ("fox",), seed=10 * number + ord(name[0]))
-        (tmp_path / f"set/{split}/_classes.csv").write_text(f"filename, fox, deer\na.jpg, {1 - number}, {number}\n")
-    annotator("import", "new", "set", "--yes")
-    assert answers(tmp_path / "new") == {
-        ("train/a.jpg", "fox", 1), ("train/a.jpg", "deer", -1), ("valid/a.jpg", "fox", -1), ("valid/a.jpg", "deer", 1)
-    }  # fmt: skip
-
-
-def test_a_workbook_that_is_broken_or_a_bomb_is_refused(tmp_path, folder, annotator):
-    import zipfile
-
-    (tmp_path / "broken.xlsx").write_bytes(b"PK\3\4 no workbook")
-    with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
-        with archive.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as sheet:
-            for _ in range(300):
-                sheet.write(b" " * (1 << 20))
-    for name, words in (("broken.xlsx", "broken.xlsx"), ("bomb.xlsx", "more than 200 times its size")):
-        assert words in annotator("import", "new", name, "--images", folder, "--yes", code=1).stderr
+    assert not len(np.concatenate([np.zeros((0, 6)), *readings.answers(db, [])]))
+    readings.choose(db, 1, 0.0)
+    assert len(np.concatenate(list(readings.answers(db, ["Ann", "Ben"])))) == 6, "what was said stays known"

@@ -140,7 +140,8 @@ class AdaptedExport(Switch):
 class AdaptForWorker(Adapt):
     """A worker that was asked to adapt; if killed, the process that it started must end too, and continue later."""
 
-    name, timed, ending = "adapt_of_worker", True, 20.0  # 10 seconds, and those of a busy machine
+    name, timed, repeated = "adapt_of_worker", True, True
+    ending = 20.0  # 10 seconds, and those of a busy machine
 
     def make(self) -> None:
         super().make()
