@@ -80,6 +80,9 @@ FOUND = {  # images, name in the source: image and kind, or why it stands for no
     "server and a general folder": (["photos/a.jpg"], "/srv/birds/2020/a.jpg", "photos/a.jpg", "file"),
     "general folder, in capitals": (["images/IMG_1.JPG"], "img/img_1.JPG", "images/IMG_1.JPG", "file"),
     "another station": (["S1/IMG_1.JPG", "S1/IMG_2.JPG"], "S2/IMG_1.JPG", UNKNOWN, ""),
+    "a station within general folders": (["S1/images/a.jpg"], "C:\\card\\S1\\img\\a.jpg", "S1/images/a.jpg", "file"),
+    "another station in general folders": (["S1/images/a.jpg"], "S2/images/a.jpg", UNKNOWN, ""),
+    "a split in a general folder": (["valid/images/a.jpg"], "train/a.jpg", UNKNOWN, ""),
     "another split": (["valid/a.jpg"], "train/a.jpg", UNKNOWN, ""),
     "general folder of two": (["images/x/a.jpg", "images/y/a.jpg"], "img/a.jpg", UNKNOWN, ""),
     "another folder and another ending": (["images/a.jpg"], "masks/a.png", UNKNOWN, ""),
@@ -158,6 +161,16 @@ def test_a_subset_of_a_table_is_found_and_its_other_stations_are_not_taken_for_i
     assert not problems
     results, problems = found(db, "S1/IMG_1.JPG", "S2/IMG_1.JPG", "S2/IMG_2.JPG")
     assert results["S1/IMG_1.JPG"] == results["S2/IMG_1.JPG"] == (UNKNOWN, ""), "it is one of them, and not both"
+
+
+def test_labels_of_another_station_are_refused_also_where_their_images_are_said(tmp_path):
+    draw(tmp_path / "cards" / "S1" / "IMG_1.JPG", seed=1)
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label\nS2/IMG_1.JPG,fox\n")
+    with pytest.raises(AnnotatorError, match="not one answer would be stored"):
+        bring(tmp_path / "project", table, images=tmp_path / "cards")
+    bring(tmp_path / "project", table, images=tmp_path / "cards", reading=Reading(match="file"))
+    assert labels(Database(tmp_path / "project")) == {"S1/IMG_1.JPG": {"fox"}}
 
 
 def test_an_image_of_the_same_name_in_another_folder_is_said_where_it_is_not_taken(tmp_path):

@@ -133,9 +133,19 @@ def joined(folder: str, name: str) -> str | None:
     return None if path.startswith(("../", "/")) else path
 
 
-def says_nothing(name: str, other: str) -> bool:
-    """Return whether the folder of one of two names is only called "images" or the like, as tools call it."""
-    return any(file_name(folder_of(one)).casefold() in _GENERIC for one in (name, other))
+def may_be_one_folder(name: str, other: str) -> bool:
+    """Return whether the folders of two names do not say that these are two files.
+
+    They do where both have a name of their own ("S1/1.jpg", "S2/1.jpg"), and not where one is only called "images" or
+    the like, as tools call it ("img/1.jpg", "data/birds/1.jpg").
+    """
+    one, two = (_meaning(folder_of(path)) for path in (name, other))
+    return not one or not two or one == two
+
+
+def _meaning(folder: str) -> str:
+    """Return the innermost folder of a path that a person has named; "" where there is none."""
+    return next((part for part in reversed(folder.casefold().split("/")) if part not in _GENERIC), "")
 
 
 def differ_in_ending(name: str, other: str) -> bool:

@@ -83,7 +83,6 @@ def find_loosely(
     schema: str,
     open_: str,
     match: str | None,
-    is_one_set: bool,
     root_id: int | None,
     beside: Sequence[str],
 ) -> None:
@@ -92,7 +91,6 @@ def find_loosely(
     Args:
         schema, match: As in name_matching.by_name.
         open_: Condition on the rows of the table `item`, without a reason yet.
-        is_one_set: The images came with the names.
         root_id: The folder with the files of the table `original`; None: they are only coming.
         beside: Paths, with "/" at the end, that known names have which lie beside the file that names the images. These
             names come first: "1" in train/labels.csv is train/1.jpg, even if there is a valid/1.jpg.
@@ -123,7 +121,7 @@ def find_loosely(
         sql.execute("UPDATE temp.sought SET path = name")
         for kind, pairs in passes:
             _pass(sql, kind, pairs)
-        _by_file_name(sql, schema, match, is_one_set)
+        _by_file_name(sql, schema, match)
         sql.execute(
             f"""UPDATE {schema}.item SET (image_id, kind, found, reason) = (
                 SELECT image_id, kind, found, reason FROM temp.sought s WHERE s.name = item.name) WHERE {open_}"""
@@ -220,12 +218,12 @@ def _settle(sql: sqlite_utils.Database, kind: str) -> None:
     sql.execute("DELETE FROM temp.hit")
 
 
-def _by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None, is_one_set: bool) -> None:
+def _by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None) -> None:
     """Find names by their last part, where only one image has it; elsewhere, say where that image lies.
 
-    A name is found where its folder or the image's is called "images" or the like, or where images came with the names.
-    It is not found where other names are found in the image's folder, which is then known by its own name, and where
-    two names would be the same image: "S2/1.jpg" is hardly "S1/1.jpg". If `match` is "file", all of this is no reason.
+    A name is found where its folder or the image's is called "images" or the like. It is not found where other names
+    are found in the image's folder, which is then known by its own name, and where two names would be the same image:
+    "S2/1.jpg" is hardly "S1/1.jpg". If `match` is "file", only the latter counts.
     """
     sql.execute("UPDATE temp.sought SET path = iif(depth(form('ap', name)) = 0, '', name) WHERE image_id IS NULL")
     for pairs in _LAST_PARTS:
@@ -258,7 +256,7 @@ def _by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None, is
         )
         doubts += [
             "folder_of(found) IN (SELECT folder FROM temp.taken)",
-            f"NOT ({int(is_one_set)} OR says_nothing(name, found))",
+            "NOT may_be_one_folder(name, found)",
         ]
     sql.execute(
         f"""UPDATE temp.sought SET image_id = NULL, kind = '', reason = ? || '''' || found || '''', found = NULL
@@ -283,6 +281,6 @@ _FUNCTIONS = {
     "joined": name_forms.joined,
     "file_name": name_forms.file_name,
     "folder_of": name_forms.folder_of,
-    "says_nothing": name_forms.says_nothing,
+    "may_be_one_folder": name_forms.may_be_one_folder,
     "differ_in_ending": name_forms.differ_in_ending,
 }

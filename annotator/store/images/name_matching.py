@@ -149,7 +149,7 @@ def by_name(
         )
     root_id = _id_of(folders, origin.root)
     beside = dict.fromkeys(path for path in (origin.inside, *(path for _, path in below)) if path)
-    find_loosely(sql, schema, f"{open_} AND {loosely}", match, origin.root is not None, root_id, [*beside])
+    find_loosely(sql, schema, f"{open_} AND {loosely}", match, root_id, [*beside])
     sql.execute(f"UPDATE {item} SET reason = ? WHERE {open_} AND reason = '' AND name LIKE '/%'", [OUTSIDE])
     sql.execute(f"UPDATE {item} SET reason = ? WHERE {open_} AND reason = ''", [NO_IMAGE])
 
