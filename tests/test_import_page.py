@@ -389,3 +389,56 @@ def test_a_file_is_chosen_previewed_and_imported_in_a_browser(browser: Contexts,
         assert tab.locator("main img, main a[href*=evil]").count() == 0 and tab.troubles == []
     db = Database(project)
     assert len(states(db)) == 10 and not left(db), "the upload is gone"
+
+
+def test_a_question_about_a_source_is_answered_in_the_page_and_only_then_it_is_imported(served, tmp_path):
+    (tmp_path / "labels.csv").write_text("image,labels\n00.jpg,clear primary\n01.jpg,clear\n")
+    test = previewed(page(), tmp_path / "labels.csv")
+    text = said(test)
+    assert "may hold several labels separated by blanks" in text and "00.jpg: clear present, primary present" in text
+    assert "It can be read in more than one way" in text and button(test, "Import").disabled
+    work = importing(served)
+    field = test.selectbox(key=f"import_reading_separator_{work.state.since}")
+    assert field.value is None
+    fine(field.select("none").run())
+    work.wait()
+    fine(test.run())
+    assert "00.jpg: clear primary present" in said(test) and not button(test, "Import").disabled
+    fine(test.selectbox(key=f"import_reading_separator_{work.state.since}").select(" ").run())
+    work.wait()
+    press(fine(test.run()), "Import")
+    names = {row[0]: row[1] for row in served.tuples("SELECT id, name FROM class")}
+    assert {names[class_id] for _, class_id in states(served)} == {"clear", "primary"} and len(states(served)) == 3
+
+
+@pytest.mark.browser
+def test_a_question_about_an_upload_is_answered_with_the_mouse_and_with_the_keyboard(
+    browser: Contexts, project, tmp_path
+):
+    (tmp_path / "labels.csv").write_text("image,labels,confidence\n00.jpg,fox,0.98\n00.jpg,deer,0.03\n")
+    with serving(project) as served:
+        for by_mouse in (True, False):
+            tab = open_page(browser, served, "Ann", "/imports")
+            tab.locator("input[type=file]").set_input_files(tmp_path / "labels.csv")
+            tab.get_by_role("button", name="Preview").click()
+            expect(tab.get_by_text("what a model predicts, not answers")).to_be_visible(timeout=30_000)
+            tab.wait_for_function(SETTLED)
+            assert findings(tab) == []
+            expect(tab.get_by_role("button", name="Import Shortcut Ctrl + Enter")).to_be_disabled()
+            field = tab.get_by_role("combobox", name="Column of a model's score")
+            if by_mouse:
+                field.click()
+                tab.get_by_role("option", name="none: people gave these labels").click()
+            else:
+                field.focus()
+                tab.keyboard.press("ArrowDown")
+                tab.keyboard.press("ArrowDown")
+                tab.keyboard.press("Enter")
+            expect(tab.get_by_role("button", name="Import Shortcut Ctrl + Enter")).to_be_enabled(timeout=30_000)
+            tab.get_by_role("button", name="Cancel").click()
+            expect(tab.get_by_text("Cancelled")).to_be_visible(timeout=30_000)
+    assert not states(Database(project))
+
+
+def button(test: AppTest, label: str) -> Any:
+    return next(one for one in test.button if plain(one.label) == label)

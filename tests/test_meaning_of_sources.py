@@ -197,7 +197,7 @@ def test_scores_are_added_as_predictions_where_the_person_says_so_and_never_as_a
     (tmp_path / "classes.txt").write_text("fox\ndeer\n")
     annotator("init", "new", "--images", folder, "--classes", "classes.txt")
     refused = annotator("import", "new", "labels.csv", "--yes", code=1).stderr
-    assert "annotator predictions PROJECT labels.csv --name MODEL" in refused
+    assert "annotator predictions PROJECT FILE --name MODEL adds them" in refused
     annotator("import", "new", "labels.csv", "--score-column", "confidence", "--scores-as", "md", "--yes")
     assert answers(tmp_path / "new") == set()
     listed = json.loads(annotator("predictions", "new", "--json").stdout)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from annotator.errors import several
-from annotator.exchange.reading.in_words import doubt_in_words
+from annotator.exchange.reading.in_words import ADDS_SCORES, doubt_in_words
 from annotator.exchange.reading.reading import Decided
 from annotator.shares import counted
 from annotator.store.imports.staged_cells import Preview
@@ -25,18 +25,14 @@ def no_answers_in_words(name: str, preview: Preview) -> str:
             f"({'; '.join(preview.images_unknown.examples[:3])})"
         )
     if preview.scores:
-        reasons.append(
-            f"it holds {counted(preview.scores, 'score')} of a model, which are no answers: annotator predictions "
-            "PROJECT "
-            "FILE --name MODEL adds them, or --scores-as MODEL here"
-        )
+        scores = counted(preview.scores, "score")
+        reasons.append(f"it holds {scores} of a model, which are no answers ({ADDS_SCORES} adds them)")
     if preview.filled:
         reasons.append(f"{counted(preview.filled, 'answer')} were filled in by a model or assumed")
     if preview.left_out:
         reasons.append(f"{counted(preview.left_out, 'answer')} are left out with their image or class")
     why = "; ".join(reasons) or "no cell of it holds an answer"
     return (
-        f"{name} has rows, and not one answer would be stored: {why}. Nothing was changed. If only its images or "
-        "facts are "
-        "wanted: --labels none (a folder), or --class-columns none (a table)."
+        f"{name} has rows, and not one answer would be stored: {why}. Nothing was changed. If only its images or facts "
+        "are wanted: --labels none (a folder), or --class-columns none (a table)."
     )

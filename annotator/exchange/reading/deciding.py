@@ -160,9 +160,7 @@ class Deciding(Sample):
                 "score_column",
                 name,
                 f"`{name}` holds numbers from {min(numbers):g} to {max(numbers):g}: what a model predicts, not "
-                "answers. "
-                f"Predictions are added by: annotator predictions PROJECT {self.what} --name MODEL. If people gave the "
-                f"labels all the same: {NONE}",
+                f"answers. They can be added as predictions; if people gave the labels all the same, it is {NONE}",
                 False,
                 (NONE,),
             )
@@ -212,9 +210,8 @@ class Deciding(Sample):
             self.decide(
                 "score_column",
                 self.names[fractions[0]],
-                f"the columns {listed} hold numbers between 0 and 1: what a model predicts, not answers. They are "
-                "added "
-                f"by: annotator predictions PROJECT {self.what} --name MODEL. If they are facts of the images: {NONE}",
+                f"the columns {listed} hold numbers between 0 and 1: what a model predicts, not answers. They can be "
+                f"added as predictions; if they are facts of the images, it is {NONE}",
                 False,
                 (NONE,),
             )

@@ -3,6 +3,8 @@
 from annotator.exchange.reading.reading import Decided
 from annotator.exchange.reading.saved import SEPARATORS, option
 
+ADDS_SCORES = "annotator predictions PROJECT FILE --name MODEL"
+
 
 def typed(one: Decided, value: str) -> str:
     """Return an option with a value as a person types it: "--separator comma"."""
@@ -14,7 +16,8 @@ def typed(one: Decided, value: str) -> str:
 def doubt_in_words(one: Decided) -> str:
     """Return a question with the options that answer it."""
     answers = [typed(one, value) for value in (one.value, *one.others)]
-    return f"{one.why}. Answer it with: {' or '.join(answers[:6])}"
+    hint = f" ({ADDS_SCORES} adds them)" if one.field == "score_column" else ""
+    return f"{one.why}. Answer it with: {' or '.join(answers[:6])}{hint}"
 
 
 def decision_in_words(one: Decided) -> str:
