@@ -337,7 +337,7 @@ def test_a_name_that_could_be_several_images_or_of_another_content_names_none(tm
     assert "several images have this name" in wrong(db, [Item("same.jpg", 7, [Given("fox", 1)])])[0]
     both = wrong(db, [Item("x/1/1.jpg", 1, [Given("fox", 1)]), Item("y/1/1.jpg", 2, [Given("fox", 1)])])
     assert both == ["line 2: 'y/1/1.jpg' and 'x/1/1.jpg' (line 1) could both be the image '1/1.jpg'; give names that "
-                    "tell them apart"]  # fmt: skip
+                    "tell them apart, or only exact ones (--match name)"]  # fmt: skip
     other = [
         Item("1/1.jpg", 1, [Given("fox", 1)], sha256="f" * 64),
         Item("no.jpg", 2, [Given("fox", 1)], sha256=f"{2:064X}"),

@@ -76,7 +76,7 @@ Numbers = Annotated[
 ]
 ScoreColumn = Annotated[str | None, _option("Column with a model's score; none: its rows are answers of people.")]
 EventColumn = Annotated[str | None, _option("Column that names the event of which a row speaks.")]
-Match = Annotated[str | None, _option("How far names of images may differ from theirs: name, tail, stem, case, url.")]
+Match = Annotated[str | None, _option("How far names of images may differ: name, tail, stem, case, url, file.")]
 ReadingFile = Annotated[Path | None, _option("Take these options from a file that --save-reading wrote.", "FILE")]
 SaveReading = Annotated[Path | None, _option("Write how the source is read, for the next of its kind.", "FILE")]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from annotator.cli.options import AsJson, By, ListsByDefault, Project, examples
+from annotator.cli.options import AsJson, By, ListsByDefault, Match, Project, examples
 from annotator.cli.printing import print_table, printable, progress
 from annotator.errors import AnnotatorError
 from annotator.settings import login
@@ -75,6 +75,7 @@ def predictions(
         bool, typer.Option("--only-known", help="Leave out classes that the project does not have.")
     ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Forget what the source said before.")] = False,
+    match: Match = None,
     of_events: Annotated[
         bool, typer.Option("--event-labels", help="Add the labels of events (bursts) as scores of their images.")
     ] = False,
@@ -109,13 +110,14 @@ def predictions(
     if name is None:
         raise AnnotatorError("Say what these predictions are called: --name yolo-world")
     names = read_class_map(class_map) if class_map else {}
-    choices = Choices(format_, scale.value, names, images_file, classes_file, only_known, replace)
+    choices = Choices(format_, scale.value, names, images_file, classes_file, only_known, replace, match)
     _add(db, file, name, choices, by or login(), dry_run, as_json)
 
 
 def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, as_json: bool) -> None:
     from annotator.exchange.predictions.outside_predictions import prepare
     from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.images.name_kinds import IN_WORDS
 
     files_for_owner_only()
     with progress("Reading") as show, prepare(db, file, name, choices, by, lambda images: show(images, images)) as plan:
@@ -127,6 +129,7 @@ def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, a
                 {"format": plan.format, "why": plan.why, "said": list(plan.said)}
                 | {"images": found.images, "unknown_images": found.unknown_images.count}
                 | {"scored_again": found.scored_again.count}
+                | {"found_by": {kind: tally.count for kind, tally in found.found_by.items()}}
                 | {"classes": dict(found.classes), "unknown_classes": list(found.unknown_classes)}
                 | {"stored": source and asdict(source)},
                 ensure_ascii=False,
@@ -137,6 +140,10 @@ def _add(db: Any, file: Path, name: str, choices: Any, by: str, dry_run: bool, a
     for sentence in plan.said:
         print(f"  {printable(sentence)}")
     print(f"{counted(found.images, 'image')} of this project.")
+    for kind, tally in found.found_by.items():
+        print(f"{counted(tally.count, 'name')} found {IN_WORDS[kind]}:")
+        for example in tally.examples:
+            print(f"  {printable(example)}")
     if found.unknown_images.count:
         print(f"{counted(found.unknown_images.count, 'image')} that nobody has, left out:")
         for example in found.unknown_images.examples:

@@ -14,6 +14,7 @@ from annotator.records import STATES, Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.images.name_matching import RIVAL, WITHOUT_PREVIEW, find
 from annotator.store.labels import decisions
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ CLEAR = "clear"
 WORDS = (*STATES, CLEAR)
 HEADLINE = "Nothing was stored:"
 COLUMNS = ("image", "class", "state")
-LOOKED_UP = 20  # up to this many names are looked up one by one; for more, the names of all images are read
+LOOKED_UP = 20  # of so many unknown names is looked up which ones were meant
 
 
 def decide(
@@ -86,9 +87,11 @@ def _of_values(*values: Any) -> list[list[Any]]:
 
 def _image_ids(db: Database, given: list[Any], problems: list[str]) -> list[int | None]:
     names = {name for name in given if isinstance(name, str)}
-    every = images.with_short_names(images.names_to_ids(db)) if len(names) > LOOKED_UP else {}
-    id_of: dict[Any, int] = {name: every[name] for name in names & every.keys()}
-    unknown = sorted(names - id_of.keys())
+    found = find(db, names, WITHOUT_PREVIEW)
+    id_of: dict[Any, int] = {name: one.image_id for name, one in found.items() if one.image_id}
+    rivals = [name for name, one in sorted(found.items()) if one.reason.startswith(RIVAL)]
+    problems += [f"{name!r}: {found[name].reason}." for name in rivals]
+    unknown = sorted(names - id_of.keys() - {*rivals})
     for name in unknown[:LOOKED_UP]:
         try:
             id_of[name] = images.find_image(db, name).id

@@ -23,6 +23,7 @@ from annotator.settings import IMPORTER
 from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.images import name_matching as names
 from annotator.store.images.address_registration import register_address
 from annotator.store.images.registration import Registered, files_of, register
 from annotator.store.imports.project_creation import making
@@ -118,7 +119,8 @@ def set_up(
         if label_file:
             known = {row[0] for row in db.tuples("SELECT path FROM file")}
             coming = [path for folder in folders for path in folder.listing.paths if path not in known]
-            plan = stack.enter_context(_planned(db, label_file, coming, listed, reading or Reading()))
+            root = folders[0].path if folders else None
+            plan = stack.enter_context(_planned(db, label_file, coming, listed, reading or Reading(), root))
         for place in fetched.places if fetched else ():
             settle(place)
         if not address:
@@ -162,7 +164,12 @@ def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[
 
 @contextmanager
 def _planned(
-    db: Database, label_file: Path, coming: Sequence[str], listed: Sequence[tuple[str, str]], reading: Reading
+    db: Database,
+    label_file: Path,
+    coming: Sequence[str],
+    listed: Sequence[tuple[str, str]],
+    reading: Reading,
+    root: Path | None,
 ) -> Generator[Plan]:
     """Yield the import of a label file, planned but not applied.
 
@@ -171,9 +178,8 @@ def _planned(
     """
     with Staging(db.paths.project, print) as staging:
         origin = Origin(str(label_file.resolve()), label_file, *choose_format(label_file, None))
-        plan = Plan(
-            db, staging, origin, Choices(reading=reading), IMPORTER, Rules({}, strict=True, listed=[*dict(listed)])
-        )
+        rules = Rules({}, strict=True, listed=[*dict(listed)], origin=names.Origin(root=root))
+        plan = Plan(db, staging, origin, Choices(reading=reading), IMPORTER, rules)
         plan.read(coming=coming)
         refuse_doubts(
             f"{label_file} (annotator import takes these options; init a file of them, by --reading)", plan.doubts

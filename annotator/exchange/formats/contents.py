@@ -99,7 +99,11 @@ class Item:
         image: Its name, path or address as the source writes it.
         place: Where this stands in the source: a line, or a path into a JSON document.
         labels: The answers that the source holds of it.
-        exhaustive: The source names every present class: classes that it does not name are absent.
+        exhaustive: This item alone answers every class of the source (those that Contents.classes lists, and any other
+            that the source names): a class that its labels do not name is absent, as firmly as if it were among them
+            with ABSENT. So a row of zeros and ones may give its ones only. Another item of the same image that names
+            such a class contradicts it, and the import is refused with both places. Not for items of which several
+            together name what is present (rows of a long table): these are exhaustive only if a person says so.
         scores: Class name -> probability or score of a model.
         boxes: Where the model saw them.
         file: The path of the image's file, relative to Contents.folder; "" when the source brings no file.

@@ -37,6 +37,7 @@ from annotator.settings import DATABASE
 from annotator.store.database.database import Database
 from annotator.store.database.versions import class_version
 from annotator.store.disk.system_errors import told
+from annotator.store.images import name_matching as names
 from annotator.store.images.registration import Registered
 from annotator.store.imports import leftovers as unfinished_imports
 from annotator.store.imports import staged_cells, staged_names
@@ -104,7 +105,7 @@ class Plan:
         self.decided: Sequence[Decided] = ()
         self.samples: Sequence[str] = ()
         self.asked: dict[str, Decided] = {}
-        self._rules = rules or Rules(_class_map(choices))
+        self._rules = replace(rules or Rules(_class_map(choices)), match=choices.reading.match)
         self._staging.names_all = choices.exhaustive
         self._folders: list[Folder] = []
         self._coming: Sequence[str] = ()
@@ -166,7 +167,13 @@ class Plan:
         self.decided = [*self._origin.decided, *contents.decided]
         self.asked |= {one.field: one for one in self.decided}
         self._staging.place_word, self._staging.note = contents.place, problems.add
-        if folders := self._folders_of(contents):
+        folders = self._folders_of(contents)
+        is_one = self._origin.path.is_file() and not self._origin.more
+        beside = self._origin.path.parent.resolve() if is_one else None
+        root = folders[0][0] if folders else self._rules.origin.root
+        self._rules = replace(self._rules, origin=names.Origin(beside, root))
+        self._staging.rename(self._origin.fetched.renamed if self._origin.fetched else {})
+        if folders:
             found = listed(self.db, folders, self.db.paths.project, True, progress)
             # A folder without files is left out if it was fetched (labels only) or if all of its images are known.
             self._held = {file: image_id for folder in found for file, image_id in folder.held.items()}
@@ -181,11 +188,11 @@ class Plan:
         self.decided = [*self._origin.decided, *contents.decided]  # again: a reader may decide when it has read all
         self.samples = self._staging.samples()
         self.reread(coming, problems, progress)
-        beside = [f"also read: {path.name}" for path in sidecars(self._origin.path)]
+        also = [f"also read: {path.name}" for path in sidecars(self._origin.path)]
         if facts and (card := card_path(self._origin.path)):
-            beside.append(f"also read: {card.name}, for what it says of the classes")
+            also.append(f"also read: {card.name}, for what it says of the classes")
         found = (sentence for folder in self._folders for sentence in folder.said())
-        self.said = [*self._origin.said, *contents.said, *beside, *found]
+        self.said = [*self._origin.said, *contents.said, *also, *found]
 
     def _contents(self, problems: Problems) -> Contents:
         """Return the contents of the files with labels; of several files, those of all, one after the other."""
@@ -238,7 +245,8 @@ class Plan:
         Raises AnnotatorError as `read` does; `choose` must then be called again before `apply`.
         """
         is_other = choices.reading != self._choices.reading
-        self._choices, self._rules = choices, replace(self._rules, class_map=_class_map(choices))
+        self._choices = choices
+        self._rules = replace(self._rules, class_map=_class_map(choices), match=choices.reading.match)
         self._staging.names_all = choices.exhaustive
         if is_other:
             self._origin = located_again(self._origin, choices.format, choices.reading)

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from annotator.exchange.imports.importing import Done, Plan
 from annotator.shares import counted
+from annotator.store.images.name_kinds import IN_WORDS
 from annotator.store.images.registration import Registered
 from annotator.store.imports.commit import Imported
 from annotator.store.imports.imports import Undone
@@ -46,6 +47,7 @@ def lines(preview: Preview, conflicts: str) -> list[Line]:
     all_: list[tuple[str, int | Tally]] = [
         ("images in the project", preview.images_known),
         ("new images", preview.images_new.count),
+        *((f"names found {IN_WORDS[kind]}", tally) for kind, tally in preview.found_by.items()),
         ("image files that the project has already (same content): not added", preview.copies),
         ("unknown images: left out", preview.images_unknown),
         ("images whose file was skipped: left out", preview.images_skipped),

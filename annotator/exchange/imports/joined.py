@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from annotator.exchange.formats.contents import Contents, Item
+from annotator.exchange.formats.contents import Contents, Given, Item
 from annotator.exchange.formats.shared.split_names import SPLITS
 from annotator.exchange.reading.reading import Decided
+from annotator.records import ABSENT
+from annotator.store.pictures.files import looks_like_image
 
 
 def joined(files: Sequence[Path], each: Sequence[Contents], folder: Path | None) -> Contents:
@@ -34,11 +36,18 @@ def joined(files: Sequence[Path], each: Sequence[Contents], folder: Path | None)
 
 
 def _items(files: Sequence[Path], each: Sequence[Contents], folder: Path | None) -> Iterator[Item]:
+    are_all = len({frozenset(name for name, _ in contents.classes) for contents in each}) == 1
     for file, contents in zip(files, each, strict=True):
         beside = file.parent.relative_to(folder).as_posix() if folder and file.is_relative_to(folder) else ""
+        holds_images = any(looks_like_image(entry.name) for entry in file.parent.iterdir())
         for item in contents.items:
             item.place = f"{file.parent.name}/{file.name}, {contents.place} {item.place}"
-            if beside not in ("", ".") and (file.parent / item.image).is_file():
+            if item.exhaustive and not are_all:  # it answers the classes of its own file, not those of the others
+                named = {given.class_name for given in item.labels}
+                rest = [Given(name, ABSENT) for name, _ in contents.classes if name not in named]
+                item.labels, item.exhaustive = [*item.labels, *rest], False
+            is_bare = holds_images and not {"/", "\\"}.intersection(item.image)  # "a" for a.jpg
+            if beside not in ("", ".") and (is_bare or (file.parent / item.image).is_file()):
                 item.image = f"{beside}/{item.image}"
                 if file.parent.name.lower() in SPLITS and "split" not in item.attributes:
                     item.attributes = {**item.attributes, "split": file.parent.name}

@@ -37,6 +37,7 @@ class Choices:
         images_file, classes_file: Files with the names of the rows and columns of a .npy array.
         only_known: Classes that the project does not have are left out.
         replace: Earlier predictions of the source are deleted.
+        match: The loosest kind in which images are found by their names (store/images/name_kinds.py); None: all.
     """
 
     format: str | None = None
@@ -46,6 +47,7 @@ class Choices:
     classes_file: Path | None = None
     only_known: bool = False
     replace: bool = False
+    match: str | None = None
 
 
 class Plan:
@@ -138,7 +140,7 @@ def _checked(
     dispensable: Collection[str] = (),
 ) -> Found:
     """Return the images and classes that the staged names stand for. Raises AnnotatorError with all problems."""
-    found = staged.resolve(choices.class_map)
+    found = staged.resolve(choices.class_map, choices.match)
     unknown = [name for name in found.unknown_classes if name not in dispensable or name in found.unclear]
     if unknown and not choices.only_known:
         known = classes.by_name(db)

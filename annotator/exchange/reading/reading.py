@@ -25,8 +25,9 @@ class Reading:
         empty_label: Words that name no class: nothing of what is looked for is on the image.
         score_column: The column or field with the score of a model.
         event_column: The column or field that names the event; each row then speaks of all images of the event.
-        match: How names of images are found: "name", "tail", "stem" or "case" (store/imports/staged_names.py); all that
-            come before it count too.
+        match: The loosest kind in which an image is found by its name (store/images/name_kinds.py): "name" (exactly),
+            "tail", "stem", "case", "url" or "file"; all that come before it count too. None: all, but "file" only where
+            the folders' names say nothing.
         numbers: "ids" or "counts": what whole numbers in the cells of a label column or class column are.
     """
 

@@ -11,10 +11,10 @@ from annotator.errors import AnnotatorError, several
 from annotator.exchange.reading.reading import NONE, Decided, Reading
 from annotator.exchange.reading.sample import NUMBERS
 from annotator.store.disk.open_files import open_file
+from annotator.store.images.name_kinds import KINDS
 
 LISTS = ("label_columns", "class_columns", "present", "absent", "unsure", "unknown", "empty_label")
 WORDS = ("present", "absent", "unsure", "unknown")
-MATCHES = ("name", "tail", "stem", "case", "url")
 SEPARATORS: Mapping[str, str] = {"comma": ",", "semicolon": ";", "blank": " ", "tab": "\t", "line": "\n"}
 """Words for separators that are hard to type."""
 OPTION: Mapping[str, str] = {"label_columns": "--label-column"}
@@ -43,8 +43,8 @@ def checked(reading: Reading) -> Reading:
     problems = []
     if reading.numbers not in (None, *NUMBERS):
         problems.append(f"--numbers cannot be {reading.numbers!r}; it is one of {', '.join(NUMBERS)}")
-    if reading.match not in (None, *MATCHES):
-        problems.append(f"--match cannot be {reading.match!r}; it is one of {', '.join(MATCHES)}")
+    if reading.match not in (None, *KINDS):
+        problems.append(f"--match cannot be {reading.match!r}; it is one of {', '.join(KINDS)}")
     if reading.separator == "":
         problems.append("--separator cannot be empty; a cell that is one label: none")
     if reading.label_columns and reading.class_columns:

@@ -98,8 +98,9 @@ class Landing:
         self.left_out = LeftOut()
         self.example = ""  # name of a skipped entry
         self.coming: dict[Path, int] = {}  # file that is being downloaded -> bytes downloaded so far
-        self.renamed: list[str] = []
-        self.renamed_count = 0
+        self.renamed: dict[str, str] = {}  # name in the source -> path here, where the two differ
+        self.new_names: list[str] = []
+        self.new_names_count = 0
         self._free = shutil.disk_usage(folder).free - RESERVE
 
     def key_of(self, name: str) -> str:
@@ -117,6 +118,9 @@ class Landing:
         Raises UnsafeNameError. A size of -1: not known.
         """
         known = self.manifest.entry(key)
+        named = PurePosixPath(name.replace("\\", "/")).as_posix()
+        if known and known.path != named:
+            self.renamed[named] = known.path
         if known and stamp == known.stamp != "" and size in (-1, known.bytes) and self._is_whole(known):
             self.known, self.changed = self.known + (known.state == THERE), self.changed + (known.state == ASIDE)
             self.manifest.keep(known)
@@ -124,10 +128,11 @@ class Landing:
         wanted = safe_path(name)
         path = known.path if known else self.manifest.free_path(key, wanted)
         (self.folder / CHANGED / path).unlink(missing_ok=True)
-        if path != PurePosixPath(name.replace("\\", "/")).as_posix():
-            self.renamed_count += 1
-            if len(self.renamed) < SHOWN:
-                self.renamed.append(f"{name!a} is {path!a}")
+        if path != named:
+            self.renamed[named] = path
+            self.new_names_count += 1
+            if len(self.new_names) < SHOWN:
+                self.new_names.append(f"{name!a} is {path!a}")
         # A file without an entry, or with one that is still WANTED, was left by a kill and is no image of the project.
         replaces = known is not None and known.state != WANTED and os.path.lexists(self.folder / path)
         self.new, self.changed, self.fetched = self.new + (not replaces), self.changed + replaces, self.fetched + 1
@@ -190,8 +195,8 @@ class Landing:
             examples = ", ".join(f"{path!a}" for path in paths)
             verb = "is" if gone == 1 else "are"
             said.append(f"{counted(gone, 'file')} {verb} gone from the source, and kept here: {examples}.")
-        if self.renamed_count:
-            said.append(f"{counted(self.renamed_count, 'file')} got another name: {', '.join(self.renamed)}.")
+        if self.new_names_count:
+            said.append(f"{counted(self.new_names_count, 'file')} got another name: {', '.join(self.new_names)}.")
         if self.passed_over:
             said.append(f"{counted(self.passed_over, 'file')} passed over, neither images nor labels.")
         return [*said, *self.left_out.said()]
@@ -319,7 +324,11 @@ def fetched(place: Landing, labels: Iterable[Path] = (), said: Iterable[str] = (
     root = _root(place)
     place.manifest.commit()
     changed = place.manifest.aside_count()
-    return Fetched([(root, None)], [*labels, root], [*said, *place.sentences()], None, [place.folder], changed)
+    inside = root.relative_to(place.folder).as_posix()
+    within = "" if inside == "." else f"{inside}/"
+    renamed = {name.removeprefix(within): path[len(within) :] for name, path in place.renamed.items()
+               if path.startswith(within)}  # fmt: skip
+    return Fetched([(root, None)], [*labels, root], [*said, *place.sentences()], None, [place.folder], changed, renamed)
 
 
 def settle(folder: Path) -> None:

@@ -3,8 +3,8 @@
 Each kind is one file and one line in the table (sources/__init__.py).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 Progress = Callable[[str, int, int], None]
@@ -25,6 +25,7 @@ class Fetched:
             items name files themselves.
         places: Folders of the project that it was brought into; `landing.settle` each before its images are registered.
         changed: The number of images that wait there to take the place of others.
+        renamed: Name in the source -> path in the first folder, of files whose names could not be kept.
     """
 
     folders: Paths
@@ -33,6 +34,7 @@ class Fetched:
     path_of: Callable[[str], str] | None = None
     places: Sequence[Path] = ()
     changed: int = 0
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from annotator.records import BadFile, Image
 from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.store.images import address_cache as fetched
+from annotator.store.images.name_matching import WITHOUT_PREVIEW, find
 from annotator.store.locations.location import Location, Source, read
 from annotator.store.locations.objects import NOT_NOW, is_remote
 from annotator.store.pictures.decoding import BadImage, read_capture
@@ -93,22 +94,18 @@ def find_image(db: Database, name: str) -> Image:
     """Return the image of a name. Raises AnnotatorError naming near ones, or the several it could be.
 
     Names are its path in the image folder, the path of another file with the same content, a former name, a full path
-    or address, and a file name that occurs once.
+    or address, and what else can mean one image only (name_matching.py).
     """
     wanted = escaped(name).replace(os.sep, "/")
-    rows = db.rows("SELECT id FROM image WHERE name = ?", [wanted])
-    if not rows:
-        rows = db.rows("SELECT DISTINCT image_id AS id FROM file WHERE path = ? AND image_id NOT NULL", [wanted])
-    if not rows and not db.value("SELECT 1 FROM file WHERE path = ?", [wanted]):
-        rows = db.rows("SELECT image_id AS id FROM alias WHERE name = ?", [wanted])
-    if not rows:
-        rows = _by_full_path(db, name)
-    if not rows:
-        rows = [row for row in db.rows("SELECT id, name FROM image") if row["name"].rsplit("/", 1)[-1] == wanted]
-    if len(rows) == 1:
-        return images(db, [rows[0]["id"]])[rows[0]["id"]]
+    found = find(db, [name], "name")[name].image_id if name else None
+    ids = [found] if found else [row["id"] for row in _by_full_path(db, name)]
+    if not ids and name and (found := find(db, [name], WITHOUT_PREVIEW)[name].image_id):
+        ids = [found]
+    if ids:
+        return images(db, ids)[ids[0]]
+    rows = [row for row in db.rows("SELECT name FROM image") if row["name"].rsplit("/", 1)[-1] == wanted]
     if rows:
-        names = ", ".join(sorted(row.get("name", str(row["id"])) for row in rows)[:10])
+        names = ", ".join(sorted(row["name"] for row in rows)[:10])
         raise AnnotatorError(f"{name!r} could be any of {len(rows)} images: {names}. Give the path.")
     reason = db.value("SELECT reason FROM file WHERE path = ? AND reason != ''", [wanted])
     if reason:

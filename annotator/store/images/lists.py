@@ -5,28 +5,33 @@ from collections.abc import Sequence
 
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.store.database.database import Database
-from annotator.store.images.images import names_to_ids, with_short_names
-from annotator.store.pictures.files import escaped
+from annotator.store.images.name_kinds import NO_IMAGE
+from annotator.store.images.name_matching import WITHOUT_PREVIEW, Found, find
 
 
 def named(db: Database, names: Sequence[str]) -> list[int]:
     """Return the ids of the images in a list of names, each once, in its order.
 
-    A bare file name is enough where it belongs to one image.
+    A bare file name is enough where it belongs to one image, and so is what else can mean one only (name_matching.py).
 
     Raises:
         AnnotatorError: For an empty list, and for names of no image, all at once.
     """
-    wanted = [escaped(name.strip()).replace(os.sep, "/") for name in names if name.strip()]
+    wanted = [name.strip().replace(os.sep, "/") for name in names if name.strip()]
     if not wanted:
         raise AnnotatorError("The list names no image. It needs the name of one image in each line.")
-    known = with_short_names(names_to_ids(db))
-    unknown = [name for name in wanted if name not in known]
+    found = find(db, wanted, WITHOUT_PREVIEW)
+    unknown = [name for name in wanted if found[name].image_id is None]
     if unknown:
-        shown = ", ".join(repr(name) for name in unknown[:10])
+        shown = ", ".join(f"{name!r}{_why(found[name])}" for name in unknown[:10])
         more = f" and {len(unknown) - 10:,} more" if len(unknown) > 10 else ""
-        hint = did_you_mean(unknown[0], sorted(known), shown=5)
+        known = [name for (name,) in db.tuples("SELECT name FROM image ORDER BY name")]
+        hint = did_you_mean(unknown[0], known, shown=5)
         raise AnnotatorError(
             f"{len(unknown):,} of {len(wanted):,} lines name no image of this project: {shown}{more}. {hint}"
         )
-    return list(dict.fromkeys(known[name] for name in wanted))
+    return list(dict.fromkeys(image_id for name in wanted if (image_id := found[name].image_id)))
+
+
+def _why(found: Found) -> str:
+    return "" if found.reason == NO_IMAGE else f" ({found.reason})"

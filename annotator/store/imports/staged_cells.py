@@ -14,7 +14,9 @@ from annotator.records import ABSENT, PRESENT, STATE_NAMES, UNSURE
 from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.imports.staged_names import NEW, RESTORED, SKIPPED
+from annotator.store.images.name_kinds import KINDS
+from annotator.store.images.name_matching import SKIPPED
+from annotator.store.imports.staged_names import NEW, RESTORED
 from annotator.store.imports.staging import Staging
 from annotator.store.labels import event_labels
 from annotator.store.labels.archived import ACTIVE
@@ -80,6 +82,7 @@ class Preview:
         remarks_new, remarks_known: Number of flags and comments that are new or known.
         event_labels: Number of labels of events that are new: no answers about single images.
         warnings: Sentences about names of new classes and the class map.
+        found_by: Kind of store/images/name_kinds.py, the first left out -> images' names that were found in it.
         unclear: Name -> reason, of classes that have to be mapped first: they could be several classes, or no class can
             have that name. Until then their answers are left out.
     """
@@ -105,6 +108,7 @@ class Preview:
     remarks_new: int
     remarks_known: int
     warnings: Sequence[str] = ()
+    found_by: Mapping[str, Tally] = field(default_factory=dict[str, Tally])
     unclear: Mapping[str, str] = field(default_factory=dict[str, str])
     event_labels: int = 0
 
@@ -152,6 +156,8 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
                     "UPDATE staged.cell SET state = ?, given = ?, who = ? WHERE image_id = ? AND target = ?",
                     [winner["state"], winner["id"], winner["who"], winner["image_id"], winner["target"]],
                 )
+        for clash in _implied_clashes(sql):
+            note(_implied_clash_in_words(staging, clash))
         if changed:
             differ = f"{counted(changed, 'answer differs', 'answers differ')} from what the file of their origin says"
             staging.warnings.append(f"{differ}: that of the source counts.")
@@ -181,6 +187,57 @@ def _clashes(sql: sqlite_utils.Database) -> Iterator[list[dict[str, Any]]]:
         yield list(cell)
 
 
+def _implied_clashes(sql: sqlite_utils.Database) -> Iterator[dict[str, Any]]:
+    """Yield the cells that one item answers and that another item of the same image, which names all, leaves absent.
+
+    An exhaustive item answers every class of the source, so what it does not name is as much an answer as what it does.
+    Images that only one item speaks of are not looked at, which are nearly all.
+    """
+    for table in _OF_SEVERAL:
+        sql.execute(f"DROP TABLE IF EXISTS temp.{table}")
+    sql.execute(
+        """CREATE TEMP TABLE several AS SELECT image_id, sum(exhaustive) AS items FROM staged.item
+        WHERE image_id NOT NULL AND answered GROUP BY image_id HAVING count(*) > 1 AND max(exhaustive)"""
+    )
+    if sql.execute("SELECT 1 FROM temp.several LIMIT 1").fetchone():
+        # A class that fewer of an image's exhaustive items name than there are is absent by the others.
+        sql.execute("CREATE INDEX IF NOT EXISTS staged.item_by_image ON item (image_id)")
+        sql.execute("CREATE INDEX IF NOT EXISTS staged.given_by_item ON given (item)")
+        sql.execute(
+            """CREATE TEMP TABLE named AS SELECT i.image_id, c.target, count(DISTINCT i.id) AS items
+            FROM temp.several v JOIN staged.item i ON i.image_id = v.image_id JOIN staged.given g ON g.item = i.id
+            JOIN staged.class c ON c.id = g.class
+            WHERE i.exhaustive AND i.answered AND c.target NOT NULL GROUP BY 1, 2"""
+        )
+        sql.execute("CREATE INDEX temp.named_by_cell ON named (image_id, target)")
+        sql.execute(
+            f"""CREATE TEMP TABLE implied AS SELECT x.image_id, x.target FROM temp.several v
+            JOIN staged.cell x ON x.image_id = v.image_id
+            LEFT JOIN temp.named n ON n.image_id = x.image_id AND n.target = x.target
+            WHERE x.state != {ABSENT} AND x.is_said AND NOT x.is_filled AND NOT x.is_clash
+                AND coalesce(n.items, 0) < v.items"""
+        )
+        names = """SELECT 1 FROM staged.given g JOIN staged.class c ON c.id = g.class
+            WHERE g.item = i.id AND c.target = x.target"""
+        yield from sql.query(
+            f"""SELECT t.name AS class_name, o.place, o.name, g.state, e.place AS other_place, e.name AS other_name
+            FROM (SELECT x.image_id, x.target,
+                (SELECT min(i.id) FROM staged.item i WHERE i.image_id = x.image_id AND i.exhaustive AND i.answered
+                    AND NOT EXISTS ({names})) AS silent,
+                (SELECT min(g.id) FROM staged.item i JOIN staged.given g ON g.item = i.id
+                    JOIN staged.class c ON c.id = g.class WHERE i.image_id = x.image_id AND i.answered
+                    AND c.target = x.target AND g.state != {ABSENT}) AS given FROM temp.implied x) x
+            JOIN staged.target t ON t.id = x.target JOIN staged.given g ON g.id = x.given
+            JOIN staged.item o ON o.id = g.item JOIN staged.item e ON e.id = x.silent
+            ORDER BY max(o.id, e.id), x.target"""
+        )
+    for table in _OF_SEVERAL:
+        sql.execute(f"DROP TABLE IF EXISTS temp.{table}")
+
+
+_OF_SEVERAL = ("several", "named", "implied")
+
+
 def _winner(cell: list[dict[str, Any]]) -> dict[str, Any] | None:
     """Return the answer that holds of a cell with different answers; None where nothing decides it.
 
@@ -207,6 +264,14 @@ def _clash_in_words(staging: Staging, cell: list[dict[str, Any]]) -> str:
         f"{staging.place(other['place'])}: {other['class_name']!r} is {STATE_NAMES[other['state']]} on "
         f"{other['name']!r}, but {STATE_NAMES[first['state']]} on {first['name']!r} "
         f"({staging.place(first['place'])}){same}"
+    )
+
+
+def _implied_clash_in_words(staging: Staging, clash: Mapping[str, Any]) -> str:
+    same = "" if clash["other_name"] == clash["name"] else ", which is the same picture"
+    return (
+        f"{staging.place(clash['place'])}: {clash['class_name']!r} is {STATE_NAMES[clash['state']]} on "
+        f"{clash['name']!r}, but absent on {clash['other_name']!r} ({staging.place(clash['other_place'])}){same}"
     )
 
 
@@ -265,6 +330,7 @@ def preview(staging: Staging, db: Database) -> Preview:
             remarks - known_remarks,
             known_remarks,
             [*staging.warnings, *classes.name_warnings(new, classes.by_name(db))],
+            names_found(staging, sql),
             dict(staging.unclear),
             event_labels.count_new(sql),
         )
@@ -273,6 +339,25 @@ def preview(staging: Staging, db: Database) -> Preview:
 REMARK_KNOWN = """EXISTS (SELECT 1 FROM decision d WHERE d.image_id = i.image_id AND d.action = r.kind
     AND d.note = r.text AND NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id))"""
 """Of remarks r of items i: whether the image has one with the same text."""
+
+
+def names_found(staging: Staging, sql: sqlite_utils.Database) -> dict[str, Tally]:
+    """Return kind -> number of names of images that were found in it, with examples; without those found exactly."""
+    query = "SELECT kind, count(DISTINCT name) FROM staged.item WHERE kind != '' AND image_id NOT NULL GROUP BY kind"
+    counts: dict[str, int] = dict(sql.execute(query).fetchall())
+    examples = """SELECT place, name, found FROM staged.item WHERE kind = ? AND image_id NOT NULL GROUP BY name
+        ORDER BY min(id) LIMIT ?"""
+    return {
+        kind: Tally(
+            counts[kind],
+            [
+                f"{staging.place(place)}: {name!r} is {found!r}"
+                for place, name, found in sql.execute(examples, [kind, EXAMPLES]).fetchall()
+            ],
+        )
+        for kind in KINDS
+        if kind in counts
+    }
 
 
 def _images(staging: Staging, sql: sqlite_utils.Database, where: str) -> Tally:

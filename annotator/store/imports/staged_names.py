@@ -1,18 +1,15 @@
 """Resolution of image and class names in a staged source.
 
 An image is found by its sha256 where the source states it, because its content identifies an image. Otherwise it is
-found by its name, the path of a file, a former name, an absolute path in one of the project's folders, or by a part of
-a path that names one image only ("a/1.jpg" for "train/a/1.jpg", and the other way round). Accents may be written in
-either Unicode form: macOS lists files with "e" and an accent where other systems have one letter. A class is found by
-its name or synonym, by the user's class map, and then by its name without regard to case and blanks.
+found by its name (store/images/name_matching.py). A class is found by its name or synonym, by the user's class map, and
+then by its name without regard to case and blanks.
 """
 
 import json
-import unicodedata
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import sqlite_utils
 
@@ -20,17 +17,14 @@ from annotator.errors import did_you_mean
 from annotator.records import Class
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
+from annotator.store.images.name_forms import without_query
+from annotator.store.images.name_kinds import ELSEWHERE, NO_IMAGE, SEVERAL, define_functions
+from annotator.store.images.name_matching import OUTSIDE, SKIPPED, Origin, by_name, in_forms
 from annotator.store.imports.staging import Staging
 from annotator.store.pictures.files import escaped
 
-DEEPEST = 12  # largest number of folders with which the end of a name is tried as another name
-FORMS = ("NFC", "NFD")  # Unicode forms in which a name that is not ASCII may be written
 OTHER_CONTENT = "the image of this name has another content"
-NO_IMAGE = "no image of the project has this name"
-SEVERAL = "several images have this name"
 NO_FILE = "its file is not there"
-SKIPPED = "its file was skipped: "
-OUTSIDE = "an absolute path outside the image folders"
 
 KNOWN, NEW, SYNONYM, ALIKE, MAPPED, LEFT_OUT = "known", "new", "synonym", "alike", "mapped", "left out"
 RESTORED = "restored"  # its import was taken back
@@ -46,12 +40,16 @@ class Rules:
         strict: Unknown names are mistakes: of images, and of classes where the project or `listed` has any.
         listed: Classes that are about to be added.
         folder: The folder that the files of items are relative to; None: the source brings no images.
+        match: The loosest kind of name_kinds.KINDS in which an image is found by its name; None: all of them.
+        origin: The place that the names come from.
     """
 
     class_map: Mapping[str, str]
     strict: bool = False
     listed: Collection[str] = ()
     folder: Path | None = None
+    match: str | None = None
+    origin: Origin = field(default_factory=Origin)
 
 
 def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], None]) -> None:
@@ -61,33 +59,12 @@ def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], 
         note: Receives a sentence for every name that cannot be used.
     """
     with staging.attached(db) as sql:
-        sql.conn.create_function("tail", 2, _tail, deterministic=True)
-        sql.conn.create_function("depth", 1, _depth, deterministic=True)
-        sql.conn.create_function("normalized", 2, _normalized, deterministic=True)
+        define_functions(sql)
         sql.conn.create_function("stem", 1, _stem, deterministic=True)
-        sql.execute("UPDATE staged.item SET image_id = NULL, reason = '', is_part = 0")
+        sql.execute("UPDATE staged.item SET image_id = NULL, reason = '', kind = '', found = NULL")
         _images(sql, rules)
         _note_images(staging, sql, rules, note)
         _classes(staging, db, sql, rules, note)
-
-
-def _depth(name: str) -> int:
-    return name.count("/")
-
-
-def _tail(name: str, folders: int) -> str | None:
-    """Return the end of a path with `folders` folders; None where the path has fewer."""
-    parts = name.rsplit("/", folders + 1)
-    return name if len(parts) == folders + 1 else "/".join(parts[1:]) if len(parts) > folders + 1 else None
-
-
-def _normalized(name: str, form: Literal["NFC", "NFD"]) -> str:
-    return unicodedata.normalize(form, name)
-
-
-def _forms(name: str) -> list[tuple[str, str]]:
-    """Return (SQL of the name in a Unicode form, condition under which it may differ from the name) for each form."""
-    return [(f"normalized({name}, '{form}')", f"{name} GLOB '*[^ -~]*'") for form in FORMS]
 
 
 def _stem(path: str) -> str:
@@ -107,51 +84,13 @@ def _images(sql: sqlite_utils.Database, rules: Rules) -> None:
     with_other = f"UPDATE staged.item SET reason = ? WHERE {open_} AND sha256 != ''"
     sql.execute(f"{with_other} AND name IN (SELECT name FROM image)", [OTHER_CONTENT])
     sql.execute(with_other + " AND reason = ''", [NO_IMAGE])
-    open_ += " AND sha256 = ''"
-    folders: list[tuple[int, str]] = sql.execute("SELECT id, path FROM folder ORDER BY id").fetchall()
-    # Unchanged; without blanks and "./"; with the apostrophe that CSVs put before formulas; with "/" for "\".
-    trimmed = "trim(item.name)"
-    without_dot = f"iif(substr({trimmed}, 1, 2) = './', substr({trimmed}, 3), {trimmed})"
-    for name in ("item.name", without_dot, "'''' || item.name", "replace(item.name, '\\', '/')"):
-        _exactly(sql, open_, name, folders)
-    for name, may_differ in _forms("item.name"):
-        _exactly(sql, f"{open_} AND {may_differ}", name, folders)
-    for folder_id, path in folders:
-        prefix = path.rstrip("/") + "/"
-        relative = "substr(item.name, length(?2) + 1)"
-        sql.execute(
-            f"""UPDATE staged.item SET image_id = (SELECT image_id FROM file WHERE folder_id = ?1 AND path = {relative})
-            WHERE {open_} AND substr(name, 1, length(?2)) = ?2""",
-            [folder_id, prefix],
-        )
-    for name, may_differ in [("item.name", "1"), *_forms("item.name")]:
-        _by_parts(sql, f"{open_} AND {may_differ}", name)
-    sql.execute(f"UPDATE staged.item SET reason = ? WHERE {open_} AND reason = '' AND name LIKE '/%'", [OUTSIDE])
-    sql.execute(f"UPDATE staged.item SET reason = ? WHERE {open_} AND reason = ''", [NO_IMAGE])
-
-
-def _exactly(sql: sqlite_utils.Database, open_: str, name: str, folders: list[tuple[int, str]]) -> None:
-    """Find images by exact name, in the order of images.names_to_ids: image names, file paths, then former names."""
-    lookups: list[tuple[str, list[int]]] = [("SELECT id FROM image i WHERE i.name = {name}", [])]
-    by_file = "SELECT image_id FROM file f WHERE f.folder_id = ? AND f.path = {name} AND image_id NOT NULL"
-    lookups += [(by_file, [folder_id]) for folder_id, _ in folders]
-    for lookup, values in lookups:
-        sql.execute(f"UPDATE staged.item SET image_id = ({lookup.format(name=name)}) WHERE {open_}", values)
-    for folder_id, _ in folders:
-        kept_out = f"SELECT reason FROM file f WHERE f.folder_id = ? AND f.path = {name} AND f.reason != ''"
-        sql.execute(
-            f"UPDATE staged.item SET reason = coalesce(? || ({kept_out}), reason) WHERE {open_}", [SKIPPED, folder_id]
-        )
-    coming = f"SELECT number FROM staged.coming n WHERE n.path = {name}"
-    sql.execute(f"UPDATE staged.item SET image_id = ({coming}) WHERE {open_} AND reason = ''")
-    former = f"SELECT image_id FROM alias a WHERE a.name = {name}"
-    sql.execute(f"UPDATE staged.item SET image_id = ({former}) WHERE {open_} AND reason = ''")
+    by_name(sql, "staged", rules.match, rules.origin, "item.file = '' AND item.sha256 = ''", "item.written = ''")
 
 
 def _files(sql: sqlite_utils.Database, folder: Path) -> None:
     """Find the images of items that bring a file: the registered image, or a negative number for a new one."""
     row = sql.execute("SELECT id FROM folder WHERE path = ?", [escaped(str(folder.resolve()))]).fetchone()
-    for file, may_differ in [("item.file", "1"), *_forms("item.file")]:
+    for file, may_differ in [("item.file", "1"), *in_forms("item.file")]:
         open_ = f"image_id IS NULL AND file != '' AND {may_differ}"
         if row:
             found = f"FROM file f WHERE f.folder_id = ? AND f.path = {file}"
@@ -182,58 +121,43 @@ def _written(sql: sqlite_utils.Database) -> None:
     sql.execute("DROP TABLE temp.written")
 
 
-def _by_parts(sql: sqlite_utils.Database, open_: str, name: str) -> None:
-    """Find images whose name is the end of the item's name, or the other way round."""
-    open_ += " AND reason = '' AND written = ''"
-    if not sql.execute(f"SELECT 1 FROM staged.item WHERE {open_} LIMIT 1").fetchone():
-        return
-    # The item's name is longer: find its longest end that is the name of an image.
-    deepest = sql.execute(f"SELECT min(max(depth(name)), ?) FROM staged.item WHERE {open_}", [DEEPEST]).fetchone()[0]
-    for folders in range(deepest - 1, -1, -1):
-        sql.execute(
-            f"""UPDATE staged.item SET is_part = 1,
-                image_id = coalesce((SELECT id FROM image i WHERE i.name = tail({name}, {folders})),
-                    (SELECT number FROM staged.coming n WHERE n.path = tail({name}, {folders})))
-            WHERE {open_} AND depth(name) > {folders}"""
-        )
-    # The item's name is shorter: find the only image whose name ends with it.
-    wanted = sql.execute(f"SELECT DISTINCT depth(name) FROM staged.item WHERE {open_}").fetchall()
-    for (folders,) in wanted:
-        sql.execute("CREATE TEMP TABLE ends (name TEXT PRIMARY KEY, low INTEGER, high INTEGER) WITHOUT ROWID")
-        sql.execute(
-            f"""INSERT INTO temp.ends SELECT tail(name, {folders}) AS part, min(id), max(id) FROM (
-                SELECT name, id FROM image UNION ALL SELECT path, image_id FROM file WHERE image_id NOT NULL
-                UNION ALL SELECT path, number FROM staged.coming)
-            WHERE depth(name) >= {folders} GROUP BY part"""
-        )
-        sql.execute(
-            f"""UPDATE staged.item SET is_part = 1, reason = CASE WHEN e.low = e.high THEN '' ELSE ? END,
-                image_id = CASE WHEN e.low = e.high THEN e.low END
-            FROM temp.ends e WHERE {open_} AND e.name = {name}""",
-            [SEVERAL],
-        )
-        sql.execute("DROP TABLE temp.ends")
-
-
 def _note_images(staging: Staging, sql: sqlite_utils.Database, rules: Rules, note: Callable[[str], None]) -> None:
     """Note image names that are mistakes: ambiguous ones, and in strict mode unknown ones."""
     bad = f"reason = '{SEVERAL}'"
     if rules.strict:
         bad += f" OR reason IN ('{NO_IMAGE}', '{OUTSIDE}', '{OTHER_CONTENT}')"
+        bad += f" OR substr(reason, 1, {len(ELSEWHERE)}) = '{ELSEWHERE}'"
     query = f"SELECT place, name, reason FROM staged.item WHERE image_id IS NULL AND ({bad}) ORDER BY id"
     for place, name, reason in sql.execute(query):
         words = f"no image is called {name!r}" if reason == NO_IMAGE else f"{name!r}: {reason}"
         note(f"{staging.place(place)}: {words}{'; give more of its path' if reason == SEVERAL else ''}")
-    twice = """SELECT i.place, i.name, o.name, o.place, m.name FROM staged.item i
-        JOIN (SELECT image_id, min(id) AS id FROM staged.item WHERE image_id > 0 AND written = '' GROUP BY image_id
-            HAVING max(is_part) AND min(name) != max(name)) t ON t.image_id = i.image_id
-        JOIN staged.item o ON o.id = t.id JOIN image m ON m.id = i.image_id
-        WHERE i.id != o.id AND i.name != o.name AND i.written = '' AND (i.is_part OR o.is_part) ORDER BY i.id"""
-    for place, name, other, first, image in sql.execute(twice):
-        note(
-            f"{staging.place(place)}: {name!r} and {other!r} ({staging.place(first)}) could both be the image "
-            f"{image!r}; give names that tell them apart"
-        )
+    _note_rivals(staging, sql, note)
+
+
+def _note_rivals(staging: Staging, sql: sqlite_utils.Database, note: Callable[[str], None]) -> None:
+    """Note different names that were found to be the same file, at least one of them not exactly."""
+    # Two names of an image that has two files are no mistake, so it is files that are compared.
+    path = """coalesce(i.found,
+        iif(EXISTS (SELECT 1 FROM file f WHERE f.image_id = i.image_id AND f.path = i.name), i.name, NULL),
+        m.name, (SELECT n.path FROM staged.coming n WHERE n.number = i.image_id))"""
+    of_each = f"""SELECT i.id, i.place, i.name, i.kind, i.image_id, {path} AS path FROM staged.item i
+        LEFT JOIN image m ON m.id = i.image_id WHERE i.written = '' AND i.file = '' AND i.image_id IN (
+            SELECT image_id FROM staged.item WHERE image_id NOT NULL AND written = '' AND file = ''
+            GROUP BY image_id HAVING max(kind) != '' AND min(name) != max(name))"""
+    if not sql.execute("SELECT 1 FROM staged.item WHERE kind != '' LIMIT 1").fetchone():
+        return
+    rows = sql.execute(f"SELECT * FROM ({of_each}) ORDER BY image_id, path, id")
+    first: tuple[Any, ...] = (None,) * 6
+    meant: dict[str, str] = {}  # of one file: the name without query and the like -> kind
+    for row in rows.fetchall():
+        _, place, name, kind, image_id, file = row
+        if (image_id, file) != first[4:]:
+            first, meant = row, {}
+        plain = without_query(name)
+        if plain not in meant and meant and (kind or any(meant.values())):
+            both = f"{name!r} and {first[2]!r} ({staging.place(first[1])}) could both be the image {file!r}"
+            note(f"{staging.place(place)}: {both}; give names that tell them apart, or only exact ones (--match name)")
+        meant.setdefault(plain, kind)
 
 
 def _classes(

@@ -14,7 +14,7 @@ import numpy as np
 
 from annotator.indexing import positions
 from annotator.store.database.database import Database
-from annotator.store.imports.staged_cells import EXAMPLES, Tally
+from annotator.store.imports.staged_cells import EXAMPLES, Tally, names_found
 from annotator.store.imports.staged_names import NEW, UNCLEAR, Rules, resolve
 from annotator.store.imports.staging import Staging
 from annotator.store.runs import prediction_sources
@@ -80,6 +80,7 @@ class Found:
         unknown_classes: Names that no class has, or that could be several classes.
         unclear: Name -> why it cannot be used as it is, of the unknown classes where there is a reason.
         scored_again: Repeated scores of the same cell; the highest one counts.
+        found_by: Kind of store/images/name_kinds.py, the first left out -> images' names that were found in it.
     """
 
     images: int
@@ -88,6 +89,7 @@ class Found:
     unknown_classes: Sequence[str]
     unclear: Mapping[str, str] = field(default_factory=dict[str, str])
     scored_again: Tally = field(default_factory=Tally)
+    found_by: Mapping[str, Tally] = field(default_factory=dict[str, Tally])
 
 
 class StagedScores:
@@ -155,9 +157,13 @@ class StagedScores:
         for _ in range(int(bad.sum()) - NOTED):
             self._note("")
 
-    def resolve(self, class_map: Mapping[str, str]) -> Found:
-        """Find the images and classes that the names stand for."""
-        resolve(self._staging, self._db, Rules(class_map), self._note)
+    def resolve(self, class_map: Mapping[str, str], match: str | None = None) -> Found:
+        """Find the images and classes that the names stand for.
+
+        Args:
+            match: The loosest kind of store/images/name_kinds.py in which images are found; None: all of them.
+        """
+        resolve(self._staging, self._db, Rules(class_map, match=match), self._note)
         with self._staging.attached(self._db) as sql:
             rows: list[tuple[int, int]] = sql.execute(
                 "SELECT id, image_id FROM staged.item WHERE image_id NOT NULL"
@@ -171,6 +177,7 @@ class StagedScores:
                 """SELECT c.name, coalesce(t.name, ''), c.how, t.class_id FROM staged.class c
                 LEFT JOIN staged.target t ON t.id = c.target ORDER BY c.id"""
             ).fetchall()
+            found_by = names_found(self._staging, sql)
         self._image_ids = np.full(self._staging.items + 1, -1, np.int64)
         if rows:
             numbers, ids = np.array(rows, np.int64).T
@@ -183,6 +190,7 @@ class StagedScores:
             [name for name, target, how, class_id in names if class_id is None and (how in (NEW, UNCLEAR) or target)],
             dict(self._staging.unclear),
             self._scored_again(),
+            found_by,
         )
 
     def _scored_again(self) -> Tally:

@@ -74,11 +74,13 @@ CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT NOT NULL, place, exhaustive
     written TEXT NOT NULL,
     -- negative: an image that is not registered yet
     image_id INTEGER,
-    -- why it names no image, or by which part of a path it names one
-    reason TEXT NOT NULL DEFAULT '', is_part INTEGER NOT NULL DEFAULT 0);
+    -- why it names no image; in which kind of name_kinds.py it was found ('': exactly), and the path that was meant
+    reason TEXT NOT NULL DEFAULT '', kind TEXT NOT NULL DEFAULT '', found TEXT);
 -- files that will be registered; number: negative, what stands for the image until then; or the image that has their
 -- content already
 CREATE TABLE coming (path TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
+-- files that have another name here than in the source
+CREATE TABLE original (name TEXT PRIMARY KEY, path TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE class (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, description TEXT NOT NULL DEFAULT '',
     is_listed INTEGER NOT NULL DEFAULT 0,
     -- the class of the project, NULL where its answers are left out, and how it was found
@@ -194,6 +196,14 @@ class Staging:
             "INSERT INTO coming (path, number) VALUES (?, ?)",
             chain(((path, -number) for number, path in enumerate(paths, start=1)), held.items()),
         )
+        self._file.execute("COMMIT")
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Set the names that files have in the source, name -> path here, where the two differ."""
+        self._file.execute("BEGIN")
+        self._file.execute("DELETE FROM original")
+        known = ((name, path) for name, path in names.items() if is_text(name))
+        self._file.executemany("INSERT INTO original (name, path) VALUES (?, ?)", known)
         self._file.execute("COMMIT")
 
     def add(self, items: Iterable[Incoming], progress: Callable[[int], None] | None = None) -> None:

@@ -1,0 +1,286 @@
+"""The looser kinds in which names are found, where no image has exactly a name (name_matching.py).
+
+Each kind counts only where it means one image:
+
+    tail    the end of a path, or a longer path: "a/1.jpg" for "train/a/1.jpg" and the other way round, either slash
+    stem    without the ending: "1" or "1.png" for "1.jpg"
+    case    without regard to capitals
+    url     without query and fragment, decoded: "https://host/a/1%202.jpg?v=3" for "a/1 2.jpg"
+    file    the last part alone, in another folder: "img/1.jpg" for "images/1.jpg"
+
+A name that means several images in one kind is not tried in looser ones: it is ambiguous.
+"""
+
+from collections.abc import Sequence
+
+import sqlite_utils
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.store.images import name_forms
+
+KINDS = ("name", "tail", "stem", "case", "url", "file")
+"""The kinds in which a name may be found, the strictest first."""
+IN_WORDS = {
+    "tail": "by a part of their path",
+    "stem": "by their stem, without the ending",
+    "case": "without regard to capitals",
+    "url": "without query and encoding, as of an address",
+    "file": "by their file name alone, in another folder",
+}
+DEEPEST = 12  # largest number of folders with which the end of a name is tried as another name
+NO_IMAGE = "no image of the project has this name"
+SEVERAL = "several images have this name"
+ELSEWHERE = "an image of this file name lies in another folder (--match file takes it): "
+
+# The pairs of forms that are compared: of the name, and of what is known. Those of one line count together, because a
+# name that differs by ending from one image and by capitals from another could be either.
+_PASSES: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
+    ("tail", [("p", "p")]),
+    ("stem", [("q", "q")]),
+    ("stem", [("p", "s"), ("s", "s"), ("P", "P")]),
+    ("case", [("P", "S"), ("S", "S")]),
+    ("url", [("ap", "fp")]),
+    ("url", [("aq", "fq")]),
+    ("url", [("ap", "fs"), ("as", "fs"), ("aP", "fP")]),
+    ("url", [("aP", "fS"), ("aS", "fS")]),
+)
+_LAST_PARTS: Sequence[Sequence[tuple[str, str]]] = (
+    [("p", "p"), ("p", "s")],
+    [("P", "P"), ("P", "S")],
+    [("ap", "fp"), ("ap", "fs")],
+    [("aP", "fP"), ("aP", "fS")],
+)
+_CAPITALS = frozenset("PS")  # last letters of forms without regard to capitals
+
+
+def refuse_unknown_kind(match: str | None) -> None:
+    """Raise AnnotatorError for a kind of matching that does not exist; None is none."""
+    if match is not None and match not in KINDS:
+        raise AnnotatorError(f"Names are not found by {match!r} (--match). {did_you_mean(match, KINDS)}")
+
+
+_TABLES = (
+    # names that are looked for, and their paths; image_id NULL: not found yet
+    """CREATE TEMP TABLE sought (name TEXT PRIMARY KEY, path TEXT, image_id INTEGER, kind TEXT NOT NULL DEFAULT '',
+    found TEXT, reason TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
+    "CREATE TEMP TABLE loose (form TEXT PRIMARY KEY) WITHOUT ROWID",
+    # known names that are like one of them in the loosest form
+    "CREATE TEMP TABLE near (name TEXT NOT NULL, image_id INTEGER NOT NULL)",
+    # in one pass: names that are looked for, and known ones, in the forms that are compared; pair: that of known ones
+    "CREATE TEMP TABLE trial (pair TEXT, form TEXT, name TEXT, PRIMARY KEY (pair, form, name)) WITHOUT ROWID",
+    """CREATE TEMP TABLE known (pair TEXT, form TEXT, low INTEGER, high INTEGER, found TEXT,
+    PRIMARY KEY (pair, form)) WITHOUT ROWID""",
+    "CREATE TEMP TABLE hit (name TEXT NOT NULL, low INTEGER, high INTEGER, found TEXT)",
+    "CREATE INDEX temp.hit_by_name ON hit (name)",
+)
+_NAMES = ("sought", "loose", "near", "trial", "known", "hit", "taken")
+# Names for which the form of an address may differ from that of a path.
+_LIKE_ADDRESS = "(name GLOB '*[?#%:]*' OR name GLOB '/data/*' OR name GLOB '/tasks/*')"
+
+
+def find_loosely(
+    sql: sqlite_utils.Database,
+    schema: str,
+    open_: str,
+    match: str | None,
+    root_id: int | None,
+    beside: Sequence[str],
+) -> None:
+    """Find the images of open names in the kinds after the first.
+
+    Args:
+        schema, match: As in name_matching.by_name.
+        open_: Condition on the rows of the table `item`, without a reason yet.
+        root_id: The folder with the files of the table `original`; None: they are only coming.
+        beside: Paths, with "/" at the end, that known names have which lie beside the file that names the images. These
+            names come first: "1" in train/labels.csv is train/1.jpg, even if there is a valid/1.jpg.
+    """
+    define_functions(sql)
+    kinds = KINDS[: KINDS.index(match) + 1] if match else KINDS
+    open_ += " AND item.reason = ''"
+    if len(kinds) == 1 or not sql.execute(f"SELECT 1 FROM {schema}.item WHERE {open_} LIMIT 1").fetchone():
+        return
+    try:
+        for statement in _TABLES:
+            sql.execute(statement)
+        sql.execute(f"INSERT OR IGNORE INTO temp.sought (name) SELECT name FROM {schema}.item WHERE {open_}")
+        _gather(sql, schema, root_id)
+        may_be_address = sql.execute(
+            f"""SELECT EXISTS (SELECT 1 FROM temp.sought WHERE {_LIKE_ADDRESS})
+                OR EXISTS (SELECT 1 FROM temp.near WHERE instr(name, '%'))"""
+        ).fetchone()[0]
+        passes = [
+            (kind, [pair for pair in pairs if "case" in kinds or pair[0][-1] not in _CAPITALS])
+            for kind, pairs in _PASSES
+            if kind in kinds and (kind != "url" or may_be_address)
+        ]
+        for path in beside:
+            sql.execute("UPDATE temp.sought SET path = ? || name WHERE image_id IS NULL AND reason = ''", [path])
+            for kind, pairs in passes:
+                _pass(sql, kind, pairs, is_whole=True)
+        sql.execute("UPDATE temp.sought SET path = name")
+        for kind, pairs in passes:
+            _pass(sql, kind, pairs)
+        _by_file_name(sql, schema, match)
+        sql.execute(
+            f"""UPDATE {schema}.item SET (image_id, kind, found, reason) = (
+                SELECT image_id, kind, found, reason FROM temp.sought s WHERE s.name = item.name) WHERE {open_}"""
+        )
+    finally:
+        for name in _NAMES:
+            sql.execute(f"DROP TABLE IF EXISTS temp.{name}")
+
+
+def _gather(sql: sqlite_utils.Database, schema: str, root_id: int | None) -> None:
+    """Collect the known names that are like an open one; the only statement that looks at all images."""
+    for loose in ("loose(name)", "loose_whole(name)"):
+        sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {loose} FROM temp.sought")
+        address = loose.replace("name", "form('ap', name)")
+        sql.execute(f"INSERT OR IGNORE INTO temp.loose SELECT {address} FROM temp.sought WHERE {_LIKE_ADDRESS}")
+    sql.execute("DELETE FROM temp.loose WHERE form = ''")
+    sql.execute(
+        f"""INSERT INTO temp.near SELECT name, id FROM (
+            SELECT name, id FROM image
+            UNION ALL SELECT path, image_id FROM file f WHERE image_id NOT NULL
+                AND NOT EXISTS (SELECT 1 FROM image i WHERE i.id = f.image_id AND i.name = f.path)
+            UNION ALL SELECT path, number FROM {schema}.coming
+            UNION ALL SELECT o.name, coalesce(f.image_id, n.number) FROM {schema}.original o
+                LEFT JOIN file f ON f.folder_id = ? AND f.path = o.path LEFT JOIN {schema}.coming n ON n.path = o.path)
+        WHERE id NOT NULL AND loose(name) IN (SELECT form FROM temp.loose)""",
+        [root_id],
+    )
+
+
+def _pass(sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]], *, is_whole: bool = False) -> None:
+    """Try one kind: the same path, then the longest end of a name that is a path, and paths that end with a name.
+
+    Args:
+        is_whole: Only the same path.
+    """
+    if not _compare(sql, pairs):
+        return
+    same = "JOIN temp.known k ON k.pair = t.pair AND k.form = "
+    sql.execute(f"INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found FROM temp.trial t {same} t.form")
+    _settle(sql, kind)
+    if is_whole:
+        return
+    depths = [row[0] for row in sql.execute("SELECT DISTINCT depth(form) FROM temp.trial ORDER BY 1")]
+    for folders in range(min(max(depths, default=0), DEEPEST) - 1, -1, -1):
+        sql.execute(
+            f"""INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found
+            FROM temp.trial t {same} tail(t.form, {folders})
+            WHERE depth(t.form) > {folders} AND t.name NOT IN (SELECT name FROM temp.hit)"""
+        )
+    for folders in [number for number in depths if number <= DEEPEST]:
+        sql.execute(
+            f"""INSERT INTO temp.hit SELECT t.name, e.low, e.high, e.found FROM (
+                SELECT pair, tail(form, {folders}) AS part, min(low) AS low, max(high) AS high, min(found) AS found
+                FROM temp.known WHERE depth(form) > {folders} GROUP BY 1, 2) e
+            JOIN temp.trial t ON t.pair = e.pair AND t.form = e.part"""
+        )
+    _settle(sql, kind)
+
+
+def _compare(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part: str = "{}") -> bool:
+    """Fill the tables of a pass with the forms of open names and of known ones; return whether both have any.
+
+    Args:
+        part: SQL of what counts of a form.
+    """
+    sql.execute("DELETE FROM temp.trial")
+    sql.execute("DELETE FROM temp.known")
+    for ours, theirs in pairs:
+        sql.execute(
+            f"""INSERT OR IGNORE INTO temp.trial SELECT '{theirs}', {part.format(f"form('{ours}', path)")} AS form, name
+            FROM temp.sought WHERE image_id IS NULL AND reason = '' AND form != ''"""
+        )
+    if not sql.execute("SELECT 1 FROM temp.trial LIMIT 1").fetchone():
+        return False
+    for theirs in dict.fromkeys(theirs for _, theirs in pairs):
+        sql.execute(
+            f"""INSERT INTO temp.known SELECT '{theirs}', {part.format(f"form('{theirs}', name)")} AS form,
+                min(image_id), max(image_id), min(name) FROM temp.near WHERE form != '' GROUP BY 2"""
+        )
+    return sql.execute("SELECT 1 FROM temp.known LIMIT 1").fetchone() is not None
+
+
+def _settle(sql: sqlite_utils.Database, kind: str) -> None:
+    """Note what was found for each name: one image, or several."""
+    said = "iif(differ_in_ending(sought.name, h.found), 'stem', 'case')" if kind == "stem" else f"'{kind}'"
+    sql.execute(
+        f"""UPDATE temp.sought SET image_id = iif(h.low = h.high, h.low, NULL), kind = iif(h.low = h.high, {said}, ''),
+            found = iif(h.low = h.high, h.found, NULL), reason = iif(h.low = h.high, '', ?)
+        FROM (SELECT name, min(low) AS low, max(high) AS high, min(found) AS found FROM temp.hit GROUP BY name) h
+        WHERE h.name = sought.name""",
+        [SEVERAL],
+    )
+    sql.execute("DELETE FROM temp.trial WHERE name IN (SELECT name FROM temp.hit)")
+    sql.execute("DELETE FROM temp.hit")
+
+
+def _by_file_name(sql: sqlite_utils.Database, schema: str, match: str | None) -> None:
+    """Find names by their last part, where only one image has it; elsewhere, say where that image lies.
+
+    A name is found where its folder or the image's is called "images" or the like. It is not found where other names
+    are found in the image's folder, which is then known by its own name, and where two names would be the same image:
+    "S2/1.jpg" is hardly "S1/1.jpg". If `match` is "file", only the latter counts.
+    """
+    sql.execute("UPDATE temp.sought SET path = iif(depth(form('ap', name)) = 0, '', name) WHERE image_id IS NULL")
+    for pairs in _LAST_PARTS:
+        if not _compare(sql, pairs, "file_name({})"):
+            continue
+        sql.execute(
+            """INSERT INTO temp.hit SELECT t.name, k.low, k.high, k.found FROM temp.trial t
+            JOIN temp.known k ON k.pair = t.pair AND k.form = t.form"""
+        )
+        # Where several images have it, the name is simply unknown: no image lies where it says.
+        sql.execute(
+            """UPDATE temp.sought SET image_id = h.low, kind = 'file', found = h.found FROM (
+                SELECT name, min(low) AS low, min(found) AS found FROM temp.hit GROUP BY name
+                HAVING min(low) = max(high)) h WHERE h.name = sought.name"""
+        )
+        sql.execute("DELETE FROM temp.hit")
+    if not sql.execute("SELECT 1 FROM temp.sought WHERE kind = 'file' LIMIT 1").fetchone():
+        return
+    of_others = f"""image_id IN (SELECT image_id FROM {schema}.item WHERE image_id NOT NULL)
+        OR image_id IN (SELECT image_id FROM temp.sought WHERE kind NOT IN ('', 'file'))"""
+    twice = "image_id IN (SELECT image_id FROM temp.sought WHERE kind = 'file' GROUP BY 1 HAVING count(*) > 1)"
+    doubts = ["0" if match in (None, "file") else "1", of_others, twice]
+    if match != "file":
+        sql.execute("CREATE TEMP TABLE taken (folder TEXT PRIMARY KEY) WITHOUT ROWID")
+        sql.execute(
+            f"""INSERT OR IGNORE INTO temp.taken SELECT folder_of(coalesce(x.found, m.name, n.path))
+            FROM {schema}.item x LEFT JOIN image m ON m.id = x.image_id
+            LEFT JOIN {schema}.coming n ON n.number = x.image_id WHERE x.image_id NOT NULL
+            UNION SELECT folder_of(found) FROM temp.sought WHERE kind NOT IN ('', 'file')"""
+        )
+        doubts += [
+            "folder_of(found) IN (SELECT folder FROM temp.taken)",
+            "NOT may_be_one_folder(name, found)",
+        ]
+    sql.execute(
+        f"""UPDATE temp.sought SET image_id = NULL, kind = '', reason = ? || '''' || found || '''', found = NULL
+        WHERE kind = 'file' AND ({" OR ".join(doubts)})""",
+        [ELSEWHERE],
+    )
+
+
+def define_functions(sql: sqlite_utils.Database) -> None:
+    """Make the functions of name_forms.py callable in statements of this connection."""
+    for name, function in _FUNCTIONS.items():
+        sql.conn.create_function(name, function.__code__.co_argcount, function, deterministic=True)
+
+
+_FUNCTIONS = {
+    "tail": name_forms.tail,
+    "depth": name_forms.depth,
+    "normalized": name_forms.normalized,
+    "form": name_forms.form,
+    "loose": name_forms.loose,
+    "loose_whole": name_forms.loose_whole,
+    "joined": name_forms.joined,
+    "file_name": name_forms.file_name,
+    "folder_of": name_forms.folder_of,
+    "may_be_one_folder": name_forms.may_be_one_folder,
+    "differ_in_ending": name_forms.differ_in_ending,
+}
