@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from annotator.store.pictures.decoding import IMAGE_SUFFIXES
+from annotator.store.pictures.kinds import IMAGE_SUFFIXES
 
 ENDINGS = IMAGE_SUFFIXES | {
     *(".jfif", ".jpe", ".avif", ".heic", ".heif", ".jp2", ".j2k", ".jxl", ".ppm", ".pgm", ".pnm", ".tga", ".dcm"),
