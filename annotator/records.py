@@ -91,8 +91,7 @@ SOURCES = {
 """Sources of decisions, by name. A model is never one: it only fills in cells of an export."""
 
 ACCEPTED, MODEL, ASSUMED = "model (accepted)", "model", "assumed"
-MAJORITY, ESTIMATED = "majority of people", "estimated from people"
-OF_EVENT = "label of the event"
+MAJORITY, ESTIMATED, OF_EVENT = "majority of people", "estimated from people", "label of the event"
 FILLED = (ACCEPTED, MODEL, ASSUMED, MAJORITY, ESTIMATED, OF_EVENT)
 """What an export names as the source of cells that nobody has answered, or nobody alone: people differ on them. They
 are no answers when they come back."""

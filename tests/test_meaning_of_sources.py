@@ -80,6 +80,7 @@ def test_a_table_that_can_mean_one_thing_only_is_read_without_a_question(tmp_pat
         ("image,labels\na.jpg,clear primary\nb.jpg,clear\n", "separator", {"separator": " "}, "+clear +primary"),
         ("image,labels\na.jpg,red fox\nb.jpg,grey fox\n", "separator", {"separator": "none"}, "+red fox"),
         ('image,label\na.jpg,"tench, Tinca"\nb.jpg,fox\n', "separator", {"separator": "none"}, "+tench, Tinca"),
+        ("image,tags\na.jpg,clear primary\nb.jpg,haze\n", "separator", {"separator": " "}, "+clear +primary"),
         ("image,label\na.jpg,animal;dog;pug\nb.jpg,animal;cat;tom\n", "separator", {"separator": "none"},
          "+animal;dog;pug"),
         ("filename,label,confidence\na.jpg,fox,0.98\na.jpg,deer,0.03\n", "score_column", {"score_column": "confidence"},

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from annotator.exchange.reading.reading import NONE, Decided
-from annotator.exchange.reading.words import Cell, listed
+from annotator.exchange.reading.words import Cell, listed, plain
 
 NAMES = {
     "|": "|",
@@ -18,6 +18,10 @@ NAMES = {
 }
 """Separator -> what it is called; in the order in which they are tried."""
 _RECURRING = 0.7  # share of the parts that other cells hold too, from which a separator is sure
+_PLURAL = frozenset(
+    "labels tags classes categories keywords findings findinglabels objects animals concepts targets diagnoses".split()
+)
+"""Names of columns that promise several labels, so that a blank is asked about even where no part recurs."""
 _TAXA = 3  # parts from which cells with the same first part may be a path of taxa
 
 
@@ -44,7 +48,7 @@ def decide(cells: Sequence[Cell], column: str) -> Decided | None:
         if separator == "|":
             return Decided("separator", separator, why)
         if not recurring:
-            if separator in (",", ";"):
+            if separator in (",", ";") or (separator == " " and plain(column) in _PLURAL):
                 example = joined[0][:60]
                 return Decided(
                     "separator",
