@@ -258,3 +258,18 @@ def test_a_workbook_that_is_broken_or_a_bomb_is_refused(tmp_path, folder, annota
                 sheet.write(b" " * (1 << 20))
     for name, words in (("broken.xlsx", "broken.xlsx"), ("bomb.xlsx", "more than 200 times its size")):
         assert words in annotator("import", "new", name, "--images", folder, "--yes", code=1).stderr
+
+
+@over(
+    late__words=[
+        ("empty", "line 1302: 'empty' may say that no class is there"),
+        ('"fox, deer"', "line 1302: 'fox, deer' may be several labels"),
+        ("fox|deer", "line 1302: 'fox|deer' may be several labels"),
+    ]
+)
+def test_what_comes_only_in_late_rows_is_no_class_in_silence(tmp_path_factory, late, words):
+    path = tmp_path_factory.mktemp("late") / "labels.csv"
+    path.write_text("image,label\n" + "a.jpg,fox\n" * 1300 + f"b.jpg,{late}\n")
+    problems = Problems()
+    list(read(formats_of(path)[0][0], path, problems, Reading()).items)
+    assert len(problems.sentences) == 1 and words in problems.sentences[0]

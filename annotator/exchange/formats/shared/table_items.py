@@ -1,6 +1,6 @@
 """A table of any file as items: its columns are decided from its first rows, and its rows are read one by one."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -12,10 +12,11 @@ from annotator.exchange.reading.columns import BOX
 from annotator.exchange.reading.deciding import Deciding
 from annotator.exchange.reading.reading import Reading, is_told_facts
 from annotator.exchange.reading.sample import COUNTS_ONLY, Columns
-from annotator.exchange.reading.words import UNKNOWN_WORDS, Cell, number, plain, split
+from annotator.exchange.reading.words import EMPTY_WORDS, UNKNOWN_WORDS, Cell, number, plain, split
 from annotator.records import ABSENT, PRESENT, UNSURE
 
 SAMPLE = 1000  # rows that decide what the columns mean
+MOST_KNOWN = 10_000  # different cells whose labels are kept
 LONGEST_FACT = 2000  # letters
 
 Rows = Iterator[tuple[int | str, Sequence[Cell]]]
@@ -71,7 +72,8 @@ def contents(table: Table, problems: Problems, reading: Reading) -> Contents:
             "no, x or empty cells. Say which do: --label-column NAME, or --class-columns NAME,NAME (none: facts)."
         )
     listed = [(table.names[place], "") for place in columns.classes]
-    items = _Items(table, columns, problems, reading)
+    seen = {cell for place in columns.labels for cell in deciding.texts(place)}
+    items = _Items(table, columns, problems, reading, seen)
     return Contents(
         listed,
         items.all(chain(head, table.rows)),
@@ -85,8 +87,10 @@ def contents(table: Table, problems: Problems, reading: Reading) -> Contents:
 class _Items:
     """The items of the rows of one table."""
 
-    def __init__(self, table: Table, columns: Columns, problems: Problems, reading: Reading):
-        self._table, self._columns, self._problems = table, columns, problems
+    def __init__(self, table: Table, columns: Columns, problems: Problems, reading: Reading, seen: Collection[str]):
+        self._table, self._columns, self._problems, self._reading = table, columns, problems, reading
+        self._known: dict[str, tuple[dict[str, None], bool, str]] = {}  # cell -> what it says
+        self._seen = {mark for mark in "|;," for cell in seen if mark in cell}
         self._zero = None if reading.numbers == COUNTS_ONLY else ABSENT
         names = table.names
         self._given = {state: [Given(names[place], state) for place in columns.classes] for state in (1, -1, 0)}
@@ -169,12 +173,11 @@ class _Items:
         words: dict[str, None] = {}
         is_nothing = False
         for column in columns.labels:
-            cell = row[column]
-            for word in split(self._table.text(cell) if isinstance(cell, str) else cell, columns.separator):
-                if plain(word) in columns.nothing:
-                    is_nothing = True
-                elif word.lower() not in UNKNOWN_WORDS:
-                    words[self._class(word)] = None
+            named, says_nothing, problem = self._labels_of(row[column])
+            words |= named
+            is_nothing |= says_nothing
+            if problem:
+                self._problems.add(f"{self._where(place)}: {problem}")
         if columns.score is None:
             item.labels = [Given(word, PRESENT) for word in words]
             item.exhaustive = is_nothing
@@ -190,6 +193,33 @@ class _Items:
                 self._problems.add(f"{self._where(place)}: the score {str(cell)[:40]!r} is no number")
             return
         item.scores = dict.fromkeys(words, score)
+
+    def _labels_of(self, cell: Cell) -> tuple[dict[str, None], bool, str]:
+        """Return the classes that a cell names, whether it says that nothing is there, and what is wrong with it."""
+        key = cell if isinstance(cell, str) else "\0".join(cell)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = self._read_labels(self._table.text(cell) if isinstance(cell, str) else cell)
+        return known
+
+    def _read_labels(self, cell: Cell) -> tuple[dict[str, None], bool, str]:
+        columns, reading = self._columns, self._reading
+        words = split(cell, columns.separator)
+        named = {self._class(word): None for word in words if word.lower() not in UNKNOWN_WORDS}
+        nothing = [word for word in words if plain(word) in columns.nothing]
+        for word in nothing:
+            named.pop(word, None)
+        # The first rows decided what there is to ask about; what is new in later ones is no less unclear.
+        problem = ""
+        if reading.empty_label is None and (late := [word for word in named if plain(word) in EMPTY_WORDS]):
+            problem = f"{late[0]!r} may say that no class is there: say --empty-label {late[0]!r}, or none"
+        elif reading.separator is None and not columns.separator and isinstance(cell, str):
+            marks = [mark for mark in "|;," if mark in cell and mark not in self._seen and len(words) == 1]
+            if marks:
+                problem = f"{cell.strip()[:60]!r} may be several labels, with {marks[0]!r} between: say --separator"
+        return named, bool(nothing), problem
 
     def _class(self, word: str) -> str:
         names = self._columns.class_of
