@@ -223,14 +223,14 @@ def _asked(plan: "Plan", choices: "Choices") -> "Choices":
     """Ask the person what the source means, question after question, and return the choices that settle it."""
     from dataclasses import replace
 
+    from annotator.exchange.reading.in_words import word_of
     from annotator.exchange.reading.saved import checked, parsed
 
     while plan.doubts:
         one = plan.doubts[0]
         print(printable(f"{one.why}."))
-        print(printable(f"  1  {one.value}"))
-        for number, value in enumerate(one.others, start=2):
-            print(printable(f"  {number}  {value}"))
+        for number, value in enumerate((one.value, *one.others), start=1):
+            print(printable(f"  {number}  {word_of(one, value)}"))
         answer = typer.prompt("Number, or another value", type=str).strip()
         values = [one.value, *one.others]
         value = values[int(answer) - 1] if answer.isdecimal() and 0 < int(answer) <= len(values) else answer

@@ -38,7 +38,12 @@ class Box(NamedTuple):
     """A rectangle in which a model saw a class: evidence for a score, and never a label.
 
     Attributes:
-        left, top, width, height: Fractions of the image; parts outside of it are cut off.
+        class_name: The class, as the source names it.
+        left: Of the rectangle, as a fraction of the image's width; parts outside of the image are cut off.
+        top: As a fraction of its height.
+        width: As a fraction of its width.
+        height: As a fraction of its height.
+        score: How sure the model is of this box.
     """
 
     class_name: str
@@ -70,7 +75,7 @@ class ScoresOverLow(Mapping[str, float]):
 
     A file of thousands of species holds a few scores an image: what is low is shared by its items, and not copied.
 
-    Attributes:
+    Args:
         given: Class name -> the score that the source names.
         low: Class name -> the score of classes that it does not name; the same object for many items.
     """

@@ -8,9 +8,14 @@ ADDS_SCORES = "annotator predictions PROJECT FILE --name MODEL"
 
 def typed(one: Decided, value: str) -> str:
     """Return an option with a value as a person types it: "--separator comma"."""
-    words = {text: word for word, text in SEPARATORS.items()} if one.field == "separator" else {}
-    value = words.get(value, value)
+    value = word_of(one, value)
     return f'{option(one.field)} "{value}"' if " " in value or not value else f"{option(one.field)} {value}"
+
+
+def word_of(one: Decided, value: str) -> str:
+    """Return a value of a decision as a person types it: "comma" for ","."""
+    words = {text: word for word, text in SEPARATORS.items()} if one.field == "separator" else {}
+    return words.get(value, value)
 
 
 def doubt_in_words(one: Decided) -> str:
