@@ -65,6 +65,7 @@ def meaning(path, reading=None):
         ),
         ("isic_id,MEL,NV\nISIC_01,1.0,0.0\nISIC_02,0.0,1.0\n", {"ISIC_01": "+MEL -NV", "ISIC_02": "+NV -MEL"}),
         ("image,label,fox,deer\na.jpg,fox,1,0\n", {"a.jpg": "+fox -deer"}),
+        ("image,fox\na.jpg,1\nb.jpg,0\n", {"a.jpg": "+fox", "b.jpg": "-fox"}),
         ("photo,pic,label\n1,a.jpg,fox\n2,b.jpg,deer\n", {"a.jpg": "+fox"}),
     ]
 )
@@ -99,6 +100,10 @@ def test_a_table_that_can_mean_one_thing_only_is_read_without_a_question(tmp_pat
         ("image,label,species\na.jpg,animal,fox\n", "label_columns", {"label_columns": ("species",)}, "+fox"),
         ("image,what\na.jpg,fox\nb.jpg,deer\n", "label_columns", {"label_columns": ("what",)}, "+fox"),
         ("image,file,label\na.jpg,z.jpg,fox\n", "image_column", {"image_column": "image"}, "+fox"),
+        ("a.jpg,fox\nb.jpg,deer\n", "label_columns", {"label_columns": ("column 2",)}, "+fox"),
+        ("image,fox,deer\na.jpg,1,-9\nb.jpg,0,0\n", "unknown", {"unknown": ("-9",)}, "+fox"),
+        ("image,fox\na.jpg,yes\nb.jpg,no\nc.jpg,seen twice\n", "unknown", {"present": ("seen twice",)}, "+fox"),
+        ("image,labels\na.jpg,fox:0.9|deer:0.1\n", "score_column", {"score_column": "none"}, "+deer:0.1 +fox:0.9"),
         ("image,label\na.jpg,true\n", "class_columns", {"class_columns": ("label",)}, "+label"),
     ]
 )  # fmt: skip
@@ -128,6 +133,42 @@ def test_the_same_table_means_the_same_in_every_kind_of_file(tmp_path):
         assert meaning(tmp_path / f"labels.{name}") == ({"a.jpg": "+deer +fox", "b.jpg": "+deer"}, []), name
     for name in ("set", "no_ending"):
         assert meaning(tmp_path / name) == ({"a.jpg": "+deer +fox", "b.jpg": "+deer"}, []), name
+
+
+@over(
+    content__expected=[
+        ({"a.jpg": ["fox", "deer"], "b.jpg": []}, {"a.jpg": "+deer +fox", "b.jpg": ""}),
+        ({"a.jpg": "fox", "b.jpg": "deer"}, {"a.jpg": "+fox", "b.jpg": "+deer"}),
+        ({"a.jpg": {"fox": 1, "deer": 0}}, {"a.jpg": "+fox -deer"}),
+        ([{"file_name": "a.jpg", "labels": {"fox": True, "deer": False}}], {"a.jpg": "+fox -deer"}),
+    ]
+)
+def test_json_of_any_shape_that_names_images_and_labels_is_read(tmp_path_factory, content, expected):
+    path = tmp_path_factory.mktemp("json") / "labels.json"
+    path.write_text(json.dumps(content))
+    assert meaning(path) == (expected, [])
+
+
+def test_a_title_above_the_header_of_a_sheet_is_no_header(tmp_path):
+    rows = [["Survey of May", None], [None, None], ["file", "fox"], ["a.jpg", "x"]]
+    pd.DataFrame(rows).to_excel(tmp_path / "labels.xlsx", index=False, header=False)
+    assert meaning(tmp_path / "labels.xlsx") == ({"a.jpg": "+fox"}, [])
+
+
+def test_a_cell_that_is_an_object_is_no_class(tmp_path):
+    (tmp_path / "labels.csv").write_text("image,label\na.jpg,\"{'fox': 1}\"\n")
+    problems = Problems()
+    list(read(formats_of(tmp_path / "labels.csv")[0][0], tmp_path / "labels.csv", problems, Reading()).items)
+    assert "neither a name nor a list" in problems.sentences[0]
+
+
+def test_folders_in_folders_that_repeat_are_asked_about(tmp_path, annotator):
+    for number, name in enumerate(("north/fox/a.jpg", "north/deer/b.jpg", "south/fox/c.jpg", "south/d.jpg")):
+        draw(tmp_path / "study" / name, ("fox",), seed=number)
+    assert "which repeat" in annotator("import", "new", "study", "--yes", code=1).stderr
+    (tmp_path / "study/south/d.jpg").rename(tmp_path / "study/e.jpg")
+    assert "north, south say where images lie" in annotator("import", "new", "study", "--yes").stdout
+    assert answers(tmp_path / "new") == set()
 
 
 def test_numbers_of_classes_have_the_names_of_the_list_beside_the_table(tmp_path):

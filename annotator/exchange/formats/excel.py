@@ -48,7 +48,9 @@ def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
     sheets = _sheets(path)
     if not sheets:
         raise AnnotatorError(f"{path} has no sheet with a header and rows. The first row names the columns.")
-    names = [cell.strip() if isinstance(cell, str) else "" for cell in next(_rows(path, sheets[0]))[1]]
+    filled = (one for one in _rows(path, sheets[0]) if sum(map(bool, one[1])) > 1)  # a title stands above some tables
+    header, first = next(filled, None) or next(_rows(path, sheets[0]))
+    names = [cell.strip() if isinstance(cell, str) else "" for cell in first]
     refuse_many_columns(path, len(names))
     while names and not names[-1]:
         names.pop()
@@ -56,10 +58,8 @@ def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
         raise AnnotatorError(f"{path} has two columns called {', '.join(map(repr, twice))}.")
 
     def rows() -> Iterator[tuple[int | str, Sequence[Cell]]]:
-        found = _rows(path, sheets[0])
-        next(found)
-        for number, row in found:
-            if any(row):
+        for number, row in _rows(path, sheets[0]):
+            if number > header and any(row):
                 yield number, [*row[: len(names)], *[""] * (len(names) - len(row))]
 
     found = contents(Table(path, names, rows(), None, names_beside(path), place="row"), problems, reading)

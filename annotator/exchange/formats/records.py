@@ -5,6 +5,7 @@ what they mean is decided as for all tables (reading/deciding.py). Objects insid
 "meta.site".
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -20,13 +21,17 @@ from annotator.exchange.formats.contents import Contents
 from annotator.exchange.formats.format import Format
 from annotator.exchange.formats.shared.class_list import names_beside
 from annotator.exchange.formats.shared.table_items import SAMPLE, Table, contents
-from annotator.exchange.reading.columns import IMAGE
+from annotator.exchange.reading.columns import IMAGE, label_number
 from annotator.exchange.reading.reading import Reading
 from annotator.exchange.reading.words import Cell, as_cell, plain
+from annotator.store.disk.open_files import open_file
+from annotator.store.pictures.kinds import looks_like_image
 
 MOST_FIELDS = 10_000
 _ONE = msgspec.json.Decoder(dict[str, Any])
 _LIST = msgspec.json.Decoder(list[dict[str, Any]])
+_FIRST_KEY = re.compile(rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:')
+_LARGEST_MAPPING = 256 << 20  # bytes
 _GLANCED = 1 << 16  # bytes of a first record
 
 
@@ -34,11 +39,19 @@ def recognise(path: Path) -> str | None:
     """Return why a file holds such records, or None: its first record has a field that names images, and another."""
     if not path.is_file():
         return None
+    if _is_mapping(path):
+        return "JSON with the names of images and their labels"
     first = _first(path)
     if first is None or len(first) < 2 or {plain(name) for name in first}.isdisjoint(IMAGE):
         return None
     shown = ", ".join(list(first)[:4]) + (", ..." if len(first) > 4 else "")
     return f"JSON with one record an image: {shown}"
+
+
+def _is_mapping(path: Path) -> bool:
+    """Return whether a file is one object whose first key is the name of an image: {"a.jpg": ["fox"], ...}."""
+    match = _FIRST_KEY.match(starts_with(path, _GLANCED).removeprefix(b"\xef\xbb\xbf"))
+    return match is not None and looks_like_image(match[1].decode("utf-8", "replace").replace("\\\\", "/"))
 
 
 def _first(path: Path) -> dict[str, Any] | None:
@@ -79,6 +92,9 @@ def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
 
 def _records(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield (number from 1, record)."""
+    if _is_mapping(path):
+        yield from enumerate(_of_mapping(path), start=1)
+        return
     if starts_with(path, 8).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         for piece in pieces(path, lambda key: not key):
             for index, record in piece.decode(_LIST, problems):
@@ -92,12 +108,30 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str,
                 problems.add(f"line {number}: {error}")
 
 
+def _of_mapping(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield a record for each image of an object. Raises AnnotatorError for a file that is broken, or too large."""
+    try:
+        if path.stat().st_size > _LARGEST_MAPPING:
+            raise AnnotatorError(
+                f"{path} is one object of {path.stat().st_size:,} bytes; {_LARGEST_MAPPING:,} are read at most. "
+                "Write one "
+                'record a line instead: {"image": ..., "labels": [...]}.'
+            )
+        with open_file(path) as file:
+            images = _ONE.decode(file.read())
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise AnnotatorError(f"{path} cannot be read: {error}.") from error
+    for name, value in images.items():
+        yield {"image": name, **(_flat(value) if isinstance(value, dict) else {"labels": value})}
+
+
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record with the fields of objects inside it as fields of its own, one level deep."""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):
-            flat |= {f"{name}.{inner}": one for inner, one in value.items() if not isinstance(one, dict)}
+            prefix = "" if label_number(name) else f"{name}."  # {"labels": {"fox": 1}} has a column fox
+            flat |= {f"{prefix}{inner}": one for inner, one in value.items() if not isinstance(one, dict)}
         else:
             flat[name] = value
     return flat

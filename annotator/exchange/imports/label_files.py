@@ -146,7 +146,8 @@ def _inside(folder: Path) -> Found:
         if not holds_images(folder):
             refuse_unread_pictures(folder)
             return Found(folder, *choose_format(folder, None))
-        return Found(folder, IMAGES, "a folder of images", predicted, (), _unread(folder, used))
+        decided = _unread(folder, used) or _no_classes(folder)
+        return Found(folder, IMAGES, "a folder of images", predicted, (), decided)
     file, found = inside[0]
     rest = [other for other, _ in inside[1:]]
     format_, why = _only(file, found)
@@ -208,12 +209,38 @@ def _class_folders(chosen: Found) -> Found:
         why = f"folders are classes ({', '.join(classes[:5])}), but {', '.join(names[:5])} may hold labels too"
         decision = Decided("labels", FOLDERS, why, False, [*names, NONE])
         return Found(folder, chosen.format, chosen.why, chosen.said, (), [decision])
+    inner = _inner_folders(folder, classes)
+    if inner:
+        why = f"folders are classes ({', '.join(classes[:3])}), or those in them ({', '.join(inner[:3])}), which repeat"
+        decision = Decided("labels", FOLDERS, why, False, (NONE,))
+        return Found(folder, chosen.format, chosen.why, chosen.said, (), [decision])
     strange = [name for name in classes if not _WORD.fullmatch(name.strip()) or name.strip().lower() in _PLACES]
     if strange:
         why = f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place or a card"
         decision = Decided("labels", FOLDERS, why, False, (NONE,))
         return Found(folder, chosen.format, chosen.why, chosen.said, (), [decision])
     return chosen
+
+
+def _no_classes(folder: Path) -> list[Decided]:
+    """Return what is said of folders with names like classes that are not read as such; [] without any."""
+    tops = {path.relative_to(folder).parts[0] for path in _below(folder) if looks_like_image(path.name)}
+    names = sorted(name for name in tops if (folder / name).is_dir() and _WORD.fullmatch(name))
+    names = [name for name in names if name.lower() not in _PLACES]
+    why = f"folders such as {', '.join(names[:3])} say where images lie, and are no classes"
+    return [Decided("labels", NONE, why, True, (FOLDERS,))] if names else []
+
+
+def _inner_folders(folder: Path, classes: Sequence[str]) -> list[str]:
+    """Return names of folders that are in several class folders: perhaps these are stations, and those the classes."""
+    counts: Counter[str] = Counter()
+    for name in classes:
+        place = folder / name
+        if place.is_dir():
+            counts.update(
+                {one.name for one in islice(place.iterdir(), LOOKED_AT) if one.is_dir() and one.name[0] != "."}
+            )
+    return sorted(name for name, count in counts.items() if count > 1)
 
 
 def _folders(folder: Path) -> list[str]:

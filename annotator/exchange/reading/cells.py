@@ -1,5 +1,6 @@
 """Decides what the cells of labels and classes mean: separators, words for nothing, ids, and what -1 stands for."""
 
+import re
 from collections.abc import Sequence
 
 from annotator.exchange.reading import separators
@@ -8,6 +9,9 @@ from annotator.exchange.reading.sample import IDS, Columns, Sample
 from annotator.exchange.reading.words import EMPTY_WORDS, MINUS, UNKNOWN_WORDS, in_words, plain, split
 from annotator.records import ABSENT, PRESENT, UNSURE
 from annotator.shares import counted
+
+_SCORED = re.compile(r".*[^\W\d].*[:=(\s]\s*(?:0?\.\d+|1\.0+|\d{1,3}(?:\.\d+)?\s?%)\)?")
+_MOSTLY = 0.5  # share of labels with a number behind them that makes them scores
 
 
 def decide_labels(sample: Sample, found: Columns) -> None:
@@ -26,10 +30,25 @@ def decide_labels(sample: Sample, found: Columns) -> None:
         if decision:
             sample.decided.append(decision)
             found.separator = decision.value
+    _ask_scores(sample, found)
     numbers = sample.reading.numbers or next((one.value for one in sample.decided if one.field == "numbers"), None)
     if numbers == IDS and sample.class_names:
         found.class_of = {str(place): name for place, name in enumerate(sample.class_names)}
     _nothing(sample, found)
+
+
+def _ask_scores(sample: Sample, found: Columns) -> None:
+    """Ask about labels with a number behind them, such as fox:0.9."""
+    cells = [cell for place in found.labels for cell in sample.cells[place]]
+    words = [word for cell in cells for word in split(cell, found.separator)]
+    scored = [word for word in words if _SCORED.fullmatch(word)]
+    if scored and len(scored) >= _MOSTLY * len(words) and sample.reading.score_column is None:
+        name = sample.names[found.labels[0]]
+        why = (
+            f"`{name}` holds names with numbers, such as {scored[0][:40]!r}: what a model predicts, not answers. Give "
+            f"each number a column of its own; if the number belongs to the name, it is {NONE}"
+        )
+        sample.decided.append(Decided("score_column", NONE, why, False))
 
 
 def _nothing(sample: Sample, found: Columns) -> None:

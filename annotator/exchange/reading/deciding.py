@@ -22,6 +22,8 @@ from annotator.exchange.reading.words import (
     states_of,
 )
 
+HALF = 0.5  # share of answers in a column from which its other words are asked about
+FEW = 6  # different numbers of a column of answers, codes for what is missing included
 SURE = 0.9  # share of cells that makes a rule about them certain
 MOST = 1000  # of a count; larger numbers are something else
 
@@ -250,13 +252,15 @@ class Deciding(Sample):
         known = [text.lower() in states or text in MINUS for text in texts]
         if all(known):
             return "answer"
+        if any(text.startswith("-") for text in texts) and sum(known) >= HALF * len(texts) and len(set(texts)) <= FEW:
+            return "partly"  # such as -9 for what is missing
         if all(is_whole_number(text) for text in texts):
             values = [int(text.removesuffix(".0")) for text in texts]
             return "count" if min(values) <= 1 and max(values) <= MOST else "number"
         numbers = [number(text) for text in texts]
         if all(one is not None for one in numbers):
             return "fraction" if all(0 <= (one or 0) <= 1 for one in numbers) else "number"
-        return "partly" if sum(known) >= SURE * len(texts) else "text"
+        return "partly" if sum(known) >= HALF * len(texts) else "text"
 
     def _ask_counts(self, counts: Sequence[int]) -> None:
         if counts:
@@ -289,7 +293,7 @@ class Deciding(Sample):
             states = states_of(self.reading)
             strange = list(dict.fromkeys(text for text in self.filled(place) if text.lower() not in states))
             why = (
-                f"`{self.names[place]}` is an answer in nearly all rows, and {in_words(strange)} in the others: say "
+                f"`{self.names[place]}` is an answer in most rows, and {in_words(strange)} in the others: say "
                 "what that means, by --present, --absent, --unsure or --unknown"
             )
             self.decided.append(Decided("unknown", ",".join(strange[:20]), why, False))

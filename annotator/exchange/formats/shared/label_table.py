@@ -14,7 +14,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 from annotator.errors import AnnotatorError
@@ -32,6 +32,7 @@ from annotator.exchange.reading.columns import label_number
 from annotator.exchange.reading.reading import Reading
 from annotator.exchange.reading.words import plain
 from annotator.records import ABSENT, PRESENT, STATES
+from annotator.store.pictures.kinds import looks_like_image
 
 DELIMITERS = ",;\t"
 SUFFIXES = (".csv", ".tsv", ".txt")
@@ -76,6 +77,8 @@ def recognise(path: Path, delimiters: str) -> str | None:
     header, delimiter = header_of(path)
     if len(header) < 2 or delimiter not in delimiters or is_of_package(header) or path.suffix.lower() == ".ddb":
         return None
+    if is_headless(header) and path.suffix.lower() in SUFFIXES:
+        return "a table without a header"
     words = {plain(name) for name in header}
     is_named = not words.isdisjoint(IMAGE) or (
         not words.isdisjoint(IMAGE_WORDS) and (path.suffix.lower() in SUFFIXES or any(map(label_number, header)))
@@ -84,6 +87,11 @@ def recognise(path: Path, delimiters: str) -> str | None:
         return None
     named = ", ".join(header[:4]) + (", ..." if len(header) > 4 else "")
     return f"a table with the columns {named}"
+
+
+def is_headless(first: Sequence[str]) -> bool:
+    """Return whether the first row of a table is one of its rows: a cell ends as image files do."""
+    return any(looks_like_image(cell.replace("\\", "/")) for cell in first)
 
 
 def read(path: Path, problems: Problems) -> Contents:
@@ -108,6 +116,8 @@ def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
         )
     refuse_many_columns(path, len(first[1]))
     names = [unescaped(cell.strip()) for cell in first[1]]
+    if is_headless(names):
+        rows, names = chain([first], rows), [f"column {number}" for number in range(1, len(names) + 1)]
     header = [name.lower() for name in names]
     if twice := sorted(name for name, count in Counter(names).items() if name and count > 1):
         raise AnnotatorError(f"The label file {path} has two columns called {', '.join(map(repr, twice))}.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item
-from annotator.exchange.reading.columns import BOX
+from annotator.exchange.reading.columns import BOX, IMAGE
 from annotator.exchange.reading.deciding import Deciding
 from annotator.exchange.reading.reading import Reading, is_told_facts
 from annotator.exchange.reading.sample import COUNTS_ONLY, Columns
@@ -62,7 +62,7 @@ def contents(table: Table, problems: Problems, reading: Reading) -> Contents:
         table.names, [row for _, row in head], reading, table.path.name, table.class_names, table.ours.__contains__
     )
     columns = deciding.columns(table.image)
-    if len(table.names) == 1:  # an export without classes, or pictures in a table
+    if len(table.names) == 1 and (table.image is not None or plain(table.names[0]) in IMAGE):  # no class, or pictures
         return Contents([], iter(()), folder=table.folder, place=table.place)
     if not (columns.labels or columns.classes or columns.scores or is_told_facts(reading)):
         raise AnnotatorError(
@@ -213,7 +213,9 @@ class _Items:
             named.pop(word, None)
         # The first rows decided what there is to ask about; what is new in later ones is no less unclear.
         problem = ""
-        if reading.empty_label is None and (late := [word for word in named if plain(word) in EMPTY_WORDS]):
+        if any(word[0] in "{[" for word in named):
+            problem = f"{str(cell).strip()[:60]!r} is neither a name nor a list of names that can be read"
+        elif reading.empty_label is None and (late := [word for word in named if plain(word) in EMPTY_WORDS]):
             problem = f"{late[0]!r} may say that no class is there: say --empty-label {late[0]!r}, or none"
         elif reading.separator is None and not columns.separator and isinstance(cell, str):
             marks = [mark for mark in "|;," if mark in cell and mark not in self._seen and len(words) == 1]
