@@ -17,6 +17,7 @@ from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.exports.export import export
 from annotator.exchange.imports.importing import Choices, prepare
 from annotator.exchange.predictions import outside_predictions
+from annotator.exchange.reading.reading import Reading
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.records import Decision
@@ -117,7 +118,7 @@ def _bring(db: Database, folder: Path) -> None:
     names = [image.name for image in sorted(images.all_images(db), key=lambda image: image.id)]
     table = folder / f"![i](www.{HOST}) imported.csv"
     table.write_text(f'image,labels,"{ATTRIBUTE}"\n' + "".join(f'"{name}",,"{VALUE}"\n' for name in names))
-    with prepare(db.paths.project, table, Choices(), BEN) as plan:
+    with prepare(db.paths.project, table, Choices(reading=Reading(class_columns=())), BEN) as plan:
         plan.apply()
     scores = folder / "scores.csv"
     scores.write_text("image,constructor,valueOf\n" + "".join(f'"{name}",0.9,0.2\n' for name in names))
