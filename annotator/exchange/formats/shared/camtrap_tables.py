@@ -4,6 +4,7 @@ Format: Camtrap DP 1.0, https://camtrap-dp.tdwg.org/data. Observations name medi
 time, so that the tables are joined; memory does not grow with them.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -95,10 +96,12 @@ def open_package(path: Path) -> Package:
     package = Package(folder, {})
     problems: list[str] = []
     document: dict[str, Any] = {}
+    if os.path.lexists(described) and not described.is_file():
+        raise AnnotatorError(f"{described} is no file. Was the package copied as a whole?")
     if described.is_file():
         try:
             found = msgspec.json.decode(read_text(described, "the description of a Camtrap DP").encode())
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise AnnotatorError(f"{described} is no JSON: {error}. Was it copied as a whole?") from error
         document = found if isinstance(found, dict) else {}
         package.is_own = any(one.get("title") == PROGRAM for one in _dicts(document.get("sources")))
