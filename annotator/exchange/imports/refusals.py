@@ -21,7 +21,7 @@ def no_answers_in_words(name: str, preview: Preview) -> str:
     reasons = []
     if preview.images_unknown.count:
         reasons.append(
-            f"{counted(preview.images_unknown.count, 'name')} of images is not in the project "
+            f"{counted(preview.images_unknown.count, 'image')} not in the project "
             f"({'; '.join(preview.images_unknown.examples[:3])})"
         )
     if preview.scores:
