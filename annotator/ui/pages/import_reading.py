@@ -56,6 +56,8 @@ def reading(order: Order, plan: Plan, given: Reading, since: float) -> Reading:
         rows = "\n".join(f"- {frame.escaped(sample)}" for sample in plan.samples)
         st.markdown(f"**Its first rows**\n{rows}")
     questions = [one for one in plan.asked.values() if not one.is_sure]
+    if any(getattr(given, one.field) is None for one in questions):
+        st.markdown("**Choose what it means**")
     for one in questions:
         given = _field(order, one, given, since)
     sure = [one for one in plan.asked.values() if one.is_sure]
