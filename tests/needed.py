@@ -15,6 +15,7 @@ OF_THE_TEST_EXTRA = (
     "joserfc",
     "playwright",
     "pycocotools",
+    "tifffile",
 )
 OF_THE_PROGRAM = ("PIL", "filelock", "numpy", "sqlite_utils", "streamlit", "torch", "typer")
 USAGE_ERROR = 4  # pytest's status

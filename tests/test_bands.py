@@ -328,7 +328,7 @@ def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_pa
     first, _ = copies.make(db, many, copies.FULL)
     before = np.asarray(Image.open(first))
     ids = np.array([many, four, plain])
-    was = ProjectContents(db).of(ids)
+    was = ProjectContents(db).hashes_of(ids)
     heat = db.paths.heatmap(1, many, field)
     other_heat = db.paths.heatmap(1, four, field)
     for path in (heat, other_heat):
@@ -336,7 +336,7 @@ def test_another_choice_makes_pictures_and_features_anew_and_keeps_labels(tmp_pa
         path.write_bytes(b"png")
     chosen = choose_bands(db, (9, 3, 2), 13)
     assert (chosen.changed, chosen.added) == (1, 0)
-    now = ProjectContents(db).of(ids)
+    now = ProjectContents(db).hashes_of(ids)
     assert (was == now).all(1).tolist() == [False, True, True]
     assert not heat.exists() and other_heat.exists()
     after, _ = copies.make(db, many, copies.FULL)

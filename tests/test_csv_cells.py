@@ -71,7 +71,7 @@ def written(db, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("written")
     for format_ in FORMATS.values():
         if format_.write is not None:
-            export(db, folder / f"{format_.name}{format_.ending}", format_.name)
+            export(db, folder / f"{format_.name}{format_.ending}", format_.name, lossy=True)
     return folder
 
 

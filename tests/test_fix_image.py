@@ -84,11 +84,13 @@ def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser
     page.reload()
     wait_for_image(page, COMPLETE)
     assert f"/api/image/{COMPLETE}?" in page.evaluate(FIRST_IMAGE), "before all that comes next"
+    looked(page)
     page.keyboard.press("ArrowRight")
     wait_for_image(page, first)
     go(page, f"/?image={MISSING}")
     expect(page.locator(".stage .empty")).to_contain_text("cannot be shown")
     expect(page.locator(".chips")).to_contain_text("fox")
+    looked(page)
     page.keyboard.press(" ")
     wait_for_image(page, first)
     page.wait_for_url(lambda url: "image=" not in url)
@@ -98,6 +100,7 @@ def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser
     wait_for_image(page, first)
     page.go_forward()
     wait_for_image(page, first + 1)
+    looked(page)
     page.keyboard.press("3")  # labels, and goes on with what was there before
     wait_for_image(page, first)
     for unknown in ("999", "x"):

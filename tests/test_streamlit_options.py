@@ -190,6 +190,7 @@ called = [
     ["formats"],
     ["backbones"],
     ["backbone", project],
+    ["bands", project],
     ["embed", project],
     ["adapted", project],
     ["names", project],

@@ -124,7 +124,7 @@ def _bands(db: Database) -> None:
         )
         chosen = st.form_submit_button("Show these bands", disabled=adding(db).is_at_work)
     for sentence in bands_in_words(shown_bands(db)):
-        st.caption(sentence)
+        st.caption(frame.escaped(sentence))
     if chosen:
         try:
             changed = change_bands(db, parsed(given))
