@@ -127,7 +127,7 @@ def _page(ground: Ground, path: str, some: int) -> Iterator[tuple["Page", Databa
     gridded = "grid" in path or path == "autopilot"
     images = some * (TILES if gridded else 1) + projects.IN_HAND + IN_HAND
     if "audit" in path:
-        images = projects.IN_HAND + some * TILES // CLASSES
+        images = projects.IN_HAND + (some * TILES + IN_HAND) // CLASSES
     db = projects.make_project(ground.room(path.partition("?")[0] + str("audit" in path)), images, CLASSES)
     if path in ("review", "autopilot", "grid"):
         chances = np.random.default_rng(0).uniform(0.02, 0.3, (images, CLASSES))
@@ -136,7 +136,7 @@ def _page(ground: Ground, path: str, some: int) -> Iterator[tuple["Page", Databa
         if path == "review":
             projects.draw_heatmaps(db, run, chances > 0.5)
     if path in ("autopilot", "grid?audit=1"):
-        audit.draw(db, images * 2, seed=0)
+        audit.draw(db, (some + IN_HAND // TILES) * TILES if "audit" in path else images * 2, seed=0)
     with serve_page(db) as server:
         watched = "grid" if "grid" in path else "picture"
         address = f"{server.address}/{'' if path == 'annotate' else path}"
