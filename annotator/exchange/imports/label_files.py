@@ -275,8 +275,7 @@ def _unread(folder: Path, used: set[Path]) -> list[Decided]:
     listed = [*names[:10], *(f"{counted(count, f'{kind} file')} named as images are" for kind, count in kinds.items())]
     why = (
         f"{', '.join(listed)} may hold labels, and no format that is known fits ({', '.join(sorted(_known()))}): "
-        "only the "
-        "images are imported"
+        "only the images are imported"
     )
     return [Decided("labels", NONE, why, False, names)]
 
