@@ -19,6 +19,7 @@ LASTING = (
     "set_extra_http_headers",
     "set_viewport_size",
 )
+MODIFIERS = ("Shift", "Control", "Alt", "Meta")
 LEAVE = "() => { sessionStorage.clear(); location.replace('about:blank'); }"  # in the same process
 
 
@@ -87,6 +88,8 @@ class Contexts:
 def _emptied(page: Page) -> bool:
     """Whether the page could be left: one with a question open cannot, nor one that has crashed."""
     with suppress(Error):
+        for key in MODIFIERS:  # a test may have failed with one held down
+            page.keyboard.up(key)
         page.evaluate(LEAVE)
         page.wait_for_url("about:blank", timeout=5_000)
         return True

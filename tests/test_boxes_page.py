@@ -136,3 +136,4 @@ def test_a_page_whose_answers_are_blind_has_no_boxes(browser: Contexts, tmp_path
         page.keyboard.down("Shift")
         expect(page.locator(".words")).to_contain_text("this is an audit")
         assert page.locator(".boxes").count() == 0
+        page.keyboard.up("Shift")
