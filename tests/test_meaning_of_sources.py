@@ -314,3 +314,11 @@ def test_what_comes_only_in_late_rows_is_no_class_in_silence(tmp_path_factory, l
     problems = Problems()
     list(read(formats_of(path)[0][0], path, problems, Reading()).items)
     assert len(problems.sentences) == 1 and words in problems.sentences[0]
+
+
+def test_rows_of_an_event_are_labels_of_the_event_and_of_no_image(tmp_path, folder, annotator):
+    (tmp_path / "labels.csv").write_text("image,burst,label\na.jpg,b1,fox\nb.jpg,b1,fox\nc.jpg,,deer\n")
+    said = annotator("import", "new", "labels.csv", "--images", folder, "--event-column", "burst", "--yes").stdout
+    assert answers(tmp_path / "new") == {("CAM02/c.jpg", "deer", 1)}
+    labels = Database(tmp_path / "new").tuples("SELECT event, state FROM event_label")
+    assert [tuple(row) for row in labels] == [("b1", 1)] and "event" in said

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.formats.contents import Contents, Given, Item
+from annotator.exchange.formats.contents import NOTHING, Contents, Given, Item
 from annotator.exchange.reading.columns import BOX, IMAGE
 from annotator.exchange.reading.deciding import Deciding
 from annotator.exchange.reading.reading import Reading, is_told_facts
@@ -118,6 +118,8 @@ class _Items:
                 self._name_labels(item, place, row)
             elif columns.scores:
                 item.scores = self._scores(place, row)
+            if columns.event is not None:
+                self._of_event(item, row[columns.event])
             yield item
 
     def _where(self, place: int | str) -> str:
@@ -131,6 +133,15 @@ class _Items:
         folder = row[self._columns.folder]
         place = folder.strip().replace("\\", "/").strip("/") if isinstance(folder, str) else ""
         return f"{place}/{name}" if place and place != "." else name
+
+    def _of_event(self, item: Item, cell: Cell) -> None:
+        """Make the answers of a row those of its event: at least one of its images shows what the row names."""
+        event = cell.strip() if isinstance(cell, str) else ""
+        if not event:
+            return
+        is_nothing = item.exhaustive and not item.labels
+        item.event, item.event_labels = event, [Given(NOTHING, PRESENT)] if is_nothing else item.labels
+        item.labels, item.exhaustive, item.answered = (), False, False
 
     def _attributes(self, row: Sequence[Cell]) -> dict[str, str]:
         return {
