@@ -163,7 +163,7 @@ def import_(
             if save_reading:
                 save(save_reading, settled(given, plan.decided))
         if scores_as and not dry_run:
-            _add_scores(project, source, scores_as, choices, by or login(), dry_run)
+            _add_scores(project, source, scores_as, choices, by or login(), dry_run=False)
             if only_scores:
                 return
         if as_json:

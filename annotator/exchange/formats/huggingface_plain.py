@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from annotator.exchange.files.inside import file_inside
 from annotator.exchange.files.problems import Problems
@@ -46,7 +45,7 @@ def read(path: Path, tables: Sequence[Table], problems: Problems, reading: Readi
     def rows() -> Iterator[tuple[int | str, Sequence[Cell]]]:
         for table in tables:
             for number, row in enumerate(table.rows(None), start=1):
-                yield f"{table.name}, row {number}", [_cell(row.get(name)) for name in columns]
+                yield f"{table.name}, row {number}", [as_cell(row.get(name)) for name in columns]
 
     def of(place: object) -> Table:
         return table_of[str(place).rpartition(", row ")[0]]
@@ -66,7 +65,3 @@ def read(path: Path, tables: Sequence[Table], problems: Problems, reading: Readi
             yield item
 
     return replace(found, items=items())
-
-
-def _cell(value: Any) -> Cell:
-    return as_cell(value)

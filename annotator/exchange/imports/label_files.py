@@ -207,18 +207,15 @@ def _class_folders(chosen: Found) -> Found:
     if tables or (unread := _unread(folder, used)):
         names = _names([file for file, _ in tables], folder) or list(unread[0].others)
         why = f"folders are classes ({', '.join(classes[:5])}), but {', '.join(names[:5])} may hold labels too"
-        decision = Decided("labels", FOLDERS, why, False, [*names, NONE])
-        return Found(folder, chosen.format, chosen.why, chosen.said, (), [decision])
+        return replace(chosen, decided=[Decided("labels", FOLDERS, why, False, [*names, NONE])])
     inner = _inner_folders(folder, classes)
     if inner:
         why = f"folders are classes ({', '.join(classes[:3])}), or those in them ({', '.join(inner[:3])}), which repeat"
-        decision = Decided("labels", FOLDERS, why, False, (NONE,))
-        return Found(folder, chosen.format, chosen.why, chosen.said, (), [decision])
+        return replace(chosen, decided=[Decided("labels", FOLDERS, why, False, (NONE,))])
     strange = [name for name in classes if not _WORD.fullmatch(name.strip()) or name.strip().lower() in _PLACES]
     if strange:
         why = f"folders are classes, but {', '.join(map(repr, strange[:5]))} may be a date, a place or a card"
-        decision = Decided("labels", FOLDERS, why, False, (NONE,))
-        return Found(folder, chosen.format, chosen.why, chosen.said, (), [decision])
+        return replace(chosen, decided=[Decided("labels", FOLDERS, why, False, (NONE,))])
     return chosen
 
 
