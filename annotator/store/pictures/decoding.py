@@ -44,16 +44,6 @@ START = 256  # bytes by which a file is known
 MAX_PIXELS = 178_956_970
 READ_WHOLE = 16_000_000  # bytes; larger files are read while they are decoded
 
-_TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
-
 
 @dataclass(frozen=True)
 class ImageFacts:
@@ -318,8 +308,8 @@ def _decoded(
                     picture = picture.reduce(factor)
             many_bits = colours.has_many_bits(image)
             picture = colours.to_srgb(picture, None if many_bits else image.info.get("icc_profile"))
-            if turn in _TURNS:
-                picture = picture.transpose(_TURNS[turn])
+            if turn in tiff_tags.TURNS:
+                picture = picture.transpose(tiff_tags.TURNS[turn])
             # The result must not depend on the open file.
             yield (image.copy() if picture is image else picture), _turned(size, turn)
 

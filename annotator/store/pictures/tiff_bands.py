@@ -31,15 +31,6 @@ LARGEST = 80_000_000  # bytes of a compressed strip once decompressed; Pillow wa
 AT_A_TIME = 16_000_000  # bytes of a strip that is not compressed: it is read in parts
 _BAND = re.compile(r'<Item\b[^>]*\bname="(?:DESCRIPTION|COLORINTERP)"[^>]*>([^<]{1,200})</Item>', re.IGNORECASE)
 _SAMPLE = re.compile(r'\bsample="(\d{1,4})"', re.IGNORECASE)
-_TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
 
 
 @dataclass(frozen=True)
@@ -206,7 +197,7 @@ def _read(file: BinaryIO, layout: Layout, shown: list[int]) -> tuple[Image.Image
     if layout.is_inverted:  # 0 is white
         colours = 255 - colours
     picture = in_colour(colours, alpha)
-    turn = _TURNS.get(layout.tags.number(tags.ORIENTATION, 1))
+    turn = tags.TURNS.get(layout.tags.number(tags.ORIENTATION, 1))
     return (picture if turn is None else picture.transpose(turn)), stretch
 
 

@@ -8,8 +8,20 @@ import struct
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from PIL import Image
+
 WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC = 256, 257, 258, 259, 262
 DESCRIPTION, MAKE, STRIP_OFFSETS, ORIENTATION, SAMPLES, ROWS, STRIP_BYTES = 270, 271, 273, 274, 277, 278, 279
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""Orientation of EXIF and TIFF -> the turn that shows the picture upright."""
 PLANES, PREDICTOR, TILE_WIDTH, TILE_HEIGHT, TILE_OFFSETS, TILE_BYTES = 284, 317, 322, 323, 324, 325
 SUBFILE, SUB_IMAGES, EXTRA, FORMAT, GDAL_METADATA, GDAL_NODATA, DNG = 254, 330, 338, 339, 42112, 42113, 50706
 WANTED = frozenset(
