@@ -91,6 +91,7 @@ def test_a_table_that_can_mean_one_thing_only_is_read_without_a_question(tmp_pat
         ("image,fox,deer\na.jpg,2,0\nb.jpg,0,1\n", "numbers", {"numbers": "counts"}, "+fox -deer"),
         ("image,fox,deer\na.jpg,2,0\nb.jpg,0,1\n", "numbers", {"numbers": "present-counts"}, "+fox"),
         ("image,label\na.jpg,0\nb.jpg,1\n", "numbers", {"numbers": "ids"}, "+0"),
+        ("image,label,fox\na.jpg,7,1\nb.jpg,3,0\n", "numbers", {"numbers": "facts"}, "+fox"),
         ("image,label\na.jpg,empty\nb.jpg,fox\n", "empty_label", {"empty_label": ("empty",)}, "-"),
         ("image,label\na.jpg,No Finding\nb.jpg,fox\n", "empty_label", {"empty_label": ("none",)}, "+No Finding"),
         ("image,fox,deer\na.jpg,1,-1\nb.jpg,0,\n", "unsure", {"unsure": ("-1",)}, "+fox ?deer"),

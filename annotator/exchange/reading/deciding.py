@@ -10,7 +10,7 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.reading import columns
 from annotator.exchange.reading.cells import decide_labels, decide_states
 from annotator.exchange.reading.reading import NONE, Decided, Reading
-from annotator.exchange.reading.sample import COUNTS, COUNTS_ONLY, IDS, Columns, Sample
+from annotator.exchange.reading.sample import COUNTS, COUNTS_ONLY, FACTS, IDS, Columns, Sample
 from annotator.exchange.reading.words import (
     EMPTY_WORDS,
     MINUS,
@@ -227,7 +227,7 @@ class Deciding(Sample):
                 f"the cells of {listed} are numbers between 0 and 1: no answers, and read as facts",
                 False,
             )
-        if counts and reading.numbers != "facts":
+        if counts and reading.numbers != FACTS:
             self._ask_counts(counts)
             every = sorted([*answers, *counts])
             return [], every, [], every
@@ -271,7 +271,7 @@ class Deciding(Sample):
                 f"the cells of {listed} are whole numbers, also 2 and more: 1 and more is present, and 0 absent "
                 f"({COUNTS}) or unknown ({COUNTS_ONLY}); or the numbers are facts of the images (facts)",
                 False,
-                (COUNTS_ONLY, "facts"),
+                (COUNTS_ONLY, FACTS),
             )
 
     def _ask_doubtful(self, answers: Sequence[int]) -> None:
@@ -333,6 +333,8 @@ class Deciding(Sample):
         if not texts:
             return list(places)
         if all(is_whole_number(text) for text in texts):
+            if self.reading.numbers == FACTS:
+                return []
             known = bool(self.class_names) and all(
                 int(text.removesuffix(".0")) < len(self.class_names) for text in texts
             )
@@ -340,7 +342,7 @@ class Deciding(Sample):
                 why = f"`{name}` holds numbers of classes, whose names are in the list beside the table"
             else:
                 why = f"`{name}` holds numbers: ids of classes, which no list beside the table names ({IDS}), or facts"
-            self.decide("numbers", IDS, why, known, () if known else ("facts",))
+            self.decide("numbers", IDS, why, known, () if known else (FACTS,))
             return list(places)
         if kinds[places[0]] == "answer":
             why = f"`{name}` holds answers such as {texts[0]!r}: it is a class of this name, or names classes"

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from annotator.exchange.reading.reading import Decided, Reading
 from annotator.exchange.reading.words import UNKNOWN_WORDS, Cell
 
-COUNTS, COUNTS_ONLY, IDS = "counts", "present-counts", "ids"
-NUMBERS = (COUNTS, COUNTS_ONLY, IDS, "facts")
+COUNTS, COUNTS_ONLY, IDS, FACTS = "counts", "present-counts", "ids", "facts"
+NUMBERS = (COUNTS, COUNTS_ONLY, IDS, FACTS)
 """The values of Reading.numbers."""
 
 
