@@ -28,6 +28,8 @@ def labels(db: Database, choices: Choices | None = None, *, unknown: bool = Fals
     """Return a table of labels, one row per cell, ordered by image and then class.
 
     Args:
+        db: The project's database.
+        choices: What the table holds; None: the defaults.
         unknown: Include cells without an answer: the table then has images x classes rows.
 
     columns    image string; class, state (present, absent, unsure; <NA> unknown), source, annotator category;
@@ -130,7 +132,9 @@ def suggestions(db: Database, class_: str | None = None, n: int = 100) -> "pd.Da
     The table is empty before the first run. Its columns: image, class string; probability float64; run, image_id int64.
 
     Args:
+        db: The project's database.
         class_: The name of the only class to list; None: all classes.
+        n: The largest number of rows.
 
     Raises:
         AnnotatorError: The class is unknown.

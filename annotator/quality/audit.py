@@ -262,6 +262,8 @@ def _draw_relabels(strata: np.ndarray, counts: np.ndarray, size: int, rng: np.ra
     Args:
         strata: (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are.
         counts: (2, C) how many cells of each class are decided present, and absent.
+        size: The number of cells of the audit, of which relabels are the share RELABELS.
+        rng: Decides which cells are drawn.
     """
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):

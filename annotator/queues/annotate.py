@@ -142,7 +142,12 @@ def with_surroundings(
     """Return work items together with what every page shows around them.
 
     Args:
+        db: The project's database.
+        wanted: The request of the page.
+        work_items: The images, grids or actions to show.
+        empty: Why there is nothing to show; "" where there is.
         counts: Of overview.image_counts.
+        run: The current run; None before the first.
         onward: Pages to go to from an empty one; (): those with work, or FINISHED once every image is complete.
     """
     return Work(
@@ -258,6 +263,8 @@ def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[Wor
     Showing the other images to the person is recorded, so that they are not asked about these blind later.
 
     Args:
+        db: The project's database.
+        work_items: The items to show.
         blind: The person; "": nobody is to answer blind.
     """
     ids = blindness.show(db, blind, [item.image.id for item in work_items]) if blind else ()

@@ -309,6 +309,9 @@ def take_tiles(
     """Lease the first tiles that nobody else has leased, and return them.
 
     Args:
+        db: The project's database.
+        wanted: The request of the page, with the size and number of grids.
+        class_id: The class of the grid.
         source: Image ids with a probability of the class, None without a model.
     """
     need, tiles, source = wanted.size * wanted.want, [], iter(source)

@@ -107,6 +107,7 @@ class Delta:
         """Return the entry of the image in this row.
 
         Args:
+            row: The image's row in the predictions.
             labels: Class id -> the decision that holds.
         """
         probabilities = self.predictions.probabilities[row]

@@ -56,7 +56,11 @@ def suggestions_of(
     """Return the suggestions of each image with a probability from `low` to `high`, by falling probability.
 
     Args:
+        predictions: The predictions of a run.
         answered: Image id -> the classes people have answered there.
+        image_ids: The images.
+        low: The lowest probability of a suggestion.
+        high: The highest probability of a suggestion.
         class_id: Only of this class; None: of all.
     """
     rows, known = predictions.rows(image_ids)

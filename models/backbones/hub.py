@@ -43,6 +43,8 @@ def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
     """Download a file of a repository, or resume an interrupted download, and check it.
 
     Args:
+        repository: The name of the repository on the hub.
+        file: The path of the file in it.
         show: Called with (bytes so far, bytes in all).
 
     Raises:

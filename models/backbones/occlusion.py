@@ -26,7 +26,9 @@ def gains(
     """Return how much the logit of each class rises when only the hottest spot of each heat map is seen.
 
     Args:
-        weight, bias: (C, D) and (C,), the linear head on the backbone's features.
+        backbone: The frozen network.
+        weight: (C, D) weights of the linear head on the backbone's features.
+        bias: (C,) its bias.
         image: (3, S, S), as Backbone.preprocess gives it.
         heats: (K, S, S) in [0, 1], as heat_map gives them for several classes.
 

@@ -336,8 +336,11 @@ def predict(
     """Return the probabilities of all images, without augmentation: (N, C) float32.
 
     Args:
+        network: The network.
+        examples: The images.
         method: If it has `probabilities(outputs)`, that turns outputs of the network into probabilities; otherwise they
             are the sigmoid of the logits.
+        batch: Images a batch.
         amp: A half-precision type to compute in; None: float32.
         should_stop: Called before every batch; may raise to end the prediction.
 

@@ -36,8 +36,11 @@ def measure(
     """Measure time and memory of exports and imports of labels.
 
     Args:
+        images: The number of images of the made-up projects.
+        classes: The number of their classes.
         formats: Names of formats; (): all that can be written and hold labels without image files.
-        present, absent: The mean numbers of labels of an image.
+        present: The mean number of labels "present" of an image.
+        absent: The mean number of labels "absent" of an image.
         show: Called with (done, of, the present step).
 
     Returns:

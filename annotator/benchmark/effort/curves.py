@@ -101,6 +101,8 @@ def behind(curve: Sequence[dict], other: Sequence[dict], cost: str = "actions") 
     """Return the largest shortfall of a policy behind another from AFTER on, while both work.
 
     Args:
+        curve: The points of the policy.
+        other: The points of the policy that it is compared with.
         cost: "actions" or "seconds": the policies are compared where they have spent the same amount of it.
 
     Returns:

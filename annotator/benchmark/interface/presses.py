@@ -40,7 +40,11 @@ def opened(
     Each page has a browser context, and so a cache, of its own.
 
     Args:
+        browser: The browser of Playwright.
+        addresses: Name of a page -> its address.
+        watch: What must be seen on a page.
         project: The project whose pages are among them.
+        name: The name of the annotator.
     """
     with ExitStack() as stack:
         pages = {}
@@ -82,6 +86,11 @@ def in_turns(
     """Return the milliseconds of `count` presses on each page; the pages take turns.
 
     Args:
+        pages: Name -> page.
+        press: Presses a key on a page.
+        count: The number of presses on each page.
+        pause: The shortest and the longest pause between two presses.
+        seed: The seed of the pauses.
         before_turn: Called before each page's turn: annotators who work at once wait for each other in it.
     """
     times: dict[str, list[float]] = {name: [] for name in pages}
@@ -133,6 +142,8 @@ def compared(row: str, times: Mapping[str, Sequence[float]], *, frames: bool = F
     """Return figures `<page>_<row>_<p50 or p95>_ms` and ratios of our page over each floor.
 
     Args:
+        row: The name of the action that was timed.
+        times: Name of a page -> milliseconds of its presses.
         frames: Whether to add the number of screen frames of 1/60 s that our page took.
     """
     figures: dict[str, float] = {}

@@ -39,6 +39,10 @@ def measure(people: int, every: float, minutes: float, browsers: int, images: in
     """Measure a team of `people`, of whom `browsers` use a real browser; `every` is the seconds between decisions.
 
     Args:
+        people: The number of people.
+        every: Seconds between two decisions of a person.
+        minutes: How long the team works.
+        browsers: The number of people who use a real browser.
         images: The number of images of the project; None: so many that every decision is about another image.
 
     Raises:

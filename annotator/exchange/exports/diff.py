@@ -76,6 +76,9 @@ def compare(
     """Return the differences between two exports of one project.
 
     Args:
+        db: The project's database.
+        before: The cells of the older export.
+        after: The cells of the newer export.
         on_change: Called with (image, class, before, after) of every changed pair, image by image.
     """
     old, new = dict(before.classes), dict(after.classes)

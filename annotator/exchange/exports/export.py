@@ -86,9 +86,14 @@ def prepare(
     Nothing is written here; but an earlier export to `target` that was killed while renaming its files is finished.
 
     Args:
+        db: The project's database.
+        target: The file or folder to write.
+        kind: The name of the format.
+        choices: What is exported; None: the defaults.
         overwrite: Also replace files that no export has written; folders are replaced only if an export wrote them.
         lossy: Write the export even if the format cannot hold all of it.
-        tag, by: The name that the export gets once the block has ended, and the person who gives it; "" for no tag.
+        tag: The name that the export gets once the block has ended; "" for no tag.
+        by: The person who gives the tag.
         place: Location of the export that the tag records; "": the target.
         progress: Called with (images counted, images in all), and by `write` with (images written, images in all); an
             exception raised by it ends the export, of which nothing is left.

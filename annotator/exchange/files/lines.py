@@ -55,8 +55,11 @@ def csv_rows(
     """Yield (line, cells) for each row of a CSV that is not empty; `line` is the line in which the row begins.
 
     Args:
+        path: The CSV file.
+        problems: Takes the problems of single rows.
         columns: Number of cells that a row must have, None: as many as the first row; other rows are noted as problems
             and left out.
+        delimiter: The character between two cells.
 
     Raises:
         AnnotatorError: The file is not a CSV, or `lines` cannot read it.

@@ -30,6 +30,7 @@ def named(cell: str, known: Collection[str] | None) -> str:
     """Return the name that a cell of a CSV stands for.
 
     Args:
+        cell: The text of the cell.
         known: All names: the first reading of the cell (unescaped or not, with or without the blanks around it) that is
             among them is returned; if none is, or for None, the unescaped text without blanks.
     """

@@ -160,6 +160,7 @@ class Plan:
         """Read the source and compute the preview. Raises AnnotatorError with all problems of the source.
 
         Args:
+            progress: Called with (state, done, of).
             coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
@@ -358,9 +359,12 @@ def prepare(
     """Yield a plan, ready to be applied. If the project does not exist yet, applying the plan makes it.
 
     Args:
+        project: The project folder.
         source: A path or an address. An archive is unpacked and an address downloaded here (sources/); if the plan is
             not applied, these files stay in the project's folder, and the next plan continues with them.
+        choices: How the source is read, and what becomes of it.
         by: The person who imports, for the history.
+        progress: Called with (state, done, of).
         name: Name of the source in messages and the history; "": its path or address.
 
     Raises:

@@ -41,6 +41,7 @@ def lines(preview: Preview, conflicts: str) -> list[Line]:
     """Return the numbers of a preview that are not 0.
 
     Args:
+        preview: The preview of an import.
         conflicts: As in importing.Choices.
     """
     stay = "kept" if conflicts == "keep" else "replaced"

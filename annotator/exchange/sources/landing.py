@@ -291,6 +291,8 @@ def forget(project: Path, address: str, known: Collection[Path]) -> None:
     """Remove the unpacked files of an archive that does not exist any more, unless images of it are registered.
 
     Args:
+        project: The project folder.
+        address: The address of the archive.
         known: The folders of registered images.
     """
     for manifest_path in (project.resolve() / IMPORTED).glob(f"*/{MANIFEST}"):

@@ -93,6 +93,9 @@ def grid_candidates(
     It has the size with the highest value per second.
 
     Args:
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
+        out: The cells that are leased, in hand or passed.
         open_share: Fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it.
         answers: Class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is asked
             later is chosen by a model that knows twice as much.
@@ -136,8 +139,13 @@ def image_candidates(
     """Yield the best image to answer in every class, and the best image for a single click.
 
     Args:
+        db: The project's database.
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
         images_out: Images that are leased, in hand or passed.
+        open_share: Fraction of all cells that is undecided, 0 to 1.
         unlabeled: Images without a known positive, tried besides the likeliest ones.
+        prior: Gives the expected positives of an image from its probabilities.
         guessed_from: As of `image_candidate`.
     """
     rows = snapshot.rankings.by_image[:IMAGES_TRIED]
@@ -223,7 +231,10 @@ def image_candidate(
     """Return the candidate of answering every open class of one image.
 
     Args:
+        image_id: The image.
         probabilities: Class id -> probability, of the open classes.
+        time_model: The seconds of this annotator.
+        open_share: Fraction of all cells that is undecided, 0 to 1.
         least: Lower bound on the expected positives.
         guessed_from: From this probability on a class starts as present (snapshot/guesses.py); None: none does.
     """

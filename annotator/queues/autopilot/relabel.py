@@ -28,6 +28,10 @@ def candidates(
     """Yield grids of likely mistakes of one class and state, the answers that are most probably wrong first.
 
     Args:
+        db: The project's database.
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
+        out: The cells and classes that are not asked about now.
         tiles: How many tiles a grid may have; None: SIZE.
     """
     size = SIZE if tiles is None else min(SIZE, tiles)

@@ -16,6 +16,7 @@ def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
     """Return one line on what a candidate asks, what it brings and how long it takes.
 
     Args:
+        candidate: The candidate.
         names: Class id -> name.
     """
     time = _seconds(candidate.seconds)
@@ -53,7 +54,11 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
     """Return why there is no action.
 
     Args:
+        db: The project's database.
+        wanted: The request of the page.
         counts: Images by stage (store/labels/counts.py).
+        has_classes: Whether the project has classes.
+        run: The current run; None before the first.
     """
     if not counts["all"]:
         return "There are no images yet. Add a folder of them on the Images page."

@@ -68,6 +68,7 @@ def from_place(db: Database, start: str, limit: int) -> list[int]:
     """Return the ids of up to `limit` images that can be read, by their sha256 from `start` on and round again.
 
     Args:
+        db: The project's database.
         start: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
         limit: The largest number that is returned.
     """
@@ -155,6 +156,7 @@ def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
     """Return the files and folders kept out of the project, with the reason.
 
     Args:
+        db: The project's database.
         limit: The most to return; None: all.
     """
     rows = db.rows(
@@ -172,6 +174,7 @@ def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str,
     """Return files kept out by the kind of reason, the most frequent first: reason, files (their number), example.
 
     Args:
+        db: The project's database.
         limit: The most files to look at; None: all.
     """
     return db.rows(
@@ -333,7 +336,9 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
     Files of a folder that does not exist are skipped: its disk is probably not mounted.
 
     Args:
-        after, limit: The images with ids after + 1 .. after + limit are checked.
+        db: The project's database.
+        after: Images with a greater id are checked.
+        limit: Ids up to `after` + `limit` are checked.
 
     Returns:
         `after` for the next call; None when all have been checked.
@@ -366,7 +371,9 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
     """Read the capture times of images that an older version registered; registration.py reads those of new ones.
 
     Args:
-        after, limit: At most `limit` images with ids above `after` are read.
+        db: The project's database.
+        after: Images with a greater id are read.
+        limit: The largest number of images that are read.
 
     Returns:
         `after` for the next call; None when there are no more. Images whose file cannot be reached now are left for

@@ -119,6 +119,8 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
     that it added and nobody else answered. Importing the same source again restores them.
 
     Args:
+        db: The project's database.
+        import_id: The id of the import.
         by: The person who takes it back.
         only_preview: Roll the undo back and raise _OnlyPreviewError with its effects.
 

@@ -56,6 +56,9 @@ def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], 
     """Resolve the images and classes of all items; a second call resolves all of them again.
 
     Args:
+        staging: The staged source.
+        db: The project's database.
+        rules: How names of images and classes are understood.
         note: Receives a sentence for every name that cannot be used.
     """
     with staging.attached(db) as sql:

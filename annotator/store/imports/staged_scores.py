@@ -99,6 +99,7 @@ class StagedScores:
         """Create the temporary files.
 
         Args:
+            db: The project's database.
             scale: The scale of the scores, as in prediction_sources.Source.
             note: Receives a sentence for everything that is wrong.
             place_word: What a place is called: "line".
@@ -161,6 +162,7 @@ class StagedScores:
         """Find the images and classes that the names stand for.
 
         Args:
+            class_map: Name in the source -> class of the project, "" for one that is left out.
             match: The loosest kind of store/images/name_kinds.py in which images are found; None: all of them.
         """
         resolve(self._staging, self._db, Rules(class_map, match=match), self._note)

@@ -188,6 +188,7 @@ class Staging:
         """Set the files that will be registered, in place of those set before.
 
         Args:
+            paths: The files that will be registered.
             held: Files that will not be registered because an image has their content: path -> its id.
         """
         self._file.execute("BEGIN")
@@ -210,6 +211,7 @@ class Staging:
         """Read all items into the file; items that cannot be stored are noted and left out.
 
         Args:
+            items: The items of the source.
             progress: Called with the number of items read; an exception that it raises ends the reading.
         """
         rest = iter(items)

@@ -234,8 +234,10 @@ def fewest_answers(
     images whose last decision is oldest.
 
     Args:
+        sql: The database.
         ahead: Ids with the fewest answers when the worker counted them; their answers are counted again here.
         taken: Ids to leave out.
+        want: The largest number of images.
     """
     since_of: dict[int, int] = {}
     for start in range(0, len(ahead), ORDER_AT_ONCE):

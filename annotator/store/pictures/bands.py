@@ -55,7 +55,10 @@ def shown_of(count: int, known: Three | None, by: str, bands: Bands) -> Shown | 
     """Return the bands to show of an image of `count` bands; None where nobody has said it.
 
     Args:
-        known, by: The bands that the file itself gives as red, green and blue, and how: PLAIN, NAMED or ORDER.
+        count: The number of bands of the image.
+        known: The bands that the file itself gives as red, green and blue; None: it gives none.
+        by: How the file gives them: PLAIN, NAMED or ORDER.
+        bands: The choices of the project.
 
     Raises:
         AnnotatorError: The choice names a band that the image does not have.

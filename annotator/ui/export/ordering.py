@@ -39,7 +39,10 @@ def section(db: Database, chosen: Chosen, summary: Summary | None, by: str) -> N
     """Draw this part of the page.
 
     Args:
+        db: The project's database.
+        chosen: What was chosen above this part.
         summary: None while it is being counted.
+        by: The person who exports.
     """
     work = exporting(db)
     found = losses(chosen.format, summary.tallies) if summary else []

@@ -28,6 +28,7 @@ def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | 
     """Show notes, as overview.flagged and comments.comments give them.
 
     Args:
+        rows: The notes.
         label: What a screen reader calls the list.
         token: The token with which the browser fetches the pictures; "" for no pictures.
         zone: Of the times.

@@ -51,6 +51,9 @@ def make_inputs(
     The reason is stored with each such image.
 
     Args:
+        db: The project's database.
+        plan: The images of the training.
+        files: The files of the inputs.
         progress: Called with (images done, of).
         should_stop: Called between images; it may raise.
 

@@ -34,6 +34,7 @@ def prepare_backbone(
     """Make sure that a network can be used: its licence accepted, its weights here, whole, and of finite output.
 
     Args:
+        name: The name of the network.
         accepts: Asks a person whether a licence is accepted; an accepted one is recorded.
         show: Called with (bytes done, of, the present step).
 
@@ -109,6 +110,7 @@ def fetch_weights(name: str, show: Callable[[int, int], None]) -> None:
     """Download and check the weights of a network, where they are on the hub and not on this machine.
 
     Args:
+        name: The name of the network.
         show: Called with (bytes done, of).
 
     Raises:
@@ -168,6 +170,7 @@ def measure_speed(name: str, db: Database | None = None, seconds: float | None =
     The images are made up and in memory: reading files comes on top, which takes less where a network is slow.
 
     Args:
+        name: The name of the network.
         db: A project that has adapted networks.
         seconds: To measure; None: MEASURED_SECONDS.
 

@@ -158,6 +158,7 @@ class _Images:
         """Return the chunk of images that begins at a row.
 
         Args:
+            start: The row.
             read: Whether the chunk carries the features themselves, not only where they lie.
         """
         stop = start + self.size(start)

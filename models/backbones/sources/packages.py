@@ -61,6 +61,7 @@ def translate(weights: dict[str, torch.Tensor], network: Any) -> dict[str, torch
     block timm numbers the existing batch norms, and names the last 1x1 convolution by its place.
 
     Args:
+        weights: Name -> parameter of the checkpoint.
         network: An EfficientNet of timm, whose `blocks` are stages of blocks.
 
     Raises:
