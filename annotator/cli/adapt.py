@@ -200,7 +200,7 @@ def _print(network: Adapted) -> None:
 
 
 def _end_with_parent() -> None:
-    """The worker that started this process has ended: so does this, as after a signal to stop, and soon."""
+    """End this process soon after the worker that started it: when standard input ends, as after a signal to stop."""
     import os
     import signal
     import time

@@ -107,7 +107,7 @@ def check(path: Path) -> None:
 
 @contextlib.contextmanager
 def quick_to_give_up() -> Iterator[None]:
-    """Within this block the hub counts as offline (local cache only) if it cannot be reached."""
+    """Treat the hub as offline (local cache only) during the block if it cannot be reached."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE

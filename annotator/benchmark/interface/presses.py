@@ -63,7 +63,7 @@ def opened(
 
 @contextmanager
 def let_in_page(browser: "Browser", address: str, project: Path) -> Iterator["Page"]:
-    """A page at this address, whatever it shows."""
+    """Yield a page at this address, without waiting for anything on it."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
         let_in(context, project, address, NAME)
@@ -119,10 +119,12 @@ def timed(page: "Page", press: Press, number: int, pause: float) -> float:
 
 
 def class_key(page: "Page", number: int) -> None:
+    """Press the key of a class; `number` counts the presses on the page, so that the classes take turns."""
     page.keyboard.press(KEYS[number % len(KEYS)])
 
 
 def class_click(page: "Page", number: int) -> None:
+    """Click on the button of a class; `number` counts the clicks on the page, so that eight classes take turns."""
     # By position, and with the mouse there before it is pressed, as for a person.
     box = page.locator("button.class").nth(number % 8).bounding_box()
     if box is None:

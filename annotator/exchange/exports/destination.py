@@ -37,6 +37,7 @@ class Listing:
         self._digest = (self._digest + int(hashlib.sha256(line).hexdigest(), 16)) % 2**256
 
     def as_json(self) -> dict[str, Any]:
+        """Return the count and the digest as JSON values."""
         return {"count": self.count, "digest": f"{self._digest:064x}"}
 
 

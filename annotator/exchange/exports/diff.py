@@ -50,6 +50,7 @@ class Diff:
     changes: list[ClassChange]
 
     def as_json(self) -> dict[str, Any]:
+        """Return all fields as JSON values, and `pairs_changed`, the number of changed pairs."""
         facts = {**vars(self), "changes": [vars(change) for change in self.changes]}
         return facts | {"pairs_changed": sum(change.pairs for change in self.changes)}
 

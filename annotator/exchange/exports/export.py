@@ -62,6 +62,7 @@ class Prepared:
 
     @property
     def is_folder(self) -> bool:
+        """Return whether the format is a folder of files."""
         return not self.format.ending
 
 

@@ -17,7 +17,7 @@ _ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file with their ends, which may be "\\n", "\\r\\n" or "\\r".
+    r"""Yield the lines of a text file with their ends, which may be "\n", "\r\n" or "\r".
 
     Raises AnnotatorError, at the line where reading stops, for a file that cannot be read, is no text in UTF-8 or
     UTF-16, or has a line of more than 4 million letters.

@@ -52,6 +52,7 @@ class Field:
         self._rows = Rows(self, raw)
 
     def __call__(self, value: object) -> str:
+        """Return the text of a value in a CSV."""
         self._rows.row([value, ""])  # the second value keeps a single empty value unquoted
         return self._line.removesuffix("\n").removesuffix(",")
 

@@ -39,6 +39,7 @@ def all_images(db: Database) -> list[Image]:
 
 
 def images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
+    """Return the images with these ids by id; unknown ids are left out."""
     ids = list(ids)
     rows = db.rows(f"SELECT id, name, sha256, width, height FROM image WHERE id IN ({','.join('?' * len(ids))})", ids)
     return {row["id"]: Image(**row) for row in rows}
@@ -224,10 +225,12 @@ def missing_ids(db: Database) -> dict[int, str]:
 
 
 def count_kept_out(db: Database) -> int:
+    """Return the number of files and folders kept out of the project."""
     return db.value("SELECT count(*) FROM file WHERE reason != ''")
 
 
 def count_missing(db: Database) -> int:
+    """Return the number of images that cannot be shown any more."""
     return db.value("SELECT count(*) FROM image WHERE problem != ''")
 
 

@@ -29,15 +29,29 @@ class IncomingScores(Protocol):
     """A block of scores of some images: exchange.predictions.score_tables.ScoreBlock."""
 
     @property
-    def images(self) -> Sequence[str]: ...
+    def images(self) -> Sequence[str]:
+        """The names of the images."""
+        ...
+
     @property
-    def places(self) -> Sequence[int | str]: ...
+    def places(self) -> Sequence[int | str]:
+        """The place of each image in the source, such as its line."""
+        ...
+
     @property
-    def classes(self) -> Sequence[str]: ...
+    def classes(self) -> Sequence[str]:
+        """The names of the classes."""
+        ...
+
     @property
-    def scores(self) -> np.ndarray: ...
+    def scores(self) -> np.ndarray:
+        """(n, C) scores, nan where there is none."""
+        ...
+
     @property
-    def boxes(self) -> CellBoxes | None: ...
+    def boxes(self) -> CellBoxes | None:
+        """The boxes of cells; None: the block has none."""
+        ...
 
 
 @dataclass(slots=True)

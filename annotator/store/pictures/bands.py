@@ -23,7 +23,7 @@ Three = tuple[int, int, int]  # numbers of bands from 1, in the order red, green
 
 @dataclass(frozen=True)
 class Bands:
-    """What a person has said about the images of a project.
+    """The bands that a person chose to show of a project's images.
 
     Attributes:
         unknown: For images that do not say it themselves; None: not said.

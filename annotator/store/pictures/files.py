@@ -1,9 +1,9 @@
-"""Finding image files in a folder, and opening the file of a registered image.
+r"""Finding image files in a folder, and opening the file of a registered image.
 
 Identity is the sha256 of the content. A file that has changed since it was registered is another image: it is never
 shown under the old one's decisions. Links are followed only while they stay inside the folder.
 
-Paths are stored as text. A name that is not UTF-8 is stored escaped (b"caf\\xe9.jpg" as the text caf\\xe9.jpg);
+Paths are stored as text. A name that is not UTF-8 is stored escaped (b"caf\xe9.jpg" as the text caf\xe9.jpg);
 `unescaped` gives the name that opens it.
 """
 
@@ -95,9 +95,9 @@ class Listing:
 
 
 def escaped(name: str) -> str:
-    """Return the text under which a file name is stored: bytes that are not UTF-8 are written as \\xe9.
+    r"""Return the text under which a file name is stored: bytes that are not UTF-8 are written as \xe9.
 
-    A backslash that could be read as the beginning of such a byte is written as \\x5c, so that `unescaped` is exact.
+    A backslash that could be read as the beginning of such a byte is written as \x5c, so that `unescaped` is exact.
     """
     plain = _ESCAPE.sub(lambda match: f"\\x5c{match[0][1:]}", name)
     return plain.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -17,7 +17,7 @@ MIDDLE = 128  # grey of an image of one value
 
 @dataclass(frozen=True)
 class Stretch:
-    """How the values of an image became 8 bits.
+    """The range of an image's values that became 8 bits.
 
     Attributes:
         bits: Of a value in the file.

@@ -91,6 +91,7 @@ class Door:
         self._accepted: set[bytes] = set()  # digests of tokens that a route for programs has accepted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on to the app with the session of its member."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return

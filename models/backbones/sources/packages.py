@@ -16,6 +16,7 @@ from models.backbones.sources.timm_models import described_by_timm
 
 
 def load(name: str) -> Pretrained:
+    """Return the network of an installed package. Raises ValueError."""
     packaged = PACKAGED[name]
     try:
         locator = getattr(importlib.import_module(packaged.module), packaged.locator)
