@@ -153,7 +153,7 @@ def adapted(
             _print(network)
             if network.name == current:
                 print("  in use")
-        due = adaptation.again(db)
+        due = adaptation.reason_to_adapt(db)
         if due is not None:
             print(printable(f"{due.sentence} annotator adapt PROJECT"))
         if not networks:

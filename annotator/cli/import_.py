@@ -325,8 +325,8 @@ def _print_preview(plan: "Plan", conflicts: str, reading: "Reading", is_last: bo
             print(f"{line.title}:")
             for example in line.examples:
                 print(f"  {printable(example)}")
-            if line.more:
-                print(f"  and {line.more:,} more")
+            if line.remaining:
+                print(f"  and {line.remaining:,} more")
     print(in_words.classes_in_words(preview))
     others = [class_ for class_ in preview.classes if class_.how != "known"]
     for class_ in others[:SHOWN]:

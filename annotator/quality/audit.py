@@ -186,10 +186,10 @@ def open_to(db: Database, annotator: str) -> list[OpenCell]:
     First come the cells without an answer, then those that fewer people have answered than their audit wants.
     """
     unanswered = open_cells(db)
-    return unanswered + again(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
+    return unanswered + cells_to_repeat(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
 
 
-def again(db: Database, annotator: str | None, but: Collection[tuple[int, int]] = ()) -> list[OpenCell]:
+def cells_to_repeat(db: Database, annotator: str | None, but: Collection[tuple[int, int]] = ()) -> list[OpenCell]:
     """Return the answered audit cells that more people are to answer, in the order to ask them in.
 
     Args:

@@ -351,7 +351,7 @@ def ranked_per_class(images: int, classes: int) -> int:
     return min(images, RANKED, max(1000, RANKED_CELLS // max(classes, 1)))
 
 
-def whole(rankings: Rankings) -> int:
+def gapless_length(rankings: Rankings) -> int:
     """Return how many of the likeliest cells of a class are in `by_class` without a gap."""
     depth = rankings.by_class.shape[1]
     return depth - depth // merging.SPREAD

@@ -62,7 +62,7 @@ def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
     return enlarged if image.dtype.is_floating_point else enlarged.round().to(image.dtype)
 
 
-def beside(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
+def confused_class(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
     """Return the class that a heat map may show instead of its own; None if there is no such class.
 
     Args:

@@ -97,7 +97,9 @@ def seconds(point_: dict, time_model: TimeModel) -> float:
     return Spent(parts=point_["parts"]).seconds(time_model)
 
 
-def behind(curve: Sequence[dict], other: Sequence[dict], cost: str = "actions") -> tuple[float, float | None]:
+def largest_shortfall(
+    curve: Sequence[dict], other: Sequence[dict], cost: str = "actions"
+) -> tuple[float, float | None]:
     """Return the largest shortfall of a policy behind another from AFTER on, while both work.
 
     Args:

@@ -21,8 +21,8 @@ from annotator.benchmark.effort.comparison import (
     compare,
     cost_of,
     mean_of_all,
-    over,
     policies_of,
+    ratios_by_seed,
 )
 from annotator.benchmark.effort.people import ERRS, MISSED, SALIENCE, SMALL
 from annotator.benchmark.effort.play import NOISY, PERFECT, Play, all_curves
@@ -232,7 +232,7 @@ def _ratios(played: Curves, name: str, by: str, key: str) -> dict[str, float | N
 
     def ratio(cost: Callable[[dict], float]) -> float | None:
         theirs, ours = (cost_of(played, policy, by, curves.RECALL, cost) for policy in (name, OURS))
-        return mean_of_all(over(theirs, ours), 2) if len(ours) == len(theirs) else None
+        return mean_of_all(ratios_by_seed(theirs, ours), 2) if len(ours) == len(theirs) else None
 
     ratios = {f"{key}_over_autopilot_actions_at_recall_95": ratio(lambda point: point["actions"])}
     for model_name, time_model in curves.time_models().items():

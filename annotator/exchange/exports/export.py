@@ -18,7 +18,7 @@ from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet, Progress, data_set
 from annotator.exchange.exports.image_files import Linked, Placer
 from annotator.exchange.exports.losses import WouldLose, losses
-from annotator.exchange.exports.output import FileOutput, FolderOutput, beside
+from annotator.exchange.exports.output import FileOutput, FolderOutput, path_beside
 from annotator.exchange.exports.tags import write_cells
 from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
@@ -120,7 +120,7 @@ def prepare(
         lost = losses(format_, data.tallies)
         if lost and not lossy:
             raise WouldLose(lost)
-        lost = [loss.done for loss in lost]
+        lost = [loss.past_tense for loss in lost]
         card = data_card.card(data, data_card.quality(db), [target.name], choices, tag, lost)
         data = replace(data, view=replace(data.view, card=card))
         filled = data.fill.sentences() if data.fill else []
@@ -224,7 +224,7 @@ def _problems_of_target(target: Path, format_: Format, overwrite: bool) -> list[
     if not format_.ending:
         return destination.problems_of_folder(target, data_card.paths(target, is_folder=True))
     names = [f".{name}" for name in SIDECARS] if format_.lost.provenance else []
-    paths = [target, *(beside(target, name) for name in names), *data_card.paths(target)]
+    paths = [target, *(path_beside(target, name) for name in names), *data_card.paths(target)]
     return destination.problems(paths, overwrite)
 
 

@@ -47,7 +47,7 @@ class FileOutput(_Output):
 
     def path(self, name: str = "") -> Path:
         """Return the path under which a file is written: the export for "", else a file beside it with this ending."""
-        final = beside(self.target, name)
+        final = path_beside(self.target, name)
         if final not in self._files.parts:
             if final.parent != self.target.parent:
                 raise ValueError(f"{name!r} must be an ending: this format is one file")
@@ -123,6 +123,6 @@ class FolderOutput(_Output):
         return path
 
 
-def beside(target: Path, name: str) -> Path:
+def path_beside(target: Path, name: str) -> Path:
     """Return the path of a file beside an export to one file: `name` replaces the ending of `target`, if not ""."""
     return target.with_name(target.stem + name) if name else target

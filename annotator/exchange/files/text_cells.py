@@ -26,7 +26,7 @@ def unescaped(text: str) -> str:
     return text[1:] if _ESCAPED.match(text) else text
 
 
-def named(cell: str, known: Collection[str] | None) -> str:
+def decode_name(cell: str, known: Collection[str] | None) -> str:
     """Return the name that a cell of a CSV stands for.
 
     Args:

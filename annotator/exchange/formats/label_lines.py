@@ -15,7 +15,7 @@ import msgspec
 from annotator.exchange.files.lines import first_line, lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
-from annotator.exchange.formats.shared.times import when
+from annotator.exchange.formats.shared.times import unix_seconds
 from annotator.records import ABSENT, PRESENT, STATES
 
 
@@ -133,4 +133,4 @@ def _stated(name: str, said: Provenance) -> Given:
 
 
 def _when(at: str | float | None) -> float | None:
-    return when(at) if isinstance(at, str) else at
+    return unix_seconds(at) if isinstance(at, str) else at

@@ -36,7 +36,7 @@ from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
 from annotator.store.database.database import Database
 from annotator.store.database.versions import class_version
-from annotator.store.disk.system_errors import told
+from annotator.store.disk.system_errors import system_errors_in_words
 from annotator.store.images import name_matching as names
 from annotator.store.images.registration import Registered
 from annotator.store.imports import leftovers as unfinished_imports
@@ -382,7 +382,7 @@ def prepare(
         return origin
 
     try:
-        with told(), ExitStack() as stack:
+        with system_errors_in_words(), ExitStack() as stack:
             if (project / "project.db").exists():
                 db = Database(project)
                 stack.callback(db.close)

@@ -27,7 +27,7 @@ class Line:
     examples: Sequence[str] = ()
 
     @property
-    def more(self) -> int:
+    def remaining(self) -> int:
         """Return the number of cases besides the examples; 0 if there are no examples."""
         return self.count - len(self.examples) if self.examples else 0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from annotator.queues.annotate import BACK, elsewhere
+from annotator.queues.annotate import BACK, open_on_other_pages
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.records import Run, WantedActions
 from annotator.shares import counted
@@ -73,7 +73,7 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
         wait = counted(others, "image waits", "images wait")
         return f"Nothing left to do here: {wait} for the blind answers of other people."
     if open_elsewhere := leases.held_by_others(db, wanted.holder):
-        return f"Nothing left to do here: {elsewhere(open_elsewhere)}. {BACK}"
+        return f"Nothing left to do here: {open_on_other_pages(open_elsewhere)}. {BACK}"
     if run is None:
         missing = suggestions.labels_until_first_run(db, counts)
         if missing:

@@ -90,7 +90,7 @@ def _of_system(error: OSError) -> AnnotatorError | None:
 
 
 @contextmanager
-def told() -> Generator[None]:
+def system_errors_in_words() -> Generator[None]:
     """Turn system errors raised in the block into AnnotatorError, for code that no command calls."""
     try:
         yield

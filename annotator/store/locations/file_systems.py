@@ -76,7 +76,7 @@ def _has_keys() -> bool:
     return import_module("botocore.session").get_session().get_credentials() is not None
 
 
-def tried(call: Any, *values: Any, **options: Any) -> Any:
+def call_with_retry(call: Any, *values: Any, **options: Any) -> Any:
     """Call a function of a file system; retry after a pause where the network failed.
 
     Raises the exception of the last try, or at once one that no retry can change, such as a missing file.

@@ -170,7 +170,7 @@ class Door:
         member = await _member(sessions, cookies)
         if answer := self._limited(member.id if member else _client(scope)):
             return answer
-        sessions_.asking(member.id if member else acting.NOBODY)
+        sessions_.set_asking_member(member.id if member else acting.NOBODY)
         is_in = member is not None and member.highest_right >= Right.LOOK
         if is_in and (scope["type"] == "websocket" or path in FROM_PROVIDER):
             scope[MEMBER] = member

@@ -145,7 +145,7 @@ def _numbers(lines: Sequence[in_words.Line]) -> None:
     for line in lines:
         if line.examples:
             with st.expander(frame.escaped(f"Examples: {line.title.split(':')[0]}")):
-                _listed([*line.examples, *([f"and {line.more:,} more"] if line.more else [])], line.title)
+                _listed([*line.examples, *([f"and {line.remaining:,} more"] if line.remaining else [])], line.title)
 
 
 def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:

@@ -15,7 +15,7 @@ from annotator.store.database.database import Database
 from annotator.store.networks import adapted
 from annotator.store.networks import machine_settings as machine
 from models.backbones import hub, licences
-from models.backbones.curated import lacking
+from models.backbones.curated import install_command
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone
@@ -65,7 +65,7 @@ def prepare_backbone(
 
 def refuse_lacking(name: str) -> None:
     """Raise AnnotatorError for a network whose library is not installed."""
-    if command := lacking(name):
+    if command := install_command(name):
         raise AnnotatorError(f"{name} needs open_clip, which is not installed.\n    Install it with: {command}")
 
 
@@ -85,7 +85,7 @@ def _facts(part: str) -> "Published":
 
 def _is_to_accept(licence: str) -> bool:
     """Return whether a licence binds those who use the weights, and was not accepted on this machine."""
-    return licences.binds(licence) and licence not in machine.accepted_licences()
+    return licences.must_be_accepted(licence) and licence not in machine.accepted_licences()
 
 
 def refuse_unaccepted(name: str) -> None:
