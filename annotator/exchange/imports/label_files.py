@@ -165,7 +165,11 @@ def _inside(folder: Path) -> Found:
 
 
 def _by(found: Sequence[tuple[Format, str]]) -> str:
-    """Return what made all that a file says, if no person did: "a detector"."""
+    """Return what predicts all that such a file holds, such as "a detector"; "" where it may hold answers of people.
+
+    Args:
+        found: The formats that fit the file, with the reasons.
+    """
     return next((format_.predicted_by for format_, _ in found if format_.predicted_by), "")
 
 

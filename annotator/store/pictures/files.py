@@ -1,10 +1,10 @@
-r"""Finding image files in a folder, and opening the file of a registered image.
+"""Finding image files in a folder, and opening the file of a registered image.
 
 Identity is the sha256 of the content. A file that has changed since it was registered is another image: it is never
 shown under the old one's decisions. Links are followed only while they stay inside the folder.
 
-Paths are stored as text. A name that is not UTF-8 is stored escaped (b"caf\xe9.jpg" as the text caf\xe9.jpg);
-`unescaped` gives the name that opens it.
+Paths are stored as text. A name that is not UTF-8 is stored as `escaped` writes it; `unescaped` gives the name that
+opens the file.
 """
 
 import errno
