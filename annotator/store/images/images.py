@@ -154,12 +154,7 @@ def folders(db: Database) -> list[Folder]:
 
 
 def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
-    """Return the files and folders kept out of the project, with the reason.
-
-    Args:
-        db: The project's database.
-        limit: The most to return; None: all.
-    """
+    """Return the files and folders kept out of the project, with the reason: `limit` of them at most, None: all."""
     rows = db.rows(
         "SELECT path, reason FROM file WHERE reason != '' ORDER BY path LIMIT ?", [-1 if limit is None else limit]
     )
@@ -174,9 +169,7 @@ def each_kept_out(db: Database) -> Iterator[BadFile]:
 def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     """Return files kept out by the kind of reason, the most frequent first: reason, files (their number), example.
 
-    Args:
-        db: The project's database.
-        limit: The most files to look at; None: all.
+    At most `limit` files are looked at; None: all.
     """
     return db.rows(
         """SELECT substr(reason, 1, instr(reason || ': ', ': ') - 1) AS reason, count(*) AS files, min(path) AS example

@@ -189,23 +189,15 @@ def remove(db: Database, name: str) -> Source:
 
 
 def opened(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
-    """Return all sources whose arrays can be read.
-
-    Args:
-        db: The project's database.
-        keys: (source, version) of those to open; None: the current ones.
-    """
+    """Return those of the sources `keys`, (source, version) each, whose arrays can be read; None: the current ones."""
     keys = versions(db) if keys is None else keys
     return [scores for key in keys if (scores := _by_key(db, key)) is not None]
 
 
 def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.ndarray]]:
-    """Return every source with its scores of some cells: (n,) float64, nan where it has none. Takes microseconds.
+    """Return every source with its scores of the cells (image_ids, class_ids), n each; takes microseconds.
 
-    Args:
-        db: The project's database.
-        image_ids: (n,) the image of each cell.
-        class_ids: (n,) the class of each cell.
+    Scores are (n,) float64, nan where the source has none.
     """
     every = opened(db)
     if not every:
