@@ -41,7 +41,7 @@ def play(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock
         task: The images and classes that it is given.
         truth: (N, C) bool, which the person knows as well.
         person: The simulated person.
-        clock: Measures the seconds of the person and of the tool.
+        clock: The time model of the benchmark, which gives the seconds of each answer.
 
     Returns:
         {"ended", "why", "seconds", "actions", "claim", "true", "final", "person_seconds", "computing_seconds",

@@ -74,7 +74,7 @@ def whole_network_trainer(
         paths: (N,) the files of the whole collection.
         network: The network, and how it is trained.
         seed: The seed of the training.
-        resume: Where the training goes on from, and what it returns to.
+        resume: The state from which the training continues after it was killed.
     """
     settings = settings_of(name, choice, network)
     method = make_method(name, **settings.parameters)

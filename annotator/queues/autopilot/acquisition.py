@@ -95,7 +95,7 @@ def grid_candidates(
     Args:
         snapshot: The predictions, and what was decided since.
         time_model: The seconds of this annotator.
-        out: The cells that are leased, in hand or passed.
+        out: The images and cells that the page is not given.
         open_share: Fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it.
         answers: Class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is asked
             later is chosen by a model that knows twice as much.

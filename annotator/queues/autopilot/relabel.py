@@ -31,7 +31,7 @@ def candidates(
         db: The project's database.
         snapshot: The predictions, and what was decided since.
         time_model: The seconds of this annotator.
-        out: The cells and classes that are not asked about now.
+        out: The images and cells that the page is not given.
         tiles: How many tiles a grid may have; None: SIZE.
     """
     size = SIZE if tiles is None else min(SIZE, tiles)

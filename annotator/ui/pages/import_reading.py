@@ -50,7 +50,7 @@ def reading(order: Order, plan: Plan, given: Reading, since: float) -> Reading:
 
     Args:
         order: The import that the person asked for.
-        plan: What was read of the source so far.
+        plan: The import, read but not carried out.
         given: What the person has said until now.
         since: Of the import, for the keys of the fields.
     """

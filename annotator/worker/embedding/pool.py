@@ -63,7 +63,7 @@ class Pool:
             ray: The module, connected to a cluster.
             db: The project's database.
             use: The cluster, and what messages say about it.
-            work: The settings that are sent to each machine.
+            work: The job of each worker; its `network` is replaced.
             network: The Pretrained of the backbone.
             cache: The features of the project.
         """
