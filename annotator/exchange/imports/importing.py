@@ -36,7 +36,7 @@ from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
 from annotator.store.database.database import Database
 from annotator.store.database.versions import class_version
-from annotator.store.disk.system_errors import told
+from annotator.store.disk.system_errors import system_errors_in_words
 from annotator.store.images import name_matching as names
 from annotator.store.images.registration import Registered
 from annotator.store.imports import leftovers as unfinished_imports
@@ -160,6 +160,7 @@ class Plan:
         """Read the source and compute the preview. Raises AnnotatorError with all problems of the source.
 
         Args:
+            progress: Called with (state, done, of).
             coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
@@ -358,9 +359,12 @@ def prepare(
     """Yield a plan, ready to be applied. If the project does not exist yet, applying the plan makes it.
 
     Args:
+        project: The project folder.
         source: A path or an address. An archive is unpacked and an address downloaded here (sources/); if the plan is
             not applied, these files stay in the project's folder, and the next plan continues with them.
+        choices: How the source is read, and what becomes of it.
         by: The person who imports, for the history.
+        progress: Called with (state, done, of).
         name: Name of the source in messages and the history; "": its path or address.
 
     Raises:
@@ -378,7 +382,7 @@ def prepare(
         return origin
 
     try:
-        with told(), ExitStack() as stack:
+        with system_errors_in_words(), ExitStack() as stack:
             if (project / "project.db").exists():
                 db = Database(project)
                 stack.callback(db.close)

@@ -37,6 +37,7 @@ def making(project: Path, folder: Path | str) -> Generator[Database]:
     """Yield the database of a new project, which becomes project.db when the block ends without an exception.
 
     Args:
+        project: The project folder.
         folder: The folder of the images, or their address; an earlier attempt with the same one is resumed.
 
     Raises:
