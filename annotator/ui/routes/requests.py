@@ -126,6 +126,18 @@ class AddClassRequest(Struct):
     sure: bool = False
 
 
+class RuleOutRequest(Struct):
+    """A class to rule out: to take as absent wherever nobody has answered it."""
+
+    class_id: Id = field(name="class")
+
+
+class UndoRuleOutRequest(Struct):
+    """The batch of a class that was ruled out, to be given back."""
+
+    batch: Uuid
+
+
 class HistoryRequest(Struct):
     """An image whose history is wanted."""
 
