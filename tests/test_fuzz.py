@@ -40,6 +40,8 @@ POSTS = {
     "/api/work": requests.WorkRequest,
     "/api/grid": requests.GridRequest,
     "/api/autopilot": requests.ActionsRequest,
+    "/api/rule_out": requests.RuleOutRequest,
+    "/api/rule_out/undo": requests.UndoRuleOutRequest,
     "/api/speed_test": requests.Nothing,
     "/api/speed_test/time": requests.TimedTaskRequest,
     "/api/items": requests.ItemsRequest,

@@ -36,8 +36,9 @@ export class RulingOut {
     if (!offer) return;
     const { name, images, absent, at_most: most } = offer;
     this.button.textContent = `Treat '${name}' as absent`;
-    this.words.textContent = `${counted(images, "image")} will count as absent for '${name}'. At most ${most} of all show it `
-      + `(95 %, ${counted(absent, "random image")}). Audits still ask about them.`;
+    const share = most.replace(" ", "\u00a0");
+    this.words.textContent = `${counted(images, "image")} will count as absent for '${name}'. At most ${share} of all show it `
+      + `(95\u00a0%, ${counted(absent, "random image")}). Audits still ask about them.`;
   }
 
   toggle() {
