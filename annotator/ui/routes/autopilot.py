@@ -17,7 +17,7 @@ from annotator.store.classes import classes
 from annotator.ui.access import context
 from annotator.ui.routes import decide, shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
-from annotator.ui.routes.requests import MOST_NAMED, ActionsRequest, RuleOutRequest, UndoRuleOutRequest, parsed
+from annotator.ui.routes.requests import MOST_NAMED, ActionsRequest, ClassRequest, UndoRuleOutRequest, parsed
 
 MOST_ACTIONS = 8
 
@@ -42,7 +42,7 @@ async def autopilot(request: Request, annotator: str) -> Response:
 
 async def rule_out_class(request: Request, annotator: str) -> Response:
     """POST {class} -> {batch, cells, line}: the class counts as absent on so many images, and what to say of it."""
-    asked = parsed(await body_of(request), RuleOutRequest)
+    asked = parsed(await body_of(request), ClassRequest)
     return JSONResponse(await run_sync(_rule_out, asked.class_id, annotator), headers=FRESH)
 
 
