@@ -31,6 +31,7 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 HIDDEN = "***"
 LONGEST_VALUE = 12  # letters of a value in a query that is shown
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
+_USER = re.compile(r"//[^/@]*@")
 _SECRET = re.compile(r"sig|token|key|secret|pass|cred|auth|expires|session|policy|^s[a-z]$", re.IGNORECASE)
 
 
@@ -96,6 +97,7 @@ def _checked_scheme(named: str) -> str:
     """Return the scheme of an address. Raises AnnotatorError for a text that is not an allowed address."""
     shown = redacted(named)
     if "::" in named:
+        shown = _USER.sub(f"//{HIDDEN}@", shown)  # each address of a chain may have one
         raise AnnotatorError(f"{shown} chains addresses with '::', which may lead to files of this machine. Name one.")
     scheme = named.split("://", 1)[0].lower()
     if scheme not in SCHEMES:
@@ -116,7 +118,7 @@ def redacted(address: str) -> str:
         parts = urlsplit(address)
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
-        return re.sub(r"//[^/@]*@", f"//{HIDDEN}@", address.split("?")[0])
+        return _USER.sub(f"//{HIDDEN}@", address.split("?")[0])
     place = f"{HIDDEN}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
     kept = "&".join(
         f"{quote(name)}={HIDDEN if _SECRET.search(name) or len(value) > LONGEST_VALUE else quote(value)}"
