@@ -140,3 +140,40 @@ def test_an_import_into_an_open_project_leaves_it_open(db, tmp_path):
     with Database(db.paths.project).writing() as other:
         other.execute("INSERT INTO setting (key, value) VALUES ('probe', '1')")
     assert db.setting("probe") == 1
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, AnnotatorError])
+def test_an_open_project_goes_on_after_an_import_that_was_interrupted_anywhere(db, tmp_path, ending):
+    (tmp_path / "labels.csv").write_text("image,class\n" + "".join(f"{number:02}.jpg,fox\n" for number in range(20)))
+    calls, allowed = [], 0
+
+    def counted(what: str, done: int, of: int) -> None:
+        calls.append(what)
+        if len(calls) > allowed:
+            raise ending("stopped")
+
+    while True:
+        calls.clear()
+        try:
+            with prepare(db, tmp_path / "labels.csv", Choices(), "Ann", counted) as plan:
+                plan.apply(counted)
+            break
+        except ending:
+            assert not db.value("SELECT count(*) FROM decision") or plan.is_stored
+        allowed += 1
+    assert len({*calls}) > 2, "it was interrupted at several steps"
+    assert db.value("SELECT count(*) FROM label WHERE state = 1") == 20
+
+
+def test_what_a_borrower_of_the_database_leaves_after_an_error_is_gone(db, tmp_path):
+    with pytest.raises(KeyboardInterrupt), db.lend() as lent:
+        lent.sql.execute("CREATE TEMP TABLE written (stem TEXT)")
+        lent.sql.execute("ATTACH ? AS staged", [str(tmp_path / "x.db")])
+        rows = lent.each("SELECT id FROM image")  # an open cursor, because of which the file could not be detached
+        next(rows)
+        raise KeyboardInterrupt
+    assert db.tuples("SELECT name FROM temp.sqlite_master") == []
+    assert [row[1] for row in db.tuples("PRAGMA database_list") if row[1] != "temp"] == ["main"]
+    with db.lend() as lent:
+        kept = lent.sql
+    assert db.sql is kept, "without an error the connection stays"

@@ -389,7 +389,8 @@ def prepare(
     try:
         with told(), ExitStack() as stack:
             if isinstance(project, Database) or (folder / DATABASE).exists():
-                db = project if isinstance(project, Database) else stack.enter_context(closing(Database(folder)))
+                opened = project.lend() if isinstance(project, Database) else closing(Database(folder))
+                db = stack.enter_context(opened)
                 db.refuse_read_only()
                 unfinished_imports.recover(db)
                 origin = find()
