@@ -11,8 +11,7 @@ STATE_NAMES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
 STATES = {name: state for state, name in STATE_NAMES.items()}
 
 ACTIONS = ("label", "done", "skip", "undo", "flag", "clear", "comment")
-"""What a decision does: label one cell, complete the image, skip it, undo an earlier decision, flag the image with a
-note, clear one cell (it has no answer any more), comment on the image."""
+"""What a decision does: answer a cell, complete, skip, undo a decision, flag, empty a cell, or comment on an image."""
 OF_A_CELL = ("label", "clear")
 
 
@@ -23,8 +22,7 @@ class Source:
     Attributes:
         name: The word that is stored with the decision.
         about: Who or what chose the cell, in words for people.
-        chosen_by: Person: named unasked; model: its ranking; chance: a random sample; answers: earlier answers are
-            asked again; file: imported.
+        chosen_by: Person: named unasked; model: its ranking; chance: at random; answers: asked again; file: imported.
         scored: The model's probability is logged with the answer, as a test of the model.
         unbiased: The choice of the cell does not depend on its answer, so a training may use it as a sample. Relabels
             are included: without them the cells on which model and people differ would be missing.

@@ -804,7 +804,7 @@ def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, m
     monkeypatch.setattr(urls, "CHUNK", 1 << 16)
     content = os.urandom(5 << 16)
     bucket.put_object(Bucket="photos", Key="big/a.png", Body=content)
-    calls, real = [], urls.tried
+    calls, real = [], urls.call_with_retry
 
     def cut(call, *values, **options):
         if getattr(call, "__name__", "").endswith("cat_file"):
@@ -813,7 +813,7 @@ def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, m
                 raise OSError("cut off")
         return real(call, *values, **options)
 
-    monkeypatch.setattr(urls, "tried", cut)
+    monkeypatch.setattr(urls, "call_with_retry", cut)
     with pytest.raises(AnnotatorError, match="s3://photos/big cannot be"):
         fetch(Address.parse("s3://photos/big"), tmp_path / "p")
     fetch(Address.parse("s3://photos/big"), tmp_path / "p")

@@ -61,6 +61,8 @@ SHOWN = 12  # classes that are not named alike
 
 
 class Conflicts(StrEnum):
+    """Values of --conflicts: answers that differ from the source stay, or are replaced."""
+
     KEEP = "keep"
     REPLACE = "replace"
 
@@ -201,7 +203,7 @@ def _add_scores(
 
 
 def _register_in_place(project: Path, source: "Address | Path", unused: Sequence[str], as_json: bool) -> None:
-    """Nothing is previewed or asked: only images are added, and nothing of them is stored but where they lie."""
+    """Add the images at an address without copying them; there is no preview and no question."""
     from annotator.exchange.imports.in_words import registered_in_words
     from annotator.exchange.setup import set_up
 
@@ -252,7 +254,7 @@ def _asked(plan: "Plan", choices: "Choices") -> "Choices":
 
 
 def _is_confirmed() -> bool:
-    """Whether the person says yes. Raises AnnotatorError where nobody can be asked."""
+    """Ask the person whether to import, and return the answer. Raises AnnotatorError where nobody can be asked."""
     if not sys.stdin.isatty():
         raise AnnotatorError(
             "Nothing was imported: there is no terminal to ask on. Add --yes to import without asking."
@@ -333,8 +335,8 @@ def _print_preview(plan: "Plan", conflicts: str, reading: "Reading", is_last: bo
             print(f"{line.title}:")
             for example in line.examples:
                 print(f"  {printable(example)}")
-            if line.more:
-                print(f"  and {line.more:,} more")
+            if line.remaining:
+                print(f"  and {line.remaining:,} more")
     print(in_words.classes_in_words(preview))
     others = [class_ for class_ in preview.classes if class_.how != "known"]
     for class_ in others[:SHOWN]:

@@ -17,11 +17,15 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 class LogFormat(StrEnum):
+    """Values of --log-format."""
+
     text = "text"
     json = "json"
 
 
 class AuthMode(StrEnum):
+    """Values of --auth."""
+
     local = "local"
     invitation = "invitation"
     oidc = "oidc"

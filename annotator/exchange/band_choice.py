@@ -52,7 +52,10 @@ def choose_bands(
     worker computes their features again. Labels stay.
 
     Args:
-        three, count: As of store.images.band_choice.keep_bands.
+        db: The project's database.
+        three: The bands to show as red, green and blue, from 1.
+        count: Only for images of so many bands; None: for all that do not say themselves.
+        progress: Called with (files looked at, files in all) while waiting files are registered.
 
     Raises:
         AnnotatorError: Images that the choice concerns do not have these bands, `annotator embed` is at work, or a

@@ -76,14 +76,20 @@ def set_up(
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
     Args:
+        project: The project folder.
         images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
             an address.
+        class_file: A list of classes; None: no classes are added.
+        label_file: A file of labels; None: no labels are added.
+        method: The method of the next runs; None: as it is.
+        backbone: The network; None: as it is.
+        progress: Called with (files looked at, files in all).
         fetching: Called with the progress of unpacking or downloading.
         in_place: images_folder is an address whose images are read from there; nothing is downloaded.
+        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
         bands: The bands to show of images that do not name red, green and blue; None: as it is.
         reading: What the person has said about the meaning of label_file.
         cache_gb: Disk space for images that were read at addresses; None: as it is.
-        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -199,6 +205,8 @@ def add_folder(
     """Add the images of a folder to an open project, or update a folder that was added. Repeating it changes nothing.
 
     Args:
+        db: The project's database.
+        folder: A folder, or the address of one.
         progress: Called with (files looked at, files in all); an exception raised by it ends the work, and what was
             committed stays.
         threads: Files read at a time; None: as many as there are cores.

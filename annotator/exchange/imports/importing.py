@@ -36,7 +36,7 @@ from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
 from annotator.store.database.database import Database
 from annotator.store.database.versions import class_version
-from annotator.store.disk.system_errors import told
+from annotator.store.disk.system_errors import system_errors_in_words
 from annotator.store.images import name_matching as names
 from annotator.store.images.registration import Registered
 from annotator.store.imports import leftovers as unfinished_imports
@@ -161,6 +161,7 @@ class Plan:
         """Read the source and compute the preview. Raises AnnotatorError with all problems of the source.
 
         Args:
+            progress: Called with (state, done, of).
             coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
@@ -367,7 +368,9 @@ def prepare(
         project: An open project, which stays open; or the folder of one, which is opened here, or made.
         source: An archive is unpacked and an address downloaded here (sources/); if the plan is not applied, these
             files stay in the project's folder, and the next plan continues with them.
+        choices: How the source is read, and what becomes of it.
         by: The person who imports, for the history.
+        progress: Called with (state, done, of).
         name: Name of the source in messages and the history; "": its path or address.
 
     Raises:
@@ -387,7 +390,7 @@ def prepare(
         return origin
 
     try:
-        with told(), ExitStack() as stack:
+        with system_errors_in_words(), ExitStack() as stack:
             if isinstance(project, Database) or (folder / DATABASE).exists():
                 opened = project.lend() if isinstance(project, Database) else closing(Database(folder))
                 db = stack.enter_context(opened)

@@ -53,7 +53,10 @@ def origin_of(
     """Return the origin of a path or an address; an archive is unpacked and an address downloaded first.
 
     Args:
+        project: The project folder, for what is unpacked or downloaded.
+        named: A path or an address.
         format_: The name of its format, None: recognised.
+        progress: Called with (state, done, of) while an archive is unpacked or an address downloaded.
         may_be_own: Whether an address may be one of this machine or its network.
         reading: What the person has said about the source.
 

@@ -158,7 +158,7 @@ def _write_image(row: dict[str, Any], columns: _Columns, key: str, folder: str, 
     if not looks_like_image(named):
         named = f"{named or f'{number:08}'}{_ending(content)}"
     try:
-        entry = place.met(key, f"{folder}{named}", len(content), f"crc:{zlib.crc32(content):08x}")
+        entry = place.register_entry(key, f"{folder}{named}", len(content), f"crc:{zlib.crc32(content):08x}")
     except UnsafeNameError as error:
         place.problems.add(f"{key}, {named!a}: {error}")
         return

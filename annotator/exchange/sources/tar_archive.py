@@ -120,7 +120,7 @@ def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, plac
     if member.size <= IN_MEMORY:
         content = b"".join(chunks)
         chunks, stamp = [content], f"crc:{zlib.crc32(content):08x}"
-    entry = place.met(place.key_of(f"{shard.name}/{member.name}"), member.name, member.size, stamp)
+    entry = place.register_entry(place.key_of(f"{shard.name}/{member.name}"), member.name, member.size, stamp)
     if entry is not None:
         place.write(entry, chunks)
 

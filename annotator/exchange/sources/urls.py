@@ -22,7 +22,7 @@ from annotator.exchange.sources.tar_archive import ENDINGS as TARS
 from annotator.store.disk.fetched_manifest import Entry
 from annotator.store.locations import web
 from annotator.store.locations.addresses import HIDDEN, Address, redacted
-from annotator.store.locations.file_systems import failed, file_system, tried
+from annotator.store.locations.file_systems import call_with_retry, failed, file_system
 from annotator.store.locations.listing import Remote, listed, of_info
 
 AT_A_TIME = 8  # downloads
@@ -72,7 +72,7 @@ def _meet(remote: Remote, place: Landing) -> None:
     key = place.key_of(remote.path.split("?")[0] if "://" in remote.path else remote.path)
     key = redacted(key) if "://" in key else key
     try:
-        place.met(key, remote.name, remote.size, remote.stamp)
+        place.register_entry(key, remote.name, remote.size, remote.stamp)
     except UnsafeNameError as error:
         place.problems.add(f"{remote.name!a}: {error}")
 
@@ -132,7 +132,7 @@ def _download(files: Any, entry: Entry, place: Landing, address: Address, stop: 
         place.check_room(place.bytes + sum(list(place.coming.values())))
 
     if address.is_web:
-        tried(web.download, files, path, part, entry.bytes, partial(_is_version, entry), stop, came)
+        call_with_retry(web.download, files, path, part, entry.bytes, partial(_is_version, entry), stop, came)
     else:
         _download_parts(files, entry, path, part, stop, came)
     return part
@@ -152,19 +152,19 @@ def _download_parts(
         if start > entry.bytes:
             file.truncate(start := 0)
         is_whole = start == 0 and entry.bytes <= CHUNK
-        version = "" if is_whole else of_info(tried(files.info, path), "").stamp
+        version = "" if is_whole else of_info(call_with_retry(files.info, path), "").stamp
         while start < entry.bytes:
             if stop.is_set():
                 raise AnnotatorError("stopped")
             span = {} if is_whole else {"start": start, "end": min(start + CHUNK, entry.bytes)}
-            content = tried(files.cat_file, path, **span)
+            content = call_with_retry(files.cat_file, path, **span)
             if start + len(content) != span.get("end", entry.bytes):
                 file.truncate(0)
                 raise _changed(path)
             file.write(content)
             start += len(content)
             came(start)
-        if not is_whole and of_info(tried(files.info, path), "").stamp != version:
+        if not is_whole and of_info(call_with_retry(files.info, path), "").stamp != version:
             file.truncate(0)
             raise _changed(path)
 

@@ -83,7 +83,7 @@ def _is_there(place: Landing, member: zipfile.ZipInfo) -> bool:
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Landing, limits: Limits) -> None:
     name = member.filename
-    entry = place.met(place.key_of(name), name, member.file_size, f"crc:{member.CRC:08x}")
+    entry = place.register_entry(place.key_of(name), name, member.file_size, f"crc:{member.CRC:08x}")
     if entry is None:
         return
     try:

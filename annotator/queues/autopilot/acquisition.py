@@ -105,6 +105,9 @@ def grid_candidates(
     It has the size with the highest value per second.
 
     Args:
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
+        out: The images and cells that the page is not given.
         open_share: Fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it.
         answers: Class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is asked
             later is chosen by a model that knows twice as much.
@@ -210,8 +213,13 @@ def image_candidates(
     """Yield the best image to answer in every class, and the best image for a single click.
 
     Args:
+        db: The project's database.
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
         images_out: Images that are leased, in hand or passed.
+        open_share: Fraction of all cells that is undecided, 0 to 1.
         unlabeled: Images without a known positive, tried besides the likeliest ones.
+        prior: P(a class) of images without a known positive.
         worth: What the probabilities of an image's open classes are worth.
         guessed_from: As of `image_candidate`.
     """
@@ -299,7 +307,10 @@ def image_candidate(
     """Return the candidate of answering every open class of one image.
 
     Args:
+        image_id: The image.
         probabilities: Class id -> probability, of the open classes.
+        time_model: The seconds of this annotator.
+        open_share: Fraction of all cells that is undecided, 0 to 1.
         least: Lower bound on the expected positives.
         guessed_from: From this probability on a class starts as present (snapshot/guesses.py); None: none does.
     """

@@ -207,6 +207,8 @@ class Leasing:
         """Lease tiles and return a grid of them; None when no tile is free.
 
         Args:
+            class_id: The class of the grid.
+            wanted: The image ids with their probability of the class, None without a model.
             hide_predictions: As in records.WantedGrids.
         """
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)

@@ -30,6 +30,10 @@ def candidates(
     """Yield grids of likely mistakes of one class and state, the answers that are most probably wrong first.
 
     Args:
+        db: The project's database.
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
+        out: The images and cells that the page is not given.
         account: Has what earlier relabels changed.
         tiles: How many tiles a grid may have; None: SIZE.
     """

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from annotator.queues.annotate import BACK, elsewhere
+from annotator.queues.annotate import BACK, open_on_other_pages
 from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.records import Run, WantedActions
@@ -103,7 +103,11 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
     """Return why there is no action.
 
     Args:
+        db: The project's database.
+        wanted: The request of the page.
         counts: Images by stage (store/labels/counts.py).
+        has_classes: Whether the project has classes.
+        run: The current run; None before the first.
     """
     if not counts["all"]:
         return "There are no images yet. Add a folder of them on the Images page."
@@ -118,7 +122,7 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
         wait = counted(others, "image waits", "images wait")
         return f"Nothing left to do here: {wait} for the blind answers of other people."
     if open_elsewhere := leases.held_by_others(db, wanted.holder):
-        return f"Nothing left to do here: {elsewhere(open_elsewhere)}. {BACK}"
+        return f"Nothing left to do here: {open_on_other_pages(open_elsewhere)}. {BACK}"
     if run is None:
         missing = suggestions.labels_until_first_run(db, counts)
         if missing:

@@ -38,6 +38,7 @@ def making(project: Path, folder: Address | Path) -> Generator[Database]:
     """Yield the database of a new project, which becomes project.db when the block ends without an exception.
 
     Args:
+        project: The project folder.
         folder: The folder of the images, or their address; an earlier attempt with the same one is resumed.
 
     Raises:

@@ -32,8 +32,10 @@ def file_system(
     """Return the file system of an address, for this address only.
 
     Args:
+        named: The address.
         may_be_own: Whether the address may be one of this machine or its network.
-        connect, read: Seconds without an answer after which S3 is given up; 0: as for web servers.
+        connect: Seconds without a connection after which S3 is given up; 0: as for web servers.
+        read: Seconds without an answer after which S3 is given up; 0: as for web servers.
         tries: Requests to S3 before it is given up.
         connections: To S3 at a time; 0: the library's default.
 
@@ -69,7 +71,7 @@ def _has_keys() -> bool:
     return import_module("botocore.session").get_session().get_credentials() is not None
 
 
-def tried(call: Any, *values: Any, **options: Any) -> Any:
+def call_with_retry(call: Any, *values: Any, **options: Any) -> Any:
     """Call a function of a file system; retry after a pause where the network failed.
 
     Raises the exception of the last try, or at once one that no retry can change, such as a missing file.
@@ -102,6 +104,8 @@ def failed(address: Address, error: BaseException, again: str = AGAIN) -> Annota
     """Return the error for a person: which address, what happened, what to do; never a secret.
 
     Args:
+        named: The address.
+        error: What was raised while it was read.
         again: How to try again.
     """
     error = first_cause(error)

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from annotator.errors import AnnotatorError, NoAnswer
 from annotator.store.locations.addresses import Address, redacted
-from annotator.store.locations.file_systems import tried
+from annotator.store.locations.file_systems import call_with_retry
 
 AT_A_TIME = 8  # heads of a web server
 PAGE = 1000  # entries that are in memory
@@ -70,7 +70,7 @@ def _keys(files: Any, base: str, after: str) -> Iterator[Remote]:
     start = {"StartAfter": prefix + after} if after else {}
     last = after
     while True:
-        page = tried(files.call_s3, "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **start)
+        page = call_with_retry(files.call_s3, "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **start)
         rows = [row for row in page.get("Contents", ()) if row["Key"].startswith(prefix)]
         for row in rows:
             if not row["Key"].endswith("/"):
@@ -93,7 +93,7 @@ def _walked(files: Any, base: str) -> Iterator[Remote]:
     files.invalidate_cache()  # some libraries keep what they have listed whatever they are told
     waiting = [base]
     while waiting:
-        for facts in tried(files.ls, waiting.pop(), detail=True):
+        for facts in call_with_retry(files.ls, waiting.pop(), detail=True):
             path = facts["name"].rstrip("/")
             if not path.startswith(f"{base}/"):
                 continue
@@ -125,7 +125,7 @@ def _pages(files: Any, named: str, is_file: Callable[[str], bool]) -> Iterator[R
             found = sorted({link for link in links if is_file(unquote(link[len(base) :]))})
             for start in range(0, len(found), PAGE):
                 some = found[start : start + PAGE]
-                for link, facts in zip(some, pool.map(partial(tried, files.info), some), strict=True):
+                for link, facts in zip(some, pool.map(partial(call_with_retry, files.info), some), strict=True):
                     yield of_info(facts | {"name": link}, unquote(link[len(base) :]))
 
 

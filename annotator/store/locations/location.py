@@ -56,6 +56,7 @@ def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
     """Return what the decoder reads: a path, or the content that was read at an address, which is not stored.
 
     Args:
+        source: A path, or the location of a registered file.
         patient: Nobody waits for it: longer without an answer, and several tries.
 
     Raises:

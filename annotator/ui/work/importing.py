@@ -67,6 +67,7 @@ class Order:
 
     @property
     def is_predictions(self) -> bool:
+        """Return whether the source holds predictions, not labels."""
         return isinstance(self.choices, predictions.Choices)
 
 
@@ -97,6 +98,7 @@ class State:
 
     @property
     def is_at_work(self) -> bool:
+        """Return whether the import is reading its source or storing."""
         return self.stage in (READING, STORING)
 
     @property
