@@ -27,7 +27,7 @@ CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expecte
 IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
 RULED_OUT = 0.002  # value of a cell ruled out, in labels
 SURE, SURE_AMONG = 0.8, 5000  # probability from which the model is sure; cells of a class that are read
-FIRST = 3.0  # value, in labels, of the first example of a class: from then on a model looks for the others
+FIRST = 2.0  # value, in labels, of the first example of a class: from then on a model looks for the others
 SEARCHED = 3  # classes without an example whose grids are evaluated, the likeliest first
 UNUSUAL = 192  # unusual images that are searched before random ones
 LEARNING = 0.25  # value, in labels, of an answer to a cell of maximum uncertainty, while nothing is decided
@@ -134,7 +134,7 @@ def grid_candidate(
     class_id: int, cells: Sequence[tuple[int, float]], time_model: TimeModel, open_share: float, account: Account
 ) -> Candidate:
     """Return the candidate of a grid of these cells, (image id, probability)."""
-    probabilities = account.worth([class_id], np.array([probability for _, probability in cells]))
+    probabilities = account.worth_in_grid(class_id, np.array([probability for _, probability in cells]))
     positives = float(probabilities.sum())
     changes = min(positives, len(cells) - positives)
     seconds, learning = time_model.grid(len(cells), changes), _learning(probabilities, open_share)

@@ -21,7 +21,7 @@ from annotator.store.labels import answer_times, cells
 SIZE = 24
 CELLS_TRIED = 400  # likely mistakes that are read, those first on which model and people differ most
 WRONG = 0.03  # share of all answers that is wrong, as a prior
-PROMISED = 6.0  # relabels that the promise of the model weighs as much as
+PROMISED = 2.0  # relabels that the promise of the model weighs as much as
 
 
 def candidates(
