@@ -4,6 +4,7 @@ import csv
 import json
 import sqlite3
 import uuid
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,14 +39,20 @@ FOX, BOAT = 1, 2
 DRAWN = 120  # random images on which nobody saw a boat
 
 
-@pytest.fixture
-def many(tmp_path) -> Database:
-    """400 images without files, and a run that is sure of the fox; of the boat there is neither example nor model."""
-    db = Database(tmp_path / "many", create=True)
+def project_of_images(path: Path) -> Database:
+    """A project of 400 images without files, a fox and a boat."""
+    db = Database(path, create=True)
     rows = [(number, f"{number}.jpg", f"{number:064}", 9, 9) for number in range(1, IMAGES + 1)]
     with db.writing() as sql:
         sql.conn.executemany("INSERT INTO image (id, name, sha256, width, height) VALUES (?, ?, ?, ?, ?)", rows)
     classes.add_classes(db, [("fox", ""), ("boat", "")])
+    return db
+
+
+@pytest.fixture
+def many(tmp_path) -> Database:
+    """The images, and a run that is sure of the fox; of the boat there is neither example nor model."""
+    db = project_of_images(tmp_path / "many")
     publish(db)
     return db
 
@@ -325,7 +332,9 @@ def test_a_whole_image_is_asked_about_the_other_classes_only(many, monkeypatch):
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.0, 0, 0))
     with many.writing() as sql:
         sql.execute("DELETE FROM run")  # without a model images are drawn at random
-    for action in planner.next_actions(many, WantedActions("tab", "Ann", (), 8)).items:
+    actions = planner.next_actions(many, WantedActions("tab", "Ann", (), 8)).items
+    assert len(actions) == 8
+    for action in actions:
         assert action.kind == "image" and action.decided == 1, "fox is open on all, boat on none"
 
 
@@ -352,6 +361,16 @@ def test_an_export_names_a_source_of_its_own_that_comes_back_as_no_answer(sample
     assert card["certificate"]["ruled_out"][0].startswith("Ruled out by a person after 120 random images: 'boat'")
     assert "Ann" not in json.dumps(card["certificate"])
     assert "Ruled out by a person after 120 random images" in (tmp_path / "out.card.md").read_text()
+
+
+def test_an_import_of_our_own_export_takes_only_what_people_said(sampled, tmp_path, annotator):
+    rule_out.rule_out(sampled, BOAT, "Ann")
+    export(sampled, tmp_path / "out.csv", "csv")
+    copy = project_of_images(tmp_path / "copy")
+    annotator("import", copy.paths.project, tmp_path / "out.csv", "--yes")
+    labels = [label for label in decisions.all_labels(copy) if label.class_id == BOAT]
+    assert {label.image_id for label in labels} == set(range(1, DRAWN + 1))
+    assert auto_accepted.acceptances(copy) == []
 
 
 def test_choices_take_or_leave_them_like_auto_accepted_cells(sampled, tmp_path):
