@@ -1,11 +1,13 @@
 """`bench effort --times`: sets of times are read whole or not at all, and every policy is costed by the same person."""
 
+import json
+
 import numpy as np
 import pytest
+from test_effort import small_set
 
 from annotator.benchmark import pace
 from annotator.benchmark.effort import by_times, curves, report_by_times
-from annotator.benchmark.effort.comparison import GOALS
 from annotator.benchmark.effort.play import Play
 from annotator.benchmark.effort.time_sets import SHIPPED, read_time_sets
 from annotator.errors import AnnotatorError
@@ -61,8 +63,8 @@ def test_all_that_is_wrong_with_a_file_of_times_is_told_at_once_with_its_lines(t
         ("line 2", "click is '-2'"),
         ("line 3", "no name"),
         ("line 4", "people is 'few'"),
-        ("line 4", "click is 'soon'"),
         ("line 4", "check is 'nan'"),
+        ("line 4", "click is 'soon'"),
         ("line 5", "check is '0'"),
         ("line 5", "line 2"),
         ("line 6", "more cells"),
@@ -114,3 +116,32 @@ def test_the_logged_times_of_a_person_who_varies_are_right_on_average():
     rng = np.random.default_rng(0)
     drawn = np.array([pace.taken(rng, 10.0, paused=0.0) for _ in range(4000)])
     assert drawn.mean() == pytest.approx(10.0, rel=0.03) and np.log(drawn).std() == pytest.approx(0.5, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.training
+def test_every_policy_is_costed_under_every_set_and_only_autopilot_is_played_again(tmp_path, photos):
+    path = tmp_path / "times.csv"
+    path.write_text("name,check,tile\nours,,\nslow,7,3.5\n")
+    result = by_times.measure_by_times(
+        read_time_sets(str(path)),
+        photos,
+        small_set(tmp_path, photos),
+        policies=["form", "grid-only", "autopilot", "autopilot-known"],
+        work=tmp_path / "work",
+        backbone="efficientnet_lite0",
+    )
+    json.dumps(result)
+    at = {(row["set"], row["policy"]): row for row in result["costs"] if row["goal"] == 0.95}
+    assert len(result["costs"]) == 2 * 4 * 4 and all(row["reached"] for row in result["costs"])
+    for policy in ("form", "grid-only"):
+        assert at["ours", policy]["actions"] == at["slow", policy]["actions"]
+        assert at["ours", policy]["seconds"]["mean"] < at["slow", policy]["seconds"]["mean"]
+    for row in result["costs"]:
+        ours = at[row["set"], "autopilot"]["seconds"]["mean"]
+        if row["goal"] == 0.95:
+            assert row["ratio"]["mean"] == pytest.approx(row["seconds"]["mean"] / ours, abs=0.01)
+    tables = {title: rows for title, _, rows in report_by_times.tables(result)}
+    assert len(tables["Minutes to recall (times Autopilot's)"]) == 8
+    assert [row[0] for row in tables[report_by_times.HANDED_OUT]] == ["ours", "slow"]
+    assert "ours: no source is named." in report_by_times.foot(result)[1]
