@@ -18,8 +18,8 @@ from annotator.benchmark.effort.comparison import (
     compare,
     cost_of,
     mean_of_all,
-    over,
     policies_of,
+    ratios_by_seed,
     spread,
 )
 from annotator.benchmark.effort.measure import given_or_sample, make_project, policies_named
@@ -159,7 +159,7 @@ def _cost_rows(own: Curves, name: str) -> list[dict]:
 
     rows = []
     for row in compare(own)["goals"]:
-        ratios = over(seconds(row["policy"], row["goal"]), seconds(OURS, row["goal"]))
+        ratios = ratios_by_seed(seconds(row["policy"], row["goal"]), seconds(OURS, row["goal"]))
         kept = ("policy", "goal", "actions", "seconds", "reached", "seeds")
         ratio = spread(ratios, 3) if None not in ratios else None
         rows.append({"set": name, **{column: row[column] for column in kept}, "ratio": ratio})
