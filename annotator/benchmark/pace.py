@@ -132,7 +132,14 @@ def _answer(
 
 
 def taken(rng: np.random.Generator, mean: float, spread: float = 0.5, paused: float = 0.03) -> float:
-    """Draw the seconds of one answer that takes `mean` seconds on average; the other arguments as of `log`."""
+    """Draw the seconds of one answer.
+
+    Args:
+        rng: Decides them.
+        mean: The seconds it takes on average, pauses aside.
+        spread: The standard deviation of the log seconds of equal tasks.
+        paused: The probability that the person pauses, for PAUSE seconds on average.
+    """
     seconds = mean * rng.lognormal(-(spread**2) / 2, spread)
     seconds += rng.exponential(PAUSE) if rng.random() < paused else 0.0
     return min(max(seconds, 0.001), LONGEST / 1000)

@@ -52,8 +52,16 @@ def measure_by_times(
     """Play with a perfect person of each set of times, and return what every policy costs them.
 
     Args:
-        sets: As read_time_sets returns them; the other arguments are those of measure.measure.
+        sets: As read_time_sets returns them.
+        images_folder: A folder of images; None: the sample data.
+        truth: Every label of every image, as of measure.measure; None: the sample data's.
         policies: Names in POLICIES; (): COMPARED. Autopilot is always among them.
+        seed: The first seed.
+        seeds: The number of seeds from `seed` on: every policy is played with each, figures are means.
+        jobs: The number of processes that play at the same time; the result is the same.
+        most: The number of actions after which a play stops, in actions of the form.
+        work: A folder that keeps the embedded project for the next time; None: it is not kept.
+        backbone: The network; None: the usual one.
 
     Returns:
         {"bench", "figures", "ratios", "sets", "policies", "backbone", "seeds"}, and "costs": {"set", "policy", "goal",

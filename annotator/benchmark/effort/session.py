@@ -51,6 +51,13 @@ class Session(ProjectCopy):
         """Copy the project.
 
         Args:
+            template: The project that is copied.
+            folder: The folder of the copy.
+            truth: As the attribute.
+            person: Who answers.
+            learns: Whether a model is trained.
+            seed: Of all random draws.
+            times: The attribute `time_model`.
             varies: Whether equal answers take times that vary, with pauses, as pace.taken draws them; what is spent
                 counts the average. If not, every answer takes exactly the average.
         """
