@@ -118,19 +118,25 @@ class _Planner:
             return action
         if (kind := self._exploration_kind()) and (action := self._explore(kind)):
             return action
+        drawn = float(self.rng.random())
         candidates = self._candidates()
-        if self._is_random(candidates):
+        if self._is_random(candidates, drawn):
             return self._unbiased() or self._best(candidates) or self._leftover() or self._reading()
         return self._best(candidates) or self._unbiased() or self._leftover() or self._reading()
 
-    def _is_random(self, candidates: Sequence[Candidate]) -> bool:
-        """Return whether the next action is sampled at random: for at most RANDOM_SHARE of the actions and the time."""
+    def _is_random(self, candidates: Sequence[Candidate], drawn: float) -> bool:
+        """Return whether the next action is sampled at random: at most RANDOM_SHARE of the actions and of the time.
+
+        Args:
+            candidates: All that are not, the best first.
+            drawn: A random number in [0, 1).
+        """
         if self.snapshot is None or not candidates:
             return True
         if self.is_behind:
             return False
         of_time = candidates[0].seconds / max(self.time_model.image(self.class_count, 0.0), 1e-9)
-        return bool(self.rng.random() < RANDOM_SHARE * min(1.0, of_time))
+        return drawn < RANDOM_SHARE * min(1.0, of_time)
 
     def _known(self) -> Action | None:
         """Return an image with known answers that this person has not answered; it looks like a blind answer."""

@@ -50,6 +50,7 @@ LIGHT = Palette(
         "#e58aa0",
         "#4d5654",
         "#17b3c1",
+        "#8fae1b",
     ),
     ramp=("#eef1f0", "#0b6156"),
 )
@@ -76,6 +77,7 @@ DARK = Palette(
         "#f0a9bb",
         "#c3cbc8",
         "#1fd0de",
+        "#d4f25a",
     ),
     ramp=("#212524", "#5fd6c2"),
 )
