@@ -44,18 +44,18 @@ class _Table(NamedTuple):
     path: Path
 
 
-def recognise(named: str) -> bool:
+def recognise(path: Path) -> bool:
     """Return whether a path is a table, or a folder of tables, with a column of images."""
     try:
-        found = _tables(Path(named))
+        found = _tables(path)
         return bool(found) and bool(_columns(_schema(found[0].path)).image)
     except Exception:  # an unreadable path is not a table with images
         return False
 
 
-def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
+def fetch(path: Path, project: Path, progress: Progress | None) -> Fetched:
     """Write the images of all tables as files. Labels are read from the tables themselves."""
-    path = Path(named).resolve()
+    path = path.resolve()
     tables = _tables(path)
     with landing(project, str(path), path.stem if path.is_file() else path.name, progress) as place:
         for table in tables:
