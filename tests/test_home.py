@@ -76,9 +76,10 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 @contextmanager
-def at_home(*words: object) -> Iterator[subprocess.Popen]:
-    command = [sys.executable, "-P", "-m", "annotator", "home", *map(str, words)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def at_home(*words: object, **variables: object) -> Iterator[subprocess.Popen]:
+    command = [sys.executable, "-P", "-m", "annotator", "home", "--no-browser", *map(str, words)]
+    env = os.environ | {name: str(value) for name, value in variables.items()}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
     try:
         yield process
     finally:

@@ -126,7 +126,14 @@ class Children:
     """The servers of all projects."""
 
     def __init__(self, places: Sequence[Place], how: How):
+        self._how = how
         self.by_name = {place.name: Child(place, how) for place in places}
+
+    def add(self, place: Place) -> None:
+        """Start the server of one more project."""
+        child = Child(place, self._how)
+        self.by_name[place.name] = child
+        child.start()
 
     def start(self) -> None:
         """Start the threads that keep the processes running."""
@@ -135,8 +142,9 @@ class Children:
 
     def stop(self) -> None:
         """End all servers at once, and wait until they have ended."""
-        for child in self.by_name.values():
+        children = list(self.by_name.values())
+        for child in children:
             child.ask_to_end()
         until = time.monotonic() + GRACE
-        for child in self.by_name.values():
+        for child in children:
             child.join(max(0.1, until - time.monotonic()))

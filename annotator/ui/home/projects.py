@@ -64,11 +64,19 @@ def refuse_name(name: str, places: Iterable[Place]) -> None:
     """Raise AnnotatorError for a name that a new project cannot have: no part of an address, or taken."""
     if not SAFE.fullmatch(name) or name.lower() in TAKEN or name.startswith("."):
         raise AnnotatorError(
-            f"A project cannot be called {name!r}, because its name is part of its address: letters, digits and . _ ~ - "
-            "are, beginning with a letter or digit."
+            f"A project cannot be called {name!r}: its name is part of its address. Use letters without accents, "
+            "digits and . _ ~ - only, and begin with a letter or digit."
         )
     if any(place.name.lower() == name.lower() for place in places):
         raise AnnotatorError(f"There is a project called {name} already. Choose another name, or open that one.")
+
+
+def free_name(wanted: str, places: Iterable[Place], folder: Path) -> str:
+    """Return a name for a new project: the wanted one as an address can hold it, with a number if it is taken."""
+    name = re.sub(r"[^A-Za-z0-9._~-]+", "-", wanted).strip("-._~")[:60] or "project"
+    taken = {place.name.lower() for place in places} | set(TAKEN)
+    numbered = (name if number == 1 else f"{name}-{number}" for number in range(1, 10_000))
+    return next(one for one in numbered if one.lower() not in taken and not (folder / one).exists())
 
 
 def give_ports(places: Iterable[Place], first: int, is_free: Callable[[int], bool]) -> None:
