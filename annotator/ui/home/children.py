@@ -54,6 +54,11 @@ class Child:
         return process is not None and process.poll() is None
 
     @property
+    def has_run(self) -> bool:
+        """Return whether a process of the project was started; false in the first moments only."""
+        return self._process is not None
+
+    @property
     def trouble(self) -> str:
         """Return the last lines that the server printed, where it is not running; "" where it is."""
         return "" if self.is_running else "\n".join(self._last)

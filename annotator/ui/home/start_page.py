@@ -133,7 +133,7 @@ class StartPage:
         place = listed.place
         assert place.db is not None
         child = self._children.by_name[place.name]
-        if not child.is_running:
+        if not child.is_running and (child.has_run or self._how.is_team):
             why = child.trouble if listed.role in ("", "owner") else ""
             return Card(place.name, ("Not running just now; it is being started again.",), trouble=why)
         address = f"{self._how.address}/{place.name}/" if self._how.is_team else f"open/{place.name}"

@@ -26,4 +26,5 @@ def page() -> None:
         {"name": order.name, "title": order.title, "about": order.about} for order in query_order.QUERY_ORDERS.values()
     ]
     stays = answering.chosen(db) == answering.ALL
-    mount("annotate", orders=choices, order=query_order.chosen(db), adds_classes=class_adding.is_allowed(db), stays=stays)
+    order, adds = query_order.chosen(db), class_adding.is_allowed(db)
+    mount("annotate", orders=choices, order=order, adds_classes=adds, stays=stays)

@@ -92,7 +92,7 @@ class NewProject {
         el("label", { for: "name" }, "Project", this.name),
         ...(PAGE.is_team ? [] : [el("label", { for: "person" }, "You, as stored with your answers", this.person)])),
       this.error,
-      el("div", { class: "row" }, this.create, el("span", { class: "quiet" }, `It is made in ${PAGE.folder}; photos stay where they are.`)));
+      el("div", { class: "row create" }, this.create, el("span", { class: "quiet" }, `It is made in ${PAGE.folder}; photos stay where they are.`)));
     this.form = el("form", { novalidate: true, onsubmit: (/** @type {Event} */ event) => this.make(event) },
       el("fieldset", {}, el("legend", {}, "Images"),
         el("label", { for: "path" }, "A folder on the machine that runs Annotator"),
