@@ -30,22 +30,22 @@ def account_for(class_id: int, tiles: int, chance: float, present: int, in_grid:
 
 def test_a_class_whose_two_large_grids_brought_a_tenth_is_promised_at_less_than_a_third():
     made = account_for(1, 192, 0.06, present=1)  # 11.5 promised
-    before, after = np.full(96, 0.06), made.worth([1], np.full(96, 0.06))
+    before, after = np.full(96, 0.06), made.worth_in_grid(1, np.full(96, 0.06))
     assert after.sum() < before.sum() / 3
     # Nothing says that of other classes, but a little.
-    assert before.sum() / 3 < made.worth([2], before).sum() < before.sum()
+    assert before.sum() / 3 < made.worth_in_grid(2, before).sum() < before.sum()
 
 
 def test_what_a_class_keeps_is_promised_again_and_no_chance_exceeds_one():
     made = account_for(1, 96, 0.6, present=96)
-    worth = made.worth([1, 1, 2], np.array([0.6, 0.995, np.nan]))
+    worth = made.worth_on_image([1, 1, 2], np.array([0.6, 0.995, np.nan]))
     assert 0.6 < worth[0] <= account.CERTAIN and worth[1] == 0.995 and worth[2] == 0
 
 
 def test_newer_answers_count_more_than_older_ones():
     barren, rich = [(1, 0.1, False, True)] * 200, [(1, 0.1, place % 5 == 0, True) for place in range(200)]
     first_rich, first_barren = (Account.build(Answers.build(rows)) for rows in (rich + barren, barren + rich))
-    assert first_rich.worth([1], np.array([0.1])) < first_barren.worth([1], np.array([0.1])) / 1.5
+    assert first_rich.worth_in_grid(1, np.array([0.1])) < first_barren.worth_in_grid(1, np.array([0.1])) / 1.5
 
 
 def test_the_account_follows_the_store_and_forgets_what_was_taken_back(db):
@@ -58,13 +58,14 @@ def test_the_account_follows_the_store_and_forgets_what_was_taken_back(db):
     undo = Decision(str(uuid.uuid4()), "undo", "Ann", "grid", undoes=batch)
     assert not decisions.decide(db, [undo]).refused
     after = account_of(db)
-    assert after.asked == {1: 12} and after.worth([1], np.array([0.25])) > low.worth([1], np.array([0.25]))
+    assert after.asked == {1: 12} and after.worth_in_grid(1, np.array([0.25])) > low.worth_in_grid(1, np.array([0.25]))
 
 
 def test_whole_images_have_a_ratio_of_their_own():
     rows = [(1 + place % 3, 0.3, False, False) for place in range(60)]  # 18 promised on whole images, none found
     made = Account.build(Answers.build(rows))
-    assert made.of_images < 0.3 and made.worth([1], np.array([0.3])) == pytest.approx(0.3)
+    assert made.worth_on_image([1], np.array([0.3])) < 0.2
+    assert made.worth_in_grid(1, np.array([0.3])) == pytest.approx(0.3)
 
 
 @pytest.mark.usefixtures("known")

@@ -134,7 +134,7 @@ def grid_candidate(
     class_id: int, cells: Sequence[tuple[int, float]], time_model: TimeModel, open_share: float, account: Account
 ) -> Candidate:
     """Return the candidate of a grid of these cells, (image id, probability)."""
-    probabilities = account.worth([class_id], np.array([probability for _, probability in cells]))
+    probabilities = account.worth_in_grid(class_id, np.array([probability for _, probability in cells]))
     positives = float(probabilities.sum())
     changes = min(positives, len(cells) - positives)
     seconds, learning = time_model.grid(len(cells), changes), _learning(probabilities, open_share)

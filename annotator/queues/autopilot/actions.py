@@ -148,8 +148,8 @@ class Leasing:
 
     def worth(self, probabilities: dict[int, float]) -> dict[int, float]:
         """Return what the probabilities of an image's open classes are worth; of a class without a model, its rate."""
-        values = self.account.of_images * self.account.worth(list(probabilities), np.array([*probabilities.values()]))
-        worth = dict(zip(probabilities, np.minimum(values, 1).tolist(), strict=True))
+        values = self.account.worth_on_image(list(probabilities), np.array([*probabilities.values()]))
+        worth = dict(zip(probabilities, values.tolist(), strict=True))
         return worth | {class_id: rate for class_id, rate in self.rates.items() if class_id in probabilities}
 
     def _relabel(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
@@ -168,6 +168,8 @@ class Leasing:
         if candidate.kind == "grid" and len(tiles.tiles) < len(candidate.cells):  # another page leased some first
             left = [(tile.image.id, tile.probability or 0.0) for tile in tiles.tiles]
             candidate = acquisition.grid_candidate(candidate.class_id, left, self.time_model, 0.0, self.account)
+        if candidate.kind == "grid":  # not as the model's own probabilities say, or it would take needless presses
+            tiles = replace(tiles, start="yes" if candidate.positives >= grid.EVEN * len(candidate.cells) else "no")
         return self._described(tiles.id, candidate, others, grid=tiles)
 
     def _image(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
