@@ -7,7 +7,7 @@ offered; for anything else the sentence names the Import page of the project.
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -77,12 +77,11 @@ class Look:
     endings: Mapping[str, int]
     samples: Sequence[str]
     said: Sequence[str] = ()
-    lists: Sequence[ClassList] = field(default_factory=tuple)
-    labels: Labels | None = None
+    lists: Sequence[ClassList] = ()
 
 
 def look(folder: Path, roots: Roots, projects: Path) -> Look:
-    """Return what lies in a folder.
+    """Return what lies in a folder, without its labels, which take longer to find.
 
     Args:
         folder: The folder, allowed by the roots.
@@ -100,15 +99,8 @@ def look(folder: Path, roots: Roots, projects: Path) -> Look:
     said = list(listing.left_out.said())
     said += [f"{bad.path} is skipped: {bad.reason}." for bad in listing.kept_out[:3]]
     endings = Counter(ending_of(path) for path in images)
-    return Look(
-        str(folder),
-        len(images),
-        dict(endings.most_common()),
-        samples,
-        said,
-        tuple(_lists(folder, roots)),
-        _labels(folder, roots),
-    )
+    lists = tuple(_lists(folder, roots))
+    return Look(str(folder), len(images), dict(endings.most_common()), samples, said, lists)
 
 
 def chosen_classes(text: str, commas: str) -> list[tuple[str, str]]:
@@ -153,7 +145,7 @@ def _lists(folder: Path, roots: Roots) -> Iterator[ClassList]:
                 continue
 
 
-def _labels(folder: Path, roots: Roots) -> Labels | None:
+def find_labels(folder: Path, roots: Roots) -> Labels | None:
     """Return the labels that lie in a folder; None without any."""
     try:
         for entry in folder.iterdir():

@@ -107,6 +107,7 @@ class NewProject:
         posts = {
             "folders": self._folders,
             "look": self._look,
+            "labels": self._labels,
             "classes": self._classes,
             "make": self._make,
             "state": self._state,
@@ -157,6 +158,13 @@ class NewProject:
         folder = self._roots.folder(given)
         found = asdict(looking.look(folder, self._roots, self._folder))
         return found | {"name": projects.free_name(folder.name, self._places, self._folder)}
+
+    async def _labels(self, request: Request, visitor: Visitor) -> Response:
+        """POST {path}: the labels that lie in the folder, null without any."""
+        given = parsed(await body_of(request), FolderRequest).path
+        find = looking.find_labels
+        labels = await run_sync(lambda: find(self._roots.folder(given), self._roots), limiter=self._few)
+        return JSONResponse({"labels": asdict(labels) if labels else None}, headers=FRESH)
 
     async def _thumb(self, request: Request, visitor: Visitor) -> Response:
         """GET ?path=: a small picture of an image that is in no project yet."""

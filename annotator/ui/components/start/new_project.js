@@ -16,7 +16,7 @@ const PAGE = JSON.parse(MAIN.dataset.page ?? "{}");
  * @typedef {{file: string, count: number, text: string}} ClassList
  * @typedef {{file: string, name: string, why: string, text: string, count: number, trouble: string}} Labels
  * @typedef {{folder: string, images: number, endings: Record<string, number>, samples: string[], said: string[],
- *            lists: ClassList[], labels: Labels | null, name: string}} Look
+ *            lists: ClassList[], name: string}} Look
  * @typedef {{name: string, is_at_work: boolean, done: number, of: number, seconds_left: number | null, error: string,
  *            link: string, said: string[]}} State
  */
@@ -187,6 +187,7 @@ class NewProject {
       if (number !== this.newest.look) return false;
       this.chosen = found.folder;
       this.showFound(found);
+      this.findLabels(found.folder, number);
       return true;
     } catch (error) {
       if (number !== this.newest.look) return false;
@@ -208,17 +209,27 @@ class NewProject {
       el("div", { class: "thumbs" }, ...pictures),
       ...found.said.map((sentence) => el("p", { class: "quiet" }, sentence)));
     this.name.value = found.name;
-    this.labels = found.labels;
+    this.labels = null;
     this.bringRow.hidden = true;
     const offers = found.lists.map((list) =>
       el("button", { type: "button", onclick: () => this.use(list.text, null) }, `Use the ${counted(list.count, "class", "classes")} of ${nameOf(list.file)}`));
-    const labels = found.labels;
-    if (labels?.count && !labels.trouble)
-      offers.unshift(el("button", { type: "button", onclick: () => this.use(labels.text, labels) },
-        `Use the ${counted(labels.count, "class", "classes")} and labels of ${labels.name}`));
-    const trouble = labels?.trouble ? [el("p", { class: "quiet" }, `Labels were found, and cannot come with the project now. ${labels.trouble}`)] : [];
-    this.offers.replaceChildren(...offers, ...trouble);
+    this.offers.replaceChildren(...offers);
     this.rest.hidden = false;
+  }
+
+  /** Offer the labels that lie in a folder; in a large one it takes a while to find them. @param {string} path @param {number} number */
+  async findLabels(path, number) {
+    const looking = el("p", { class: "quiet", role: "status" }, "Looking for labels in the folder...");
+    this.offers.append(looking);
+    /** @type {Labels | null} */
+    const labels = (await ask("labels", { path }).catch(() => null))?.labels ?? null;
+    looking.remove();
+    if (number !== this.newest.look || !labels) return;
+    this.labels = labels;
+    if (labels.trouble) this.offers.append(el("p", { class: "quiet" }, `Labels were found, and cannot come with the project now. ${labels.trouble}`));
+    else if (labels.count)
+      this.offers.append(el("button", { type: "button", onclick: () => this.use(labels.text, labels) },
+        `Use the ${counted(labels.count, "class", "classes")} and labels of ${labels.name}`));
   }
 
   // Classes
