@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import socket
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from annotator.store.labels import answering
 from annotator.store.labels import counts as overview
 from annotator.store.networks import machine_settings
 from annotator.store.people import members
+from annotator.ui.home import markup
 from annotator.ui.home.making import Making, Wanted
 
 pytestmark = pytest.mark.process
@@ -232,6 +234,33 @@ def test_labels_that_lie_in_the_folder_come_with_the_project(person, link):
     assert "0 of 6 images complete" in asking.get(f"{asking.address}/")[1]
 
 
+def test_a_project_is_renamed_and_moved_to_the_trash_by_its_name(person, link, browser: Contexts):
+    asking = Asking(link)
+    assert asking.make(name="birds", path=str(person / "photos"))["error"] == ""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.context.add_cookies(
+        [{"name": name, "value": value, "url": asking.address} for name, (_, value) in asking.cookies.items()]
+    )
+    page.goto(asking.address)
+    page.get_by_role("link", name="Rename birds").click()
+    expect(page.get_by_text("0 answers about 6 images would be gone from here.")).to_be_visible()
+    assert findings(page) == []
+    page.get_by_label("New name").fill("summer")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("link", name="summer", exact=True)).to_be_visible(timeout=60_000)
+    assert made(person, "summer") and not (person / "annotator-projects" / "birds").exists()
+    page.get_by_role("link", name="Rename summer").click()
+    page.get_by_role("button", name="Move to the trash").click()
+    expect(page.get_by_role("alert").last).to_contain_text("Type the name of the project, summer")
+    page.get_by_label("Type the name").fill("summer")
+    page.get_by_role("button", name="Move to the trash").click()
+    expect(page.get_by_role("heading", name="No projects yet")).to_be_visible(timeout=30_000)
+    [kept] = (person / "annotator-projects" / ".trash").iterdir()
+    assert (kept / "project.db").exists() and len(list((person / "photos" / "summer").iterdir())) == 7
+    own = {"x-annotator-token": asking.token}
+    assert asking.post("trash", {"project": "summer", "typed": "summer"}, own)[0] == 401, "the pass of another page"
+
+
 def test_a_cancelled_project_leaves_nothing_and_a_second_one_waits(tmp_path):
     for number in range(60):
         draw(tmp_path / "photos" / f"{number}.jpg", (), seed=number)
@@ -246,6 +275,14 @@ def test_a_cancelled_project_leaves_nothing_and_a_second_one_waits(tmp_path):
     making.start(wanted, "")
     until(lambda: not making.state.is_at_work, 30)
     assert making.state.error == "" and (project / "project.db").exists()
+
+
+def test_the_day_of_the_last_answer_is_said_in_words():
+    now, day = time.time(), 24 * 3600
+    assert markup.last_worked_on(None) == ""
+    assert markup.last_worked_on(now) == "Last worked on today"
+    assert markup.last_worked_on(now - 5 * day) == "Last worked on 5 days ago"
+    assert re.fullmatch(r"Last worked on [0-9]+ [A-Z][a-z]+ [0-9]{4}", markup.last_worked_on(now - 90 * day))
 
 
 def test_annotator_alone_opens_the_start_page_of_the_folder_that_was_opened_last(annotator, tmp_path, monkeypatch):

@@ -114,7 +114,7 @@ def _chosen(paths: list[Path] | None) -> list[Path]:
 
 def _roots(text: str) -> list[Path]:
     """Return the folders in which images may be looked for. Raises AnnotatorError for those that are missing."""
-    roots = [Path(part.strip()).expanduser() for part in text.split(",") if part.strip()] or [Path.home()]
+    roots = [Path(part.strip()).expanduser() for part in text.split(",") if part.strip()]
     if missing := [str(root) for root in roots if not root.is_dir()]:
         raise AnnotatorError(f"--roots: {', '.join(missing)} is no folder. Is the path spelled right?")
-    return roots
+    return roots or [Path.home()]

@@ -140,6 +140,12 @@ class Children:
         self.by_name[place.name] = child
         child.start()
 
+    def remove(self, name: str) -> None:
+        """End the server of a project, if it has one, and wait until it has ended."""
+        if child := self.by_name.pop(name, None):
+            child.ask_to_end()
+            child.join(GRACE)
+
     def start(self) -> None:
         """Start the threads that keep the processes running."""
         for child in self.by_name.values():

@@ -1,14 +1,19 @@
 """The HTML of the start page: plain pages without Streamlit, whose style is components/start/start.css."""
 
 import html
+import json
 import time
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
+
+from annotator.ui.access.middleware import HEADERS
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+NO_STORE = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY}
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="{base}/start/file/start/start.css">
@@ -33,6 +38,7 @@ class Card:
         picture: The address of its picture; "" without one.
         done, of: Of its pairs, or images; of 0: no bar is shown.
         trouble: Why it is not running, for whoever may know.
+        manage: The address that renames it, or moves it to the trash; "" for whoever may not.
     """
 
     name: str
@@ -42,6 +48,7 @@ class Card:
     done: int = 0
     of: int = 0
     trouble: str = ""
+    manage: str = ""
 
 
 def page(base: str, title: str, body: str, script: str = "") -> str:
@@ -55,6 +62,11 @@ def page(base: str, title: str, body: str, script: str = "") -> str:
     """
     tag = f'<script type="module" src="{base}/start/file/{script}"></script>' if script else ""
     return _PAGE.format(title=html.escape(title), base=base, script=tag, body=body)
+
+
+def script_page(base: str, title: str, data: dict[str, Any], script: str) -> str:
+    """Return a page that its script draws from `data`."""
+    return page(base, title, f'<main id="page" data-page="{html.escape(json.dumps(data))}"></main>', script)
 
 
 def projects_page(base: str, cards: list[Card], may_make: bool, troubles: str) -> str:
@@ -95,4 +107,6 @@ def _card(card: Card) -> str:
         label = f"{name}: {about[0] if about else ''}"
         bar = f'<progress max="{card.of}" value="{card.done}" aria-label="{label}"></progress>'
     why = f"<pre>{html.escape(card.trouble)}</pre>" if card.trouble else ""
-    return f'<li>{picture}<div class="about">{title}{lines}{bar}{why}</div></li>'
+    label = f"Rename {name}, or move it to the trash"
+    more = f'<a class="more" href="{html.escape(card.manage)}" aria-label="{label}" title="{label}">⋯</a>'
+    return f'<li>{picture}<div class="about">{title}{lines}{bar}{why}</div>{more if card.manage else ""}</li>'

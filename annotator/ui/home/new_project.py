@@ -4,8 +4,6 @@ Every path that a page names is checked by roots.py. Nothing is written before "
 `annotator init` writes (making.py).
 """
 
-import html
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -38,7 +36,6 @@ from annotator.ui.routes.requests import parsed
 from annotator.ui.server import is_free
 
 AT_ONCE = 2  # folders that are looked through, and thumbnails that are made, at a time
-NO_STORE = HEADERS | {"cache-control": "no-store", "content-security-policy": markup.POLICY}
 
 Typed = Annotated[str, Meta(max_length=4096)]
 Handler = Callable[[Request, Visitor], Awaitable[Response]]
@@ -126,9 +123,8 @@ class NewProject:
             "person": "" if self._how.is_team else login(),
             "is_team": self._how.is_team,
         }
-        body = f'<main id="new" data-page="{html.escape(json.dumps(data))}"></main>'
-        text = markup.page(base, "New project · Annotator", body, "start/new_project.js")
-        return HTMLResponse(text, headers=NO_STORE)
+        text = markup.script_page(base, "New project · Annotator", data, "start/new_project.js")
+        return HTMLResponse(text, headers=markup.NO_STORE)
 
     async def _folders(self, request: Request, visitor: Visitor) -> Response:
         """POST {path}: the folders in it, for the list to walk through and for completion."""

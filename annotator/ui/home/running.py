@@ -85,7 +85,10 @@ def run(
         AnnotatorError: For a taken port, and where members are to be served and no project can be.
     """
     if not is_free(access.port, access.host):
-        raise AnnotatorError(f"Port {access.port} on {access.host} is in use by another program. Try another --port.")
+        raise AnnotatorError(
+            f"Port {access.port} on {access.host} is in use by another program. Is the start page open already, at "
+            f"{access.address}/? Else try another port: annotator home --port {access.port + 100}"
+        )
     behind = [ADDRESS, *access.behind] if access.is_team else []
     how = How(access.mode, access.address, ",".join(behind), str(oidc.resolve()) if oidc else "", json_log)
     good = [place for place in places if place.db is not None]

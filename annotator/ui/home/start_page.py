@@ -32,14 +32,19 @@ from annotator.ui.access.serving_modes import HOSTS, local
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home import markup
 from annotator.ui.home.children import Children, How
+from annotator.ui.home.keeping import Keeping
 from annotator.ui.home.markup import Card
 from annotator.ui.home.new_project import NewProject
 from annotator.ui.home.projects import Place
 from annotator.ui.home.visitors import Listed, Visitors
 
 FILES = Path(__file__).parent.parent / "components"
-SERVED = {"start/start.css": "text/css", "start/new_project.js": "text/javascript", "shared/dom.js": "text/javascript"}
-NO_STORE = HEADERS | {"cache-control": "no-store", "content-security-policy": markup.POLICY}
+SERVED = {
+    "start/start.css": "text/css",
+    "start/new_project.js": "text/javascript",
+    "start/keeping.js": "text/javascript",
+    "shared/dom.js": "text/javascript",
+}
 KEPT = HEADERS | {"cache-control": "private, max-age=60"}
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -58,12 +63,14 @@ class StartPage:
 
     def app(self, tokens: Tokens, keys: Keys | None = None) -> Starlette:
         """Return the ASGI application; keys are given where there are no members."""
-        new = self._new.routes(self._visitors, tokens) if self._new else []
+        below = self._new.routes(self._visitors, tokens) if self._new else []
+        if not self._how.is_team:
+            below += Keeping(self._places, self._children, self._port).routes(tokens)
         routes = [
             Route(f"{self._base}/", self._checked(self._page)),
             Route(f"{self._base}/start/file/{{name:path}}", self._checked(self._file)),
             Route(f"{self._base}/start/picture/{{name}}", self._checked(self._picture)),
-            *(Route(self._base + one.path, self._checked(one.endpoint), methods=one.methods) for one in new),
+            *(Route(self._base + one.path, self._checked(one.endpoint), methods=one.methods) for one in below),
         ]
         if keys is None:
             return Starlette(routes=routes)
@@ -88,7 +95,7 @@ class StartPage:
         return route
 
     async def _page(self, request: Request) -> Response:
-        return HTMLResponse(await run_sync(self._text, dict(request.cookies)), headers=NO_STORE)
+        return HTMLResponse(await run_sync(self._text, dict(request.cookies)), headers=markup.NO_STORE)
 
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -117,7 +124,9 @@ class StartPage:
             body = (
                 f'<main><h1>{name}</h1><p role="status">The project is starting, and opens in a few seconds.</p></main>'
             )
-            return HTMLResponse(markup.page("", f"{place.name} · Annotator", body), 503, NO_STORE | {"refresh": "1"})
+            return HTMLResponse(
+                markup.page("", f"{place.name} · Annotator", body), 503, markup.NO_STORE | {"refresh": "1"}
+            )
         return RedirectResponse(link, status_code=303, headers={"cache-control": "no-store"})
 
     def _text(self, cookies: dict[str, str]) -> str:
@@ -132,16 +141,19 @@ class StartPage:
     def _card(self, listed: Listed) -> Card:
         place = listed.place
         assert place.db is not None
-        child = self._children.by_name[place.name]
+        manage = "" if self._how.is_team else f"/start/project/{place.name}"
+        child = self._children.by_name.get(place.name)
+        if child is None:
+            return Card(place.name, ("Not running just now.",))
         if not child.is_running and (child.has_run or self._how.is_team):
             why = child.trouble if listed.role in ("", "owner") else ""
-            return Card(place.name, ("Not running just now; it is being started again.",), trouble=why)
+            return Card(place.name, ("Not running just now; it is being started again.",), trouble=why, manage=manage)
         address = f"{self._how.address}/{place.name}/" if self._how.is_team else f"open/{place.name}"
         try:
             about, done, of = _progress(listed)
         except AnnotatorError as error:
             return Card(place.name, (str(error),))
-        return Card(place.name, about, address, f"{self._base}/start/picture/{place.name}", done, of)
+        return Card(place.name, about, address, f"{self._base}/start/picture/{place.name}", done, of, manage=manage)
 
 
 def _progress(listed: Listed) -> tuple[tuple[str, ...], int, int]:

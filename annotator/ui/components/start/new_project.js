@@ -7,7 +7,7 @@ const TYPING = 250; // milliseconds without a key before what was typed is looke
 const POLL = 300; // milliseconds between two looks at how far the project is
 const SHOWN = 12; // classes that are named under the list
 
-const MAIN = /** @type {HTMLElement} */ (document.getElementById("new"));
+const MAIN = /** @type {HTMLElement} */ (document.getElementById("page"));
 /** @type {{token: string, base: string, folder: string, person: string, is_team: boolean}} */
 const PAGE = JSON.parse(MAIN.dataset.page ?? "{}");
 
