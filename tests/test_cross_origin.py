@@ -20,7 +20,7 @@ from annotator.store.database.database import Database
 from annotator.store.people import members
 from annotator.ui.access.middleware import HEADERS
 from annotator.ui.access.tokens import Tokens
-from annotator.ui.home.start_page import POLICY
+from annotator.ui.home.markup import POLICY
 
 pytestmark = pytest.mark.browser
 
@@ -85,7 +85,7 @@ READS = """async ({addresses, token}) => {
 WRITES = """async ({target, token, body}) => {
   const got = [];
   const paths = ["/api/decisions", "/api/work", "/api/classes/add", "/api/upload?name=a.csv", "/api/predictions",
-    "/api/rule_out", "/api/rule_out/undo", "/_stcore/upload_file/a/b", "/sign-out", "/"];
+    "/api/rule_out", "/api/rule_out/undo", "/start/api/make", "/_stcore/upload_file/a/b", "/sign-out", "/"];
   for (const path of paths) {
     const address = `${target}${path}${path.includes("?") ? "&" : "?"}token=${token}`;
     const sent = {method: "POST", body, credentials: "include"};
@@ -243,7 +243,7 @@ def test_the_start_page_of_several_projects_is_shown_and_asked_by_no_other_page(
         context = browser.take()
         page = context.new_page()
         page.goto(link)
-        page.get_by_role("link", name="project").wait_for()
+        page.get_by_role("link", name="project", exact=True).wait_for()
         before = state(project)
         for origin in attackers:
             found = attacked(context, origin, f"http://127.0.0.1:{port}", Tokens(project / "secret").mint("Ann"))

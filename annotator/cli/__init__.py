@@ -36,8 +36,7 @@ from annotator.cli.bench import speed as bench
 
 app = typer.Typer(
     name="annotator",
-    help="Turn a folder of images into a complete multi-label data set.",
-    no_args_is_help=True,
+    help="Turn a folder of images into a complete multi-label data set. Without a command: opens the start page.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -54,6 +53,8 @@ def _root(
 
         print(__version__)
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        home.home()
 
 
 for module in (

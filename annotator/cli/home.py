@@ -1,5 +1,6 @@
 """The command that serves several projects behind one address."""
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -7,15 +8,18 @@ import typer
 
 from annotator.cli.options import examples
 from annotator.cli.project import AuthMode, LogFormat
+from annotator.errors import AnnotatorError
 
 DEFAULT_PORT = 8500
+USUAL_FOLDER = "annotator-projects"  # in the person's home folder, until another was opened
 
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command(
     epilog=examples(
-        "annotator home projects",
+        "annotator home   (the folder that was opened last; so does annotator alone)",
+        "annotator home projects --roots ~/photos,/data/photos",
         "annotator home birds mammals --port 8600",
         "annotator home projects --auth invitation --url https://labels.example.org/",
         "annotator home projects --auth invitation --url https://labels.example.org/ --caddyfile > Caddyfile",
@@ -23,8 +27,13 @@ commands = typer.Typer(rich_markup_mode=None)
 )
 def home(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="Projects, or folders that hold some.", show_default=False)
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FOLDER...]",
+            help="Projects, or folders that hold some [default: those opened last, else ~/annotator-projects].",
+            show_default=False,
+        ),
+    ] = None,
     port: Annotated[
         int, typer.Option(help="Port of the start page; the projects have those after it.", min=1, max=65000)
     ] = DEFAULT_PORT,
@@ -42,22 +51,32 @@ def home(
         bool, typer.Option("--caddyfile", help="Print the configuration for Caddy in front, and end.")
     ] = False,
     log: Annotated[LogFormat, typer.Option(help="How the servers log; json: one object a line.")] = LogFormat.text,
+    roots: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER,...",
+            help="Where New project may look for images [default: your home folder; none where people sign in].",
+            show_default=False,
+        ),
+    ] = "",
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
 ) -> None:
     """Serve several projects: a start page, and each project below it, /birds/, in a process of its own.
 
-    With --auth invitation or oidc a reverse proxy stands in front (--caddyfile); a visitor sees the projects in which
-    they have a role. Projects are looked for when it starts.
+    New projects are made on the start page, in the first FOLDER. With --auth invitation or oidc a reverse proxy stands
+    in front (--caddyfile); a visitor sees the projects in which they have a role. Projects are looked for when it
+    starts.
     """
-    from annotator.errors import AnnotatorError
     from annotator.store.disk.private import files_for_owner_only
     from annotator.ui.access.serving_modes import access
     from annotator.ui.home.running import caddyfile as for_caddy
-    from annotator.ui.home.running import ready, run
+    from annotator.ui.home.running import folder_of_new, ready, run
 
     files_for_owner_only()
     if auth != AuthMode.local and not url:
         raise AnnotatorError(f"--auth {auth.value} needs --url, the address that people type for the start page.")
     reached = access(auth.value, port, url=url, behind=behind, provider=oidc)
+    paths = _chosen(paths)
     places = ready(paths, port)
     if caddyfile:
         if not reached.is_team:
@@ -66,4 +85,36 @@ def home(
             )
         print(for_caddy(places, reached), end="")
         return
-    run(places, reached, oidc, json_log=log == LogFormat.json)
+    allowed = _roots(roots) if roots or not reached.is_team else None
+    run(
+        places,
+        reached,
+        oidc,
+        folder=folder_of_new(paths),
+        roots=allowed,
+        browser=browser and not reached.is_team,
+        json_log=log == LogFormat.json,
+    )
+
+
+def _chosen(paths: list[Path] | None) -> list[Path]:
+    """Return the folders to open, which are remembered where they were named; without any, those opened last."""
+    from annotator.store.networks import machine_settings
+
+    if paths:
+        with contextlib.suppress(AnnotatorError):  # remembering is a convenience
+            machine_settings.keep_home_folders([path.resolve() for path in paths])
+        return paths
+    if kept := [path for path in machine_settings.home_folders() if path.is_dir()]:
+        return kept
+    usual = Path.home() / USUAL_FOLDER
+    usual.mkdir(mode=0o700, exist_ok=True)
+    return [usual]
+
+
+def _roots(text: str) -> list[Path]:
+    """Return the folders in which images may be looked for. Raises AnnotatorError for those that are missing."""
+    roots = [Path(part.strip()).expanduser() for part in text.split(",") if part.strip()]
+    if missing := [str(root) for root in roots if not root.is_dir()]:
+        raise AnnotatorError(f"--roots: {', '.join(missing)} is no folder. Is the path spelled right?")
+    return roots or [Path.home()]

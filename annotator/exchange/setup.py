@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.band_choice import choose_bands
-from annotator.exchange.formats.shared.class_list import read_classes
+from annotator.exchange.formats.shared.class_list import parsed_classes, read_classes
 from annotator.exchange.imports.folders import kept_out_in_words, refuse_without_images
 from annotator.exchange.imports.folders import listed as listed_folders
 from annotator.exchange.imports.folders import registered as register_folders
@@ -62,6 +62,7 @@ def set_up(
     *,
     images_folder: Address | Path | None,
     class_file: Path | None = None,
+    class_text: str = "",
     label_file: Path | None = None,
     method: str | None = None,
     backbone: str | None = None,
@@ -80,6 +81,7 @@ def set_up(
         images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
             an address.
         class_file: A list of classes; None: no classes are added.
+        class_text: The same as text that somebody has typed; "": none.
         label_file: A file of labels; None: no labels are added.
         method: The method of the next runs; None: as it is.
         backbone: The network; None: as it is.
@@ -111,9 +113,9 @@ def set_up(
     paths: Paths = fetched.folders if fetched else []
     if isinstance(images_folder, Path) and not fetched:
         paths = [(images_folder, None)]
-    listed = read_classes(class_file) if class_file else []
+    listed = read_classes(class_file) if class_file else parsed_classes(class_text) if class_text.strip() else []
     named = classes.by_name(known_db).keys() if known_db else ()
-    listed = name_lists.settled(listed, named, str(class_file), commas)
+    listed = name_lists.settled(listed, named, str(class_file or "the list"), commas)
     folders = listed_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
     if folders and not exists and not any(folder.listing.images() for folder in folders):
         refuse_without_images(folders[0].path, folders[0].listing)

@@ -155,7 +155,7 @@ def serve(
     owner = _owner() if access.is_team else None
     key = context.tokens().key(run, seconds=None, member_id=owner.id if owner else None)
     link = address_with(access.address, key)
-    opener = paths.opener if browser and _has_desktop() else None
+    opener = paths.opener if browser and has_desktop() else None
     threading.Thread(target=_announce, args=[link, access, owner, opener], daemon=True).start()
     run_app(build_app(run, access, json_log), access, json_log)
 
@@ -231,10 +231,15 @@ def _announce(link: str, access: Access, owner: Member | None, opener: Path | No
     )
     sys.stdout.flush()
     if opener:
-        # Through a file, because other users of this machine see the arguments of every program.
-        write_private(opener, PAGE % (f'<meta http-equiv="refresh" content="0; url={html.escape(link)}">', ""))
-        webbrowser.open(opener.as_uri())
+        open_browser(opener, link)
 
 
-def _has_desktop() -> bool:
+def open_browser(opener: Path, link: str) -> None:
+    """Open a link in a browser, through a file, because other users of this machine see the arguments of programs."""
+    write_private(opener, PAGE % (f'<meta http-equiv="refresh" content="0; url={html.escape(link)}">', ""))
+    webbrowser.open(opener.as_uri())
+
+
+def has_desktop() -> bool:
+    """Return whether a browser can be opened on this machine."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

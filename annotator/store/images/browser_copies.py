@@ -86,6 +86,12 @@ def fetch(db: Database, image_id: int) -> None:
         raise
 
 
+def cover(db: Database) -> int | None:
+    """Return the image that stands for the project: the one completed last, else labeled last, else any; None: none."""
+    rows = db.tuples("SELECT id FROM image WHERE problem = '' ORDER BY stage DESC, stage_decision DESC LIMIT 1")
+    return rows[0][0] if rows else None
+
+
 def make(db: Database, image_id: int, kind: Kind) -> tuple[Path, str]:
     """Make the copy, unless it exists by now, and return its file and media type.
 

@@ -126,6 +126,12 @@ def _over_time(db: Database, seconds: int) -> list[dict[str, Any]]:
     )
 
 
+def last_answered(db: Database) -> float | None:
+    """Return when somebody last answered anything, to the hour, in unix seconds; None before the first answer."""
+    last = db.value("SELECT max(one) FROM tally WHERE kind = 'hour' AND n > 0")
+    return None if last is None else last * 3600.0
+
+
 def time_step(db: Database) -> int:
     """Return the chart's time step in seconds: a minute where decisions span less than four hours, else an hour."""
     first, last = db.tuples("SELECT min(one), max(one) FROM tally WHERE kind = 'hour' AND n > 0")[0]

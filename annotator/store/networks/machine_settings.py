@@ -1,4 +1,4 @@
-"""Settings of this machine and its user, not of a project: accepted licences, and the speed of networks here.
+"""Settings of this machine and its user, not of a project: licences, speeds of networks, folders of the start page.
 
 One small JSON file in the user's data folder (XDG_DATA_HOME, else ~/.local/share; LOCALAPPDATA on Windows), or in the
 folder that the environment variable ANNOTATOR_HOME names.
@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +20,7 @@ from annotator.settings import login
 from annotator.store.database.arrays import replacing
 
 FILE = "machine.json"
+PARTS = ("licences", "speeds", "home")
 NAME = "multilabel-annotator"
 
 
@@ -67,6 +69,18 @@ def keep_speed(name: str, speed: Speed) -> None:
     _write("speeds", name, asdict(speed))
 
 
+def home_folders() -> list[Path]:
+    """Return the folders that the start page was opened with last; [] before the first time."""
+    paths = _part("home").get("paths")
+    kept = cast(list[object], paths) if isinstance(paths, list) else []
+    return [Path(path) for path in kept if isinstance(path, str)]
+
+
+def keep_home_folders(paths: Sequence[Path]) -> None:
+    """Store the folders of the start page. Raises AnnotatorError when that cannot be written."""
+    _write("home", "paths", [str(path) for path in paths])
+
+
 def _part(part: str) -> dict[str, Any]:
     try:
         stored = json.loads((folder() / FILE).read_text(encoding="utf-8"))[part]
@@ -75,12 +89,12 @@ def _part(part: str) -> dict[str, Any]:
     return cast(dict[str, Any], stored) if isinstance(stored, dict) else {}
 
 
-def _write(part: str, key: str, value: dict[str, Any]) -> None:
+def _write(part: str, key: str, value: dict[str, Any] | list[str]) -> None:
     place = folder()
     try:
         place.mkdir(parents=True, exist_ok=True)
         with FileLock(place / f"{FILE}.lock"):
-            stored = {name: _part(name) for name in ("licences", "speeds")}
+            stored = {name: _part(name) for name in PARTS}
             stored[part][key] = value
             with replacing(place / FILE) as temporary:
                 temporary.write_text(json.dumps(stored, indent=1), encoding="utf-8")

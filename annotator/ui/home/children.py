@@ -54,6 +54,11 @@ class Child:
         return process is not None and process.poll() is None
 
     @property
+    def has_run(self) -> bool:
+        """Return whether a process of the project was started; false in the first moments only."""
+        return self._process is not None
+
+    @property
     def trouble(self) -> str:
         """Return the last lines that the server printed, where it is not running; "" where it is."""
         return "" if self.is_running else "\n".join(self._last)
@@ -126,7 +131,20 @@ class Children:
     """The servers of all projects."""
 
     def __init__(self, places: Sequence[Place], how: How):
+        self._how = how
         self.by_name = {place.name: Child(place, how) for place in places}
+
+    def add(self, place: Place) -> None:
+        """Start the server of one more project."""
+        child = Child(place, self._how)
+        self.by_name[place.name] = child
+        child.start()
+
+    def remove(self, name: str) -> None:
+        """End the server of a project, if it has one, and wait until it has ended."""
+        if child := self.by_name.pop(name, None):
+            child.ask_to_end()
+            child.join(GRACE)
 
     def start(self) -> None:
         """Start the threads that keep the processes running."""
@@ -135,8 +153,9 @@ class Children:
 
     def stop(self) -> None:
         """End all servers at once, and wait until they have ended."""
-        for child in self.by_name.values():
+        children = list(self.by_name.values())
+        for child in children:
             child.ask_to_end()
         until = time.monotonic() + GRACE
-        for child in self.by_name.values():
+        for child in children:
             child.join(max(0.1, until - time.monotonic()))

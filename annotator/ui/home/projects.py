@@ -10,7 +10,7 @@ from annotator.store.database.database import Database
 from annotator.store.pictures.files import unescaped
 
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
-TAKEN = ("open",)  # first parts of addresses of the start page itself
+TAKEN = ("open", "start")  # first parts of addresses of the start page itself
 PORT = "home_port"  # setting of a project: cookies name the port, so it stays the same from one start to the next
 
 
@@ -47,13 +47,10 @@ def find(paths: Sequence[Path]) -> Places:
     A project that cannot be opened is listed with its trouble.
 
     Raises:
-        AnnotatorError: Without any project, and when two have the same name.
+        AnnotatorError: A folder is missing, or two projects have the same name.
     """
     folders = [folder for path in paths for folder in _projects_of(path)]
-    if not folders:
-        named = ", ".join(str(path) for path in paths)
-        raise AnnotatorError(f"There is no project in {named}.\n    Make one with: annotator init PROJECT --images ...")
-    places = [_opened(folder) for folder in dict.fromkeys(folders)]
+    places = [opened(folder) for folder in dict.fromkeys(folders)]
     names = [place.name.lower() for place in places]
     if twice := sorted({place.name for place in places if names.count(place.name.lower()) > 1}):
         raise AnnotatorError(
@@ -61,6 +58,25 @@ def find(paths: Sequence[Path]) -> Places:
             f"{', '.join(str(place.path) for place in places if place.name in twice)}.\n    Rename one of the folders."
         )
     return Places(places)
+
+
+def refuse_name(name: str, places: Iterable[Place]) -> None:
+    """Raise AnnotatorError for a name that a new project cannot have: no part of an address, or taken."""
+    if not SAFE.fullmatch(name) or name.lower() in TAKEN or name.startswith("."):
+        raise AnnotatorError(
+            f"A project cannot be called {name!r}: its name is part of its address. Use letters without accents, "
+            "digits and . _ ~ - only, and begin with a letter or digit."
+        )
+    if any(place.name.lower() == name.lower() for place in places):
+        raise AnnotatorError(f"There is a project called {name} already. Choose another name, or open that one.")
+
+
+def free_name(wanted: str, places: Iterable[Place], folder: Path) -> str:
+    """Return a name for a new project: the wanted one as an address can hold it, with a number if it is taken."""
+    name = re.sub(r"[^A-Za-z0-9._~-]+", "-", wanted).strip("-._~")[:60] or "project"
+    taken = {place.name.lower() for place in places} | set(TAKEN)
+    numbered = (name if number == 1 else f"{name}-{number}" for number in range(1, 10_000))
+    return next(one for one in numbered if one.lower() not in taken and not (folder / one).exists())
 
 
 def give_ports(places: Iterable[Place], first: int, is_free: Callable[[int], bool]) -> None:
@@ -89,7 +105,8 @@ def _projects_of(path: Path) -> list[Path]:
     return sorted(inner.resolve() for inner in path.iterdir() if (inner / "project.db").is_file())
 
 
-def _opened(folder: Path) -> Place:
+def opened(folder: Path) -> Place:
+    """Return the project of this folder, with its trouble where it cannot be opened."""
     name = unescaped(folder.name)
     if not SAFE.fullmatch(name) or name in TAKEN:
         why = f"Its name {name!r} cannot be part of an address: letters, digits and . _ ~ - can. Rename the folder."

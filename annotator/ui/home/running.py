@@ -19,9 +19,11 @@ from annotator.ui.access.serving_modes import ADDRESS, Access
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home import projects
 from annotator.ui.home.children import Children, How
+from annotator.ui.home.new_project import NewProject
 from annotator.ui.home.projects import Place
+from annotator.ui.home.roots import Roots
 from annotator.ui.home.start_page import StartPage
-from annotator.ui.server import is_free
+from annotator.ui.server import has_desktop, is_free, open_browser
 
 
 def ready(paths: Sequence[Path], port: int) -> list[Place]:
@@ -40,38 +42,73 @@ def caddyfile(places: Sequence[Place], access: Access) -> str:
     Caddy adds TLS where the address has it, and passes WebSockets on by itself.
     """
     lines = [f"{access.origin} {{"]
+    start = f"{ADDRESS}:{access.port}"
     for place in places:
         if place.db is not None:
             lines.append(f"\thandle {access.base}/{place.name}/* {{")
             lines += [f"\t\treverse_proxy {ADDRESS}:{place.port}", "\t}"]
             lines.append(f"\tredir {access.base}/{place.name} {access.base}/{place.name}/")
-    lines += [f"\thandle {access.base}/ {{", f"\t\treverse_proxy {ADDRESS}:{access.port}", "\t}", "}"]
+    for path in (f"{access.base}/start/*", f"{access.base}/"):
+        lines += [f"\thandle {path} {{", f"\t\treverse_proxy {start}", "\t}"]
+    lines.append("}")
     return "\n".join(lines) + "\n"
 
 
-def run(places: Sequence[Place], access: Access, oidc: Path | None, *, json_log: bool = False) -> None:
+def folder_of_new(paths: Sequence[Path]) -> Path:
+    """Return the folder in which new projects are made: the first of these that is no project, else that around it."""
+    plain = [path for path in paths if not (path / "project.db").is_file()]
+    return (plain[0] if plain else paths[0].resolve().parent).resolve()
+
+
+def run(
+    places: list[Place],
+    access: Access,
+    oidc: Path | None,
+    *,
+    folder: Path,
+    roots: Sequence[Path] | None = None,
+    browser: bool = False,
+    json_log: bool = False,
+) -> None:
     """Serve the projects and the start page until told to end (Ctrl+C, SIGTERM).
 
+    Args:
+        places: The projects; those that are made on the page are added.
+        access: The people they are served to, and the address.
+        oidc: The file about the login provider.
+        folder: Of new projects.
+        roots: The folders in which pages may look for images; None: no project can be made on the page.
+        browser: Open the page in a browser.
+        json_log: Log JSON, one object a line.
+
     Raises:
-        AnnotatorError: For a taken port, and where none of them can be served.
+        AnnotatorError: For a taken port, and where members are to be served and no project can be.
     """
     if not is_free(access.port, access.host):
-        raise AnnotatorError(f"Port {access.port} on {access.host} is in use by another program. Try another --port.")
+        raise AnnotatorError(
+            f"Port {access.port} on {access.host} is in use by another program. Is the start page open already, at "
+            f"{access.address}/? Else try another port: annotator home --port {access.port + 100}"
+        )
     behind = [ADDRESS, *access.behind] if access.is_team else []
     how = How(access.mode, access.address, ",".join(behind), str(oidc.resolve()) if oidc else "", json_log)
     good = [place for place in places if place.db is not None]
-    if not good:
+    if access.is_team and not places:  # nobody could sign in anywhere
+        raise AnnotatorError(
+            f"There is no project in {folder}.\n    Make one with: annotator init PROJECT --images ..."
+        )
+    if access.is_team and not good:
         raise several("No project can be served:", [f"{place.path}: {place.trouble}" for place in places])
     children = Children(good, how)
-    page = StartPage(places, children, how, access.port)
+    new = None if roots is None else NewProject(folder, Roots(roots), places, children, how, access.port)
+    page = StartPage(places, children, how, access.port, new)
     for place in places:
         if place.trouble:
             sys.stderr.write(f"{place.path} is not served: {place.trouble}\n")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        tokens, name = Tokens(Path(temporary) / "secret"), secrets.token_urlsafe(9)
         if access.is_team:
-            app, link = page.app(), access.address + "/"
+            app, link = page.app(tokens), access.address + "/"
         else:
-            tokens, name = Tokens(Path(folder) / "secret"), secrets.token_urlsafe(9)
             app, link = (
                 page.app(tokens, Keys(tokens, name)),
                 address_with(access.address, tokens.key(name, seconds=None)),
@@ -81,20 +118,25 @@ def run(places: Sequence[Place], access: Access, oidc: Path | None, *, json_log:
         server = uvicorn.Server(config)
         children.start()
         try:
-            threading.Thread(target=_announce, args=[server, link, len(good), access], daemon=True).start()
+            opener = Path(temporary) / "open.html" if browser and has_desktop() else None
+            threading.Thread(target=_announce, args=[server, link, len(good), access, opener], daemon=True).start()
             with _ended_by_signals(server):
                 server.run()
         finally:
+            if new:
+                new.making.stop()
             children.stop()
 
 
-def _announce(server: uvicorn.Server, link: str, many: int, access: Access) -> None:
+def _announce(server: uvicorn.Server, link: str, many: int, access: Access, opener: Path | None) -> None:
     while not server.started and not server.should_exit:
         threading.Event().wait(0.05)
     once = "" if access.is_team else " (it works once)"
     sys.stdout.write(f"{counted(many, 'project')}. Open this address in a browser{once}:\n    {link}\n")
     sys.stdout.write("Ctrl+C ends all; nothing is lost.\n")
     sys.stdout.flush()
+    if opener:
+        open_browser(opener, link)
 
 
 @contextmanager

@@ -1,101 +1,116 @@
 """The start page: the projects that its visitor may open, how far each is, and their role there.
 
-Where projects are served to members, a project's server gives the browser of each member a cookie that this page can
-read (ui/access/middleware.py); it proves who they are in that project, and nothing else. So the page names no project
-to a visitor who has no role in it; a project that cannot be opened is named only in the log of the server. On one's
-own computer a one-time key lets the browser in, and all projects are listed.
+The page names no project to a visitor who has no role in it; a project that cannot be opened is named only in the log
+of the server. On one's own computer a one-time key lets the browser in, and all projects are listed (visitors.py).
+new_project.py answers the page that makes a project.
 """
 
 import html
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from annotator.errors import AnnotatorError
-from annotator.roles import Right
 from annotator.shares import counted
+from annotator.snapshot.progress import progress_of
+from annotator.store.images import browser_copies as copies
+from annotator.store.images import images
 from annotator.store.labels import counts as overview
-from annotator.store.people import members
-from annotator.ui.access.access_keys import Keys, fresh_link, listing_name
+from annotator.ui.access.access_keys import Keys, fresh_link
 from annotator.ui.access.error_pages import too_many
 from annotator.ui.access.middleware import HEADERS, Door
 from annotator.ui.access.rate_limit import Allowance, network_of
 from annotator.ui.access.serving_modes import HOSTS, local
 from annotator.ui.access.tokens import Tokens
+from annotator.ui.home import markup
 from annotator.ui.home.children import Children, How
+from annotator.ui.home.keeping import Keeping
+from annotator.ui.home.markup import Card
+from annotator.ui.home.new_project import NewProject
 from annotator.ui.home.projects import Place
+from annotator.ui.home.visitors import Listed, Visitors
 
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Annotator</title>
-<style>
-:root { color-scheme: light dark; --quiet: light-dark(#5c6361, #a5adaa); --line: light-dark(#d9dcda, #3a3f3d);
-  --main: light-dark(#0b7265, #4cc2ae); }
-body { font: 16px/1.5 sans-serif; max-width: 52em; margin: 3em auto; padding: 0 1em;
-  background: light-dark(#fcfcfb, #161817); color: light-dark(#1c2221, #e9ecea); }
-ul { list-style: none; padding: 0; }
-li { border: 1px solid var(--line); border-radius: 9px; padding: 0.8em 1em; margin: 0.8em 0; }
-a { color: var(--main); font-size: 1.15em; font-weight: 600; }
-a:focus-visible { outline: 3px solid var(--main); outline-offset: 3px; border-radius: 3px; }
-.about { color: var(--quiet); }
-progress { width: 100%%; height: 0.5em; accent-color: var(--main); }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.5em 0 0; color: var(--quiet); }
-</style>
-<h1>Projects</h1>
-%s
-</html>
-"""
-NOBODY = """<p>Open the address of your project, or your invitation link, once in this browser. Then the projects that
-you may open are listed here.</p>"""
+FILES = Path(__file__).parent.parent / "components"
+SERVED = {
+    "start/start.css": "text/css",
+    "start/new_project.js": "text/javascript",
+    "start/keeping.js": "text/javascript",
+    "shared/dom.js": "text/javascript",
+}
+KEPT = HEADERS | {"cache-control": "private, max-age=60"}
 
-
-@dataclass(frozen=True)
-class Listed:
-    """A project as its visitor sees it; role: "" on one's own computer."""
-
-    place: Place
-    role: str
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class StartPage:
     """The page, for visitors of a team or for the one person at this computer."""
 
-    def __init__(self, places: Sequence[Place], children: Children, how: How, port: int):
+    def __init__(self, places: list[Place], children: Children, how: How, port: int, new: NewProject | None):
         self._places, self._children, self._how, self._port = places, children, how, port
+        self._base = urlsplit(how.address).path.rstrip("/")
         self._allowance = Allowance()
-        self._tokens = {place.name: Tokens(place.db.paths.secret) for place in places if place.db}
+        self._visitors = Visitors(places, how.is_team)
+        self._new = new
+        self._pictures = CapacityLimiter(2)
 
-    def app(self, tokens: Tokens | None = None, keys: Keys | None = None) -> Starlette:
-        """Return the ASGI application; tokens and keys are given where there are no members."""
-        base = urlsplit(self._how.address).path.rstrip("/")
-        routes = [Route(f"{base}/", self._page)]
-        if tokens is None:
+    def app(self, tokens: Tokens, keys: Keys | None = None) -> Starlette:
+        """Return the ASGI application; keys are given where there are no members."""
+        below = self._new.routes(self._visitors, tokens) if self._new else []
+        if not self._how.is_team:
+            below += Keeping(self._places, self._children, self._port).routes(tokens)
+        routes = [
+            Route(f"{self._base}/", self._checked(self._page)),
+            Route(f"{self._base}/start/file/{{name:path}}", self._checked(self._file)),
+            Route(f"{self._base}/start/picture/{{name}}", self._checked(self._picture)),
+            *(Route(self._base + one.path, self._checked(one.endpoint), methods=one.methods) for one in below),
+        ]
+        if keys is None:
             return Starlette(routes=routes)
         door = Middleware(Door, tokens=lambda: tokens, keys=keys, access=local(self._port))
         return Starlette(routes=[*routes, Route("/open/{name}", self._open)], middleware=[door])
 
+    def _checked(self, handler: Handler) -> Handler:
+        """Return the route with what every request has to pass: the host, the origin, and how much somebody asks."""
+
+        async def route(request: Request) -> Response:
+            host = request.headers.get("host", "")
+            own, origin = urlsplit(self._how.address), request.headers.get("origin")
+            if self._how.is_team and host != own.netloc and host.partition(":")[0] not in HOSTS:
+                return PlainTextResponse("This server does not answer to that name.\n", 403)
+            if origin not in (None, f"{own.scheme if host == own.netloc else 'http'}://{host}"):
+                return PlainTextResponse("A page of another origin may not ask this server for anything.\n", 403)
+            who = network_of(request.client.host if request.client else "")
+            if self._how.is_team and not self._allowance.consume(who):
+                return too_many()
+            return await handler(request)
+
+        return route
+
     async def _page(self, request: Request) -> Response:
-        host = request.headers.get("host", "")
-        own, origin = urlsplit(self._how.address), request.headers.get("origin")
-        if self._how.is_team and host != own.netloc and host.partition(":")[0] not in HOSTS:
-            return PlainTextResponse("This server does not answer to that name.\n", 403)
-        if origin not in (None, f"{own.scheme if host == own.netloc else 'http'}://{host}"):
-            return PlainTextResponse("A page of another origin may not ask this server for anything.\n", 403)
-        if self._how.is_team and not self._allowance.consume(network_of(request.client.host if request.client else "")):
-            return too_many()
-        text = await run_sync(self._text, dict(request.cookies))
-        headers = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY}
-        return HTMLResponse(PAGE % text, headers=headers)
+        return HTMLResponse(await run_sync(self._text, dict(request.cookies)), headers=markup.NO_STORE)
+
+    async def _file(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in SERVED:
+            return PlainTextResponse("There is nothing here.\n", 404)
+        return FileResponse(FILES / name, media_type=SERVED[name], headers=HEADERS | {"cache-control": "no-cache"})
+
+    async def _picture(self, request: Request) -> Response:
+        """GET the picture of a project, for a visitor who may open it."""
+        visitor = await run_sync(self._visitors.of, dict(request.cookies))
+        place = next((one.place for one in visitor.listed if one.place.name == request.path_params["name"]), None)
+        found = await run_sync(_picture_of, place, limiter=self._pictures) if place else None
+        if found is None:
+            return PlainTextResponse("There is nothing here.\n", 404)
+        return FileResponse(found[0], media_type=found[1], headers=KEPT)
 
     async def _open(self, request: Request) -> Response:
         """Redirect to a project on this computer, with a one-time key."""
@@ -105,58 +120,69 @@ class StartPage:
         try:
             link = await run_sync(fresh_link, place.path)
         except AnnotatorError:  # its server does not listen yet
-            headers = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY, "refresh": "2"}
-            text = f"<p>The server of {html.escape(place.name)} is starting. This page opens it when it is there.</p>"
-            return HTMLResponse(PAGE % text, 503, headers)
+            name = html.escape(place.name)
+            body = (
+                f'<main><h1>{name}</h1><p role="status">The project is starting, and opens in a few seconds.</p></main>'
+            )
+            return HTMLResponse(
+                markup.page("", f"{place.name} · Annotator", body), 503, markup.NO_STORE | {"refresh": "1"}
+            )
         return RedirectResponse(link, status_code=303, headers={"cache-control": "no-store"})
 
-    def _text(self, cookies: Mapping[str, str]) -> str:
-        parts = [self._row(one) for one in self._listed(cookies)]
-        text = f"<ul>{''.join(parts)}</ul>" if parts else NOBODY
+    def _text(self, cookies: dict[str, str]) -> str:
+        visitor = self._visitors.of(cookies)
+        troubles = ""
         if not self._how.is_team:  # roles in a project that cannot be opened are unknown: only the log names it
-            text += "".join(
-                f"<h2>{html.escape(place.name)} cannot be served</h2><pre>{html.escape(place.trouble)}</pre>"
-                for place in self._places
-                if place.db is None
-            )
-        return text
+            broken = (place for place in self._places if place.db is None)
+            troubles = "".join(markup.trouble(place.name, place.trouble) for place in broken)
+        cards = [self._card(one) for one in visitor.listed]
+        return markup.projects_page(self._base, cards, self._new is not None and visitor.may_make, troubles)
 
-    def _listed(self, cookies: Mapping[str, str]) -> list[Listed]:
-        """Return the projects that this visitor may open."""
-        good = [place for place in self._places if place.db is not None]
-        if not self._how.is_team:
-            return [Listed(place, "") for place in good]
-        listed: list[Listed] = []
-        for place in good:
-            assert place.db is not None
-            cookie = cookies.get(listing_name(place.port), "")
-            said = self._tokens[place.name].listing(cookie, place.port)
-            if said is None:
-                continue
-            member = next((one for one in members.members(place.db) if one.id == said[0]), None)
-            if member is None or member.highest_right < Right.LOOK or said[1] <= member.sessions_since:
-                continue
-            if not members.has_ended(place.db, said[2]):
-                listed.append(Listed(place, member.role.value))
-        return listed
-
-    def _row(self, listed: Listed) -> str:
+    def _card(self, listed: Listed) -> Card:
         place = listed.place
         assert place.db is not None
-        name = html.escape(place.name)
-        child = self._children.by_name[place.name]
-        if not child.is_running:
-            why = f"<pre>{html.escape(child.trouble)}</pre>" if listed.role in ("", "owner") else ""
-            return f'<li><b>{name}</b><p class="about">Not running just now; it is being started again.</p>{why}</li>'
-        address = f"{self._how.address}/{name}/" if self._how.is_team else f"open/{name}"
+        manage = "" if self._how.is_team else f"/start/project/{place.name}"
+        child = self._children.by_name.get(place.name)
+        if child is None:
+            return Card(place.name, ("Not running just now.",))
+        if not child.is_running and (child.has_run or self._how.is_team):
+            why = child.trouble if listed.role in ("", "owner") else ""
+            return Card(place.name, ("Not running just now; it is being started again.",), trouble=why, manage=manage)
+        address = f"{self._how.address}/{place.name}/" if self._how.is_team else f"open/{place.name}"
         try:
-            counts = overview.image_counts(place.db, everything=False)
+            about, done, of = _progress(listed)
         except AnnotatorError as error:
-            return f'<li><b>{name}</b><p class="about">{html.escape(str(error))}</p></li>'
-        done, of = counts["complete"], counts["all"]
-        about = f"{done:,} of {counted(of, 'image')} complete"
-        role = f" · {html.escape(listed.role)}" if listed.role else ""
-        return (
-            f'<li><a href="{html.escape(address)}">{name}</a><div class="about">{about}{role}</div>'
-            f'<progress max="{max(of, 1)}" value="{done}" aria-label="{name}: {about}"></progress></li>'
-        )
+            return Card(place.name, (str(error),))
+        return Card(place.name, about, address, f"{self._base}/start/picture/{place.name}", done, of, manage=manage)
+
+
+def _progress(listed: Listed) -> tuple[tuple[str, ...], int, int]:
+    """Return the progress of a project in sentences, and how many of how many pairs or images are done."""
+    db = listed.place.db
+    assert db is not None
+    counts = overview.image_counts(db, everything=False)
+    done, of = counts["complete"], counts["all"]
+    about = f"{done:,} of {counted(of, 'image')} complete"
+    if listed.role:
+        about += f" · {listed.role}"
+    if not listed.sees_all:  # counts of answers would tell what is hidden from them
+        return (about,), done, of
+    progress = progress_of(db, counts=counts)
+    pairs = f"{progress.pairs_answered:,} of {counted(progress.pairs, 'pair')} answered"
+    worked = markup.last_worked_on(overview.last_answered(db))
+    return tuple(filter(None, (about, pairs, worked))), progress.pairs_answered, progress.pairs
+
+
+def _picture_of(place: Place) -> tuple[Path, str] | None:
+    """Return a small picture of a project and its media type; None without an image that can be shown at once."""
+    assert place.db is not None
+    try:
+        image_id = copies.cover(place.db)
+        if image_id is None:
+            return None
+        ready = copies.ready(place.db, image_id, copies.THUMB)
+        if ready or images.remote_location(place.db, image_id):  # nobody waits for an address here
+            return ready
+        return copies.make(place.db, image_id, copies.THUMB)
+    except AnnotatorError:
+        return None

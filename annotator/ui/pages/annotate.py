@@ -4,6 +4,7 @@ import streamlit as st
 
 from annotator.queues import query_order
 from annotator.store.classes import classes
+from annotator.store.labels import answering
 from annotator.store.labels import counts as overview
 from annotator.ui.access import context
 from annotator.ui.components import mount
@@ -24,4 +25,6 @@ def page() -> None:
     choices = [
         {"name": order.name, "title": order.title, "about": order.about} for order in query_order.QUERY_ORDERS.values()
     ]
-    mount("annotate", orders=choices, order=query_order.chosen(db), adds_classes=class_adding.is_allowed(db))
+    stays = answering.chosen(db) == answering.ALL
+    order, adds = query_order.chosen(db), class_adding.is_allowed(db)
+    mount("annotate", orders=choices, order=order, adds_classes=adds, stays=stays)

@@ -28,8 +28,20 @@ def read_classes(path: Path) -> list[tuple[str, str]]:
 
     Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
     """
+    return parsed_classes(read_text(path, "the class list"), str(path))
+
+
+def parsed_classes(text: str, where: str = "") -> list[tuple[str, str]]:
+    """Return (name, description) pairs in the order of a list's text; empty lines at its end are skipped.
+
+    Args:
+        text: One class a line.
+        where: The path of the list, for the message; "": somebody has typed it.
+
+    Raises AnnotatorError that lists every duplicate, blank and unusable name and description with its line.
+    """
     # Not splitlines(): it also breaks lines at characters that a name may not contain, and would hide them.
-    lines = re.split(r"\r\n|\r|\n", read_text(path, "the class list"))
+    lines = re.split(r"\r\n|\r|\n", text)
     while lines and not lines[-1].strip():
         lines.pop()
     line_of: dict[str, int] = {}
@@ -50,5 +62,6 @@ def read_classes(path: Path) -> list[tuple[str, str]]:
     if not lines:
         problems.append("it is empty: write one class a line")
     if problems:
-        raise several(f"The class list {path} cannot be used, and nothing was changed:", problems)
+        name = f"The class list {where}" if where else "This class list"
+        raise several(f"{name} cannot be used, and nothing was changed:", problems)
     return classes

@@ -41,7 +41,7 @@ export default class AnnotatePage extends Page {
 
   build() {
     const { session } = this;
-    this.stay = false;
+    this.stay = Boolean(session.data.stays);
     this.unsure = false;
     this.pause = 0;
     /** The item that the message is about. @type {any} */
@@ -78,7 +78,7 @@ export default class AnnotatePage extends Page {
       keyButton("Previous", "ArrowLeft", () => this.earlier()),
       keyButton("Next", "ArrowRight", () => this.later(NEWEST)));
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
-    this.stayButton = keyButton("Don't advance", ".", () => this.toggleStay(), { "aria-pressed": "false" });
+    this.stayButton = keyButton("Don't advance", ".", () => this.toggleStay(), { "aria-pressed": String(this.stay) });
     const tools = el("div", { class: "tools answers", role: "group", "aria-label": "Other answers" },
       keyButton("Nothing else here", "Enter", () => this.done(), { class: "wide" }),
       keyButton("Skip", " ", () => this.skip()),

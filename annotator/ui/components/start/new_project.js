@@ -1,0 +1,342 @@
+// @ts-check
+/** New project: a folder of the server, what lies in it, the classes, and how people begin. One page, top to bottom. */
+
+import { counted, el } from "../shared/dom.js";
+
+const TYPING = 250; // milliseconds without a key before what was typed is looked up
+const POLL = 300; // milliseconds between two looks at how far the project is
+const SHOWN = 12; // classes that are named under the list
+
+const MAIN = /** @type {HTMLElement} */ (document.getElementById("page"));
+/** @type {{token: string, base: string, folder: string, person: string, is_team: boolean}} */
+const PAGE = JSON.parse(MAIN.dataset.page ?? "{}");
+
+/**
+ * @typedef {{path: string, parent: string, folders: {name: string, path: string}[], images: number, roots: string[]}} Inside
+ * @typedef {{file: string, count: number, text: string}} ClassList
+ * @typedef {{file: string, name: string, why: string, text: string, count: number, trouble: string}} Labels
+ * @typedef {{folder: string, images: number, endings: Record<string, number>, samples: string[], said: string[],
+ *            lists: ClassList[], name: string}} Look
+ * @typedef {{name: string, is_at_work: boolean, done: number, of: number, seconds_left: number | null, error: string,
+ *            link: string, said: string[]}} State
+ */
+
+/** @param {string} what @param {object} [content] @returns {Promise<any>} */
+async function ask(what, content = {}) {
+  const answer = await fetch(`${PAGE.base}/start/api/${what}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-annotator-token": PAGE.token },
+    body: JSON.stringify(content),
+  }).catch(() => null);
+  if (!answer) throw new Error("The server does not answer. Is it still running? Nothing was made; try again.");
+  const said = await answer.json();
+  if (!answer.ok) throw new Error(said.error);
+  return said;
+}
+
+/** @param {number} seconds */
+function inWords(seconds) {
+  return seconds < 90 ? counted(Math.max(1, Math.round(seconds)), "second") : counted(Math.round(seconds / 60), "minute");
+}
+
+/** @param {string} path */
+const nameOf = (path) => path.split(/[\\/]/).pop() || path;
+
+class NewProject {
+  constructor() {
+    this.chosen = "";
+    /** @type {Labels | null} */
+    this.labels = null;
+    /** The number of the newest request of each kind: an older answer that comes late is dropped. */
+    this.newest = { folders: 0, look: 0, classes: 0, complete: 0 };
+    this.timer = 0;
+    this.build();
+    this.walk("");
+    this.follow(true);
+  }
+
+  build() {
+    this.path = el("input", { id: "path", list: "complete", autocomplete: "off", spellcheck: "false",
+      placeholder: "/home/ann/photos", oninput: () => this.later(() => this.complete()),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.pathKey(event) });
+    this.options = el("datalist", { id: "complete" });
+    this.walker = el("div", { class: "walker", role: "group", "aria-label": "Folders of the server" });
+    this.found = el("div", { class: "found", role: "status" });
+    this.pathError = el("p", { class: "error", role: "alert" });
+    this.offers = el("div", { class: "offers" });
+    this.text = el("textarea", { id: "classes", rows: 4, spellcheck: "false", placeholder: "fox, heron, deer",
+      oninput: () => this.later(() => this.preview()) });
+    this.file = el("input", { id: "file", type: "file", accept: ".txt,.csv,.tsv,text/plain", class: "file", onchange: () => this.fromFile() });
+    this.commas = el("input", { id: "commas", type: "checkbox", onchange: () => this.preview() });
+    this.commasRow = el("label", { class: "check", hidden: true }, this.commas, " Commas are part of the names");
+    this.bring = el("input", { id: "bring", type: "checkbox", checked: true });
+    this.bringWords = el("span");
+    this.bringRow = el("label", { class: "check", hidden: true }, this.bring, this.bringWords);
+    this.names = el("p", { class: "quiet", role: "status" });
+    this.one = el("input", { type: "radio", name: "mode", value: "one", checked: true });
+    this.all = el("input", { type: "radio", name: "mode", value: "all" });
+    this.name = el("input", { id: "name", autocomplete: "off", spellcheck: "false", maxlength: 100, required: true });
+    this.person = el("input", { id: "person", autocomplete: "name", maxlength: 60, value: PAGE.person });
+    this.error = el("p", { class: "error", role: "alert" });
+    this.create = el("button", { class: "main", type: "submit" }, "Create project");
+    this.rest = el("div", { class: "rest", hidden: true },
+      el("fieldset", {}, el("legend", {}, "Classes"),
+        this.offers,
+        el("label", { for: "classes" }, "One a line, or with commas between them"), this.text,
+        el("div", { class: "row" }, el("label", { for: "file", class: "button" }, "From a file"), this.file, this.commasRow),
+        this.names, this.bringRow),
+      el("fieldset", {}, el("legend", {}, "Labels of an image"),
+        el("label", { class: "check" }, this.one, el("span", {}, el("b", {}, "One"), ", then the next image: the model asks for the rest")),
+        el("label", { class: "check" }, this.all, el("span", {}, el("b", {}, "All"), " you see, then Enter for the next image"))),
+      el("fieldset", { class: "names" }, el("legend", {}, "Name"),
+        el("label", { for: "name" }, "Project", this.name),
+        ...(PAGE.is_team ? [] : [el("label", { for: "person" }, "You, as stored with your answers", this.person)])),
+      this.error,
+      el("div", { class: "row create" }, this.create, el("span", { class: "quiet" }, `It is made in ${PAGE.folder}; photos stay where they are.`)));
+    this.form = el("form", { novalidate: true, onsubmit: (/** @type {Event} */ event) => this.make(event) },
+      el("fieldset", {}, el("legend", {}, "Images"),
+        el("label", { for: "path" }, "A folder on the machine that runs Annotator"),
+        el("div", { class: "row path" }, this.path, this.options, el("button", { type: "button", onclick: () => this.choose(this.path.value) }, "Use this folder")),
+        this.walker, this.pathError, this.found),
+      this.rest);
+    this.bar = el("progress", { "aria-label": "Making the project" });
+    this.words = el("p", { role: "status" });
+    this.cancel = el("button", { type: "button", onclick: () => this.stop() }, "Cancel");
+    this.work = el("section", { class: "work", hidden: true }, el("h2", {}, "Making the project"), this.bar, this.words, this.cancel);
+    this.done = el("section", { hidden: true });
+    MAIN.replaceChildren(
+      el("header", {}, el("h1", {}, "New project"), el("a", { href: `${PAGE.base}/` }, "All projects")),
+      this.form, this.work, this.done);
+    this.path.focus();
+  }
+
+  /** @param {() => void} act */
+  later(act) {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(act, TYPING);
+  }
+
+  // Images
+
+  /** List the folders of a folder. @param {string} path "": the first root */
+  async walk(path) {
+    const number = ++this.newest.folders;
+    try {
+      /** @type {Inside} */
+      const inside = await ask("folders", { path });
+      if (number !== this.newest.folders) return;
+      this.showFolders(inside);
+      this.path.value = inside.path;
+      this.pathError.textContent = "";
+      if (path && inside.images) await this.look(inside.path);
+    } catch (error) {
+      if (number === this.newest.folders) this.pathError.textContent = String(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** @param {Inside} inside */
+  showFolders({ path, parent, folders, images, roots }) {
+    const had = this.walker.contains(document.activeElement);
+    const button = (/** @type {string} */ name, /** @type {string} */ to) =>
+      el("button", { type: "button", class: "folder", title: to, onclick: () => this.walk(to) }, name);
+    const up = parent ? [el("button", { type: "button", class: "folder up", onclick: () => this.walk(parent) }, `Up to ${nameOf(parent)}`)] : [];
+    const others = roots.filter((root) => root !== path && !path.startsWith(`${root}/`)).map((root) => button(root, root));
+    const here = images ? `${counted(images, "image")} in ${nameOf(path)}` : `No images directly in ${nameOf(path)}`;
+    this.walker.replaceChildren(el("p", { class: "quiet" }, here), el("div", { class: "folders" }, ...up, ...others, ...folders.map((one) => button(one.name, one.path))));
+    if (had) /** @type {HTMLElement | null} */ (this.walker.querySelector("button"))?.focus();
+  }
+
+  /** Folders that go on with what was typed. */
+  async complete() {
+    const typed = this.path.value;
+    const cut = Math.max(typed.lastIndexOf("/"), typed.lastIndexOf("\\"));
+    if (cut < 0) return;
+    const number = ++this.newest.complete;
+    /** @type {Inside | null} */
+    const inside = await ask("folders", { path: typed.slice(0, cut) || "/" }).catch(() => null);
+    if (!inside || number !== this.newest.complete) return;
+    const start = typed.slice(cut + 1).toLowerCase();
+    const fits = inside.folders.filter((one) => one.name.toLowerCase().startsWith(start));
+    this.options.replaceChildren(...fits.slice(0, 50).map((one) => el("option", { value: one.path })));
+  }
+
+  /** @param {KeyboardEvent} event */
+  pathKey(event) {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    this.choose(this.path.value, true);
+  }
+
+  /** @param {string} path @param {boolean} [byKey] the next field is focused */
+  async choose(path, byKey = false) {
+    if (!(await this.look(path))) return;
+    ++this.newest.folders;
+    const inside = await ask("folders", { path }).catch(() => null);
+    if (inside) this.showFolders(inside);
+    if (byKey) this.text.focus();
+  }
+
+  /** Say what lies in a folder. @param {string} path */
+  async look(path) {
+    const number = ++this.newest.look;
+    this.pathError.textContent = "";
+    this.found.replaceChildren(el("p", { class: "quiet" }, `Looking through ${path}...`));
+    try {
+      /** @type {Look} */
+      const found = await ask("look", { path });
+      if (number !== this.newest.look) return false;
+      this.chosen = found.folder;
+      this.showFound(found);
+      this.findLabels(found.folder, number);
+      return true;
+    } catch (error) {
+      if (number !== this.newest.look) return false;
+      this.chosen = "";
+      this.rest.hidden = true;
+      this.found.replaceChildren();
+      this.pathError.textContent = String(/** @type {Error} */ (error).message);
+      return false;
+    }
+  }
+
+  /** @param {Look} found */
+  showFound(found) {
+    const formats = Object.entries(found.endings).map(([ending, count]) => `${count.toLocaleString("en")} ${ending.replace(/^\./, "")}`);
+    const pictures = found.samples.map((path) =>
+      el("img", { alt: nameOf(path), title: nameOf(path), width: 96, height: 72, loading: "lazy", src: `${PAGE.base}/start/thumb?path=${encodeURIComponent(path)}` }));
+    this.found.replaceChildren(
+      el("p", {}, el("b", {}, counted(found.images, "image")), ` with subfolders: ${formats.join(", ")}`),
+      el("div", { class: "thumbs" }, ...pictures),
+      ...found.said.map((sentence) => el("p", { class: "quiet" }, sentence)));
+    this.name.value = found.name;
+    this.labels = null;
+    this.bringRow.hidden = true;
+    const offers = found.lists.map((list) =>
+      el("button", { type: "button", onclick: () => this.use(list.text, null) }, `Use the ${counted(list.count, "class", "classes")} of ${nameOf(list.file)}`));
+    this.offers.replaceChildren(...offers);
+    this.rest.hidden = false;
+  }
+
+  /** Offer the labels that lie in a folder; in a large one it takes a while to find them. @param {string} path @param {number} number */
+  async findLabels(path, number) {
+    const looking = el("p", { class: "quiet", role: "status" }, "Looking for labels in the folder...");
+    this.offers.append(looking);
+    /** @type {Labels | null} */
+    const labels = (await ask("labels", { path }).catch(() => null))?.labels ?? null;
+    looking.remove();
+    if (number !== this.newest.look || !labels) return;
+    this.labels = labels;
+    if (labels.trouble) this.offers.append(el("p", { class: "quiet" }, `Labels were found, and cannot come with the project now. ${labels.trouble}`));
+    else if (labels.count)
+      this.offers.append(el("button", { type: "button", onclick: () => this.use(labels.text, labels) },
+        `Use the ${counted(labels.count, "class", "classes")} and labels of ${labels.name}`));
+  }
+
+  // Classes
+
+  /** @param {string} text @param {Labels | null} labels */
+  use(text, labels) {
+    this.text.value = text;
+    this.bringRow.hidden = !labels;
+    if (labels) this.bringWords.textContent = `Bring the labels of ${labels.name} too`;
+    this.preview();
+  }
+
+  async fromFile() {
+    const file = this.file.files?.[0];
+    if (file) this.use(await file.text(), null);
+  }
+
+  get typed() {
+    const lines = this.text.value.split(/\r\n|\r|\n/).filter((line) => line.trim());
+    return { text: lines.join("\n"), commas: this.commas.checked ? "keep" : "split" };
+  }
+
+  async preview() {
+    const number = ++this.newest.classes;
+    try {
+      const { names, has_commas } = await ask("classes", this.typed);
+      if (number !== this.newest.classes) return;
+      this.commasRow.hidden = !has_commas || !names.length || !/[,;，、；]/.test(this.text.value);
+      const shown = names.slice(0, SHOWN).join(" · ") + (names.length > SHOWN ? " · ..." : "");
+      this.names.textContent = names.length ? `${counted(names.length, "class", "classes")}: ${shown}` : "";
+      this.names.classList.remove("error");
+    } catch (error) {
+      if (number !== this.newest.classes) return;
+      this.names.textContent = String(/** @type {Error} */ (error).message);
+      this.names.classList.add("error");
+    }
+  }
+
+  // Making it
+
+  /** @param {Event} event */
+  async make(event) {
+    event.preventDefault();
+    this.error.textContent = "";
+    if (!this.chosen) return;
+    this.create.disabled = true;
+    const labels = !this.bringRow.hidden && this.bring.checked ? (this.labels?.file ?? "") : "";
+    const mode = this.all.checked ? "all" : "one";
+    try {
+      await ask("make", { ...this.typed, name: this.name.value, path: this.chosen, labels, mode });
+      await this.follow();
+    } catch (error) {
+      this.error.textContent = String(/** @type {Error} */ (error).message);
+    } finally {
+      this.create.disabled = false;
+    }
+  }
+
+  /** Show how far the project is until it is made. @param {boolean} [atStart] an earlier one is of no interest */
+  async follow(atStart = false) {
+    for (let lost = 0; ; ) {
+      /** @type {State | null} */
+      const state = await ask("state").catch(() => null);
+      lost = state ? 0 : lost + 1;
+      if (atStart && !state?.is_at_work) return;
+      if (state && !state.is_at_work) return this.ended(state);
+      atStart = false;
+      this.form.hidden = true;
+      this.work.hidden = false;
+      if (state) this.showWork(state);
+      else if (lost > 3) this.words.textContent = "The server does not answer. Is it still running?";
+      await new Promise((go) => setTimeout(go, POLL));
+    }
+  }
+
+  /** @param {State} state */
+  showWork({ name, done, of, seconds_left }) {
+    if (of) [this.bar.max, this.bar.value] = [of, done];
+    const left = seconds_left == null ? "" : ` · about ${inWords(seconds_left)} left`;
+    this.words.textContent = of ? `${name}: ${done.toLocaleString("en")} of ${counted(of, "file")} read${left}` : `${name}: listing files`;
+  }
+
+  async stop() {
+    this.cancel.disabled = true;
+    await ask("cancel").catch(() => null);
+  }
+
+  /** @param {State} state */
+  ended({ name, error, link }) {
+    this.work.hidden = true;
+    this.cancel.disabled = false;
+    if (error) {
+      this.form.hidden = false;
+      this.error.textContent = error;
+      this.create.focus();
+    } else if (PAGE.is_team) {
+      this.done.hidden = false;
+      this.done.replaceChildren(
+        el("h2", {}, `${name} is made`),
+        el("p", {}, "Whoever runs this server has to write the Caddyfile again and reload Caddy. Then open your project with this link:"),
+        el("p", {}, el("a", { href: link }, link)));
+    } else {
+      const person = this.person.value.trim();
+      if (person) document.cookie = `annotator_name=${encodeURIComponent(person)}; path=/; max-age=31536000; samesite=strict`;
+      location.assign(link);
+    }
+  }
+}
+
+new NewProject();

@@ -1,0 +1,147 @@
+"""Making a project from the start page: a thread that does what `annotator init` does, one project at a time.
+
+The project is made as a whole or not at all (store/imports/project_creation.py). Cancelling it leaves nothing; closing
+the page changes nothing, and the page that is opened next shows how far it is.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.setup import set_up
+from annotator.store.database.database import Database
+from annotator.store.disk import system_errors
+from annotator.store.labels import answering
+
+log = logging.getLogger("annotator.home")
+
+
+class _Cancelled(Exception):
+    """The exception raised when somebody has pressed Cancel."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A project to make.
+
+    Attributes:
+        project: Its folder, which does not exist yet.
+        images: The folder of its images.
+        classes: One class a line.
+        commas: name_lists.SPLIT or KEEP.
+        labels: The file of labels that comes with it; None: none.
+        mode: answering.ONE or ALL.
+    """
+
+    project: Path
+    images: Path
+    classes: str
+    commas: str
+    labels: Path | None
+    mode: str
+
+
+@dataclass(frozen=True)
+class State:
+    """How far the project is.
+
+    Attributes:
+        name: Of the project that is being made, or was made last; "" before the first.
+        is_at_work: It is being made.
+        done: Files read.
+        of: Files to read; 0 while they are listed.
+        seconds_left: Expected; None while nobody can know.
+        error: Why it was not made; "" otherwise.
+        link: The address that opens it; "" before it is made.
+        said: Sentences about what came of it.
+    """
+
+    name: str = ""
+    is_at_work: bool = False
+    done: int = 0
+    of: int = 0
+    seconds_left: float | None = None
+    error: str = ""
+    link: str = ""
+    said: tuple[str, ...] = ()
+
+
+class Making:
+    """The thread that makes one project.
+
+    Args:
+        made: Called with the folder and who made it when it is made; returns the address that opens it.
+    """
+
+    def __init__(self, made: Callable[[Path, str], str]):
+        self._made = made
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._began = 0.0
+        self.state = State()
+
+    def start(self, wanted: Wanted, by: str) -> None:
+        """Begin to make a project. Raises AnnotatorError while another is being made."""
+        with self._lock:
+            if self.state.is_at_work:
+                raise AnnotatorError(
+                    f"The project {self.state.name} is being made just now. Wait until it is there, or cancel it."
+                )
+            self._cancelled.clear()
+            self._began = time.monotonic()
+            self.state = State(wanted.project.name, is_at_work=True)
+            self._thread = threading.Thread(target=self._run, args=[wanted, by], name="making a project", daemon=True)
+            self._thread.start()
+
+    def cancel(self) -> None:
+        """Stop soon, and leave nothing of the project."""
+        self._cancelled.set()
+
+    def stop(self) -> None:
+        """Cancel, and wait until nothing is left of the project."""
+        self.cancel()
+        if self._thread:
+            self._thread.join(10.0)
+
+    def _run(self, wanted: Wanted, by: str) -> None:
+        try:
+            said = self._make(wanted)
+            link = self._made(wanted.project, by)
+        except _Cancelled:
+            self._end(error="Cancelled. Nothing of the project was kept.")
+        except Exception as error:  # a thread has nobody to raise to: the page shows it, the log has all of it
+            told = system_errors.in_words(error)
+            if told is None:
+                log.exception("%s could not be made", wanted.project)
+            self._end(error=str(told or f"{wanted.project} could not be made: {type(error).__name__}: {error}"))
+        else:
+            self._end(link=link, said=tuple(said))
+
+    def _make(self, wanted: Wanted) -> list[str]:
+        if (wanted.project / "project.db").exists():
+            raise AnnotatorError(f"{wanted.project} is a project already. Choose another name, or open that one.")
+        done = set_up(
+            wanted.project,
+            images_folder=wanted.images,
+            class_text=wanted.classes,
+            commas=wanted.commas,
+            label_file=wanted.labels,
+            progress=self._note,
+        )
+        answering.choose(Database(wanted.project), wanted.mode)
+        return [*done.said, *done.registered.said(), *done.class_warnings]
+
+    def _note(self, done: int, of: int) -> None:
+        if self._cancelled.is_set():
+            raise _Cancelled
+        seconds = time.monotonic() - self._began
+        left = seconds / done * (of - done) if done and seconds > 1.0 else None
+        self.state = replace(self.state, done=done, of=of, seconds_left=left)
+
+    def _end(self, *, error: str = "", link: str = "", said: tuple[str, ...] = ()) -> None:
+        self.state = replace(self.state, is_at_work=False, error=error, link=link, said=said)

@@ -1,0 +1,112 @@
+"""The HTML of the start page: plain pages without Streamlit, whose style is components/start/start.css."""
+
+import html
+import json
+import time
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from annotator.ui.access.middleware import HEADERS
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+NO_STORE = HEADERS | {"cache-control": "no-store", "content-security-policy": POLICY}
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="{base}/start/file/start/start.css">
+{script}</head><body>
+{body}
+</body></html>
+"""
+NOBODY = """<p>Open the address of your project, or your invitation link, once in this browser. Then the projects that
+you may open are listed here.</p>"""
+_EMPTY = """<div class="empty"><h2>No projects yet</h2>
+<p>A project is a folder of images, and the classes you look for on them.</p>
+<p><a class="button main" href="{base}/start/new">New project</a></p></div>"""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A project on the start page.
+
+    Attributes:
+        about: Sentences under its name.
+        address: What opens it; "" while it is not running.
+        picture: The address of its picture; "" without one.
+        done, of: Of its pairs, or images; of 0: no bar is shown.
+        trouble: Why it is not running, for whoever may know.
+        manage: The address that renames it, or moves it to the trash; "" for whoever may not.
+    """
+
+    name: str
+    about: tuple[str, ...]
+    address: str = ""
+    picture: str = ""
+    done: int = 0
+    of: int = 0
+    trouble: str = ""
+    manage: str = ""
+
+
+def page(base: str, title: str, body: str, script: str = "") -> str:
+    """Return a whole page.
+
+    Args:
+        base: The path before /start, "" or like "/annotator".
+        title: Of the tab, as plain text.
+        body: HTML.
+        script: The path of its script below /start/file, "" for none.
+    """
+    tag = f'<script type="module" src="{base}/start/file/{script}"></script>' if script else ""
+    return _PAGE.format(title=html.escape(title), base=base, script=tag, body=body)
+
+
+def script_page(base: str, title: str, data: dict[str, Any], script: str) -> str:
+    """Return a page that its script draws from `data`."""
+    return page(base, title, f'<main id="page" data-page="{html.escape(json.dumps(data))}"></main>', script)
+
+
+def projects_page(base: str, cards: list[Card], may_make: bool, troubles: str) -> str:
+    """Return the list of projects; without any, what leads on."""
+    button = f'<a class="button main" href="{base}/start/new">New project</a>' if may_make and cards else ""
+    if cards:
+        listed = f'<ul class="projects">{"".join(map(_card, cards))}</ul>'
+    else:
+        listed = _EMPTY.format(base=base) if may_make else NOBODY
+    body = f"<main><header><h1>Projects</h1>{button}</header>{listed}{troubles}</main>"
+    return page(base, "Projects · Annotator", body)
+
+
+def trouble(name: str, why: str) -> str:
+    """Return the part of the page about a project that cannot be served."""
+    return f"<section><h2>{html.escape(name)} cannot be opened</h2><pre>{html.escape(why)}</pre></section>"
+
+
+def last_worked_on(at: float | None) -> str:
+    """Return when somebody answered last, in words; "" before the first answer."""
+    if at is None:
+        return ""
+    days = (date.fromtimestamp(time.time()) - date.fromtimestamp(at)).days
+    if days <= 1:
+        return "Last worked on today" if days <= 0 else "Last worked on yesterday"
+    day = date.fromtimestamp(at)
+    return f"Last worked on {days} days ago" if days < 30 else f"Last worked on {day.day} {day:%B %Y}"
+
+
+def _card(card: Card) -> str:
+    name, about = html.escape(card.name), [html.escape(sentence) for sentence in card.about]
+    src = f' src="{html.escape(card.picture)}" loading="lazy"' if card.picture else ""
+    picture = f'<img alt=""{src} width="96" height="72">' if src else '<span class="picture"></span>'
+    title = f'<a class="name" href="{html.escape(card.address)}">{name}</a>' if card.address else f"<b>{name}</b>"
+    lines = "".join(f'<div class="quiet">{sentence}</div>' for sentence in about)
+    bar = ""
+    if card.of:
+        label = f"{name}: {about[0] if about else ''}"
+        bar = f'<progress max="{card.of}" value="{card.done}" aria-label="{label}"></progress>'
+    why = f"<pre>{html.escape(card.trouble)}</pre>" if card.trouble else ""
+    label = f"Rename {name}, or move it to the trash"
+    more = f'<a class="more" href="{html.escape(card.manage)}" aria-label="{label}" title="{label}">⋯</a>'
+    return f'<li>{picture}<div class="about">{title}{lines}{bar}{why}</div>{more if card.manage else ""}</li>'

@@ -1,0 +1,107 @@
+"""The folders of the server in which the start page looks for images: the roots that its owner allows.
+
+Every path comes from a page. It counts as what it resolves to, links included: what leads out of the roots is refused
+before anything is said about it. Hidden folders below a root, where programs keep keys and settings, are refused, too.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotator.errors import AnnotatorError
+from annotator.exchange.sources.path_list import is_hidden
+from annotator.store.pictures.kinds import looks_like_image
+from annotator.ui.work.paths import whole_path
+
+MOST_ENTRIES = 50_000  # of a folder that are looked at
+MOST_FOLDERS = 2_000  # of a folder that are listed
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a folder holds, one level deep.
+
+    Attributes:
+        path: The folder, resolved.
+        parent: The folder around it; None for a root.
+        folders: Names of the folders in it that may be opened.
+        images: Files in it that end like images; of MOST_ENTRIES entries at most.
+    """
+
+    path: Path
+    parent: Path | None
+    folders: Sequence[str]
+    images: int
+
+
+class Roots:
+    """The roots; `paths` are resolved, and those that are missing are left out."""
+
+    def __init__(self, paths: Sequence[Path]):
+        self.paths = tuple(dict.fromkeys(path.resolve() for path in paths if path.is_dir()))
+
+    def inside(self, given: str) -> Inside:
+        """Return what a folder holds. Raises AnnotatorError as `folder` does."""
+        path = self.folder(given)
+        names: list[str] = []
+        images = 0
+        with os.scandir(path) as entries:
+            for number, entry in enumerate(entries):
+                if number >= MOST_ENTRIES:
+                    break
+                if entry.name.startswith("."):
+                    continue
+                if _is_folder(entry):
+                    if len(names) < MOST_FOLDERS and self._root_of(Path(entry.path).resolve()):
+                        names.append(entry.name)
+                elif looks_like_image(entry.name):
+                    images += 1
+        parent = None if path in self.paths else path.parent
+        return Inside(path, parent, sorted(names, key=str.casefold), images)
+
+    def folder(self, given: str) -> Path:
+        """Return the folder that was chosen or typed, resolved.
+
+        Raises AnnotatorError for a path that is not whole, leads out of the roots, is hidden, is no folder, is not
+        there, or may not be read.
+        """
+        path = self.path(given)
+        if not path.is_dir():
+            raise AnnotatorError(f"{path} is a file, not a folder. Choose the folder with your images.")
+        if not os.access(path, os.R_OK | os.X_OK):
+            raise AnnotatorError(
+                f"{path} may not be read by the user who runs Annotator. Give that user the right to read it, for "
+                "example with: chmod -R a+rX FOLDER"
+            )
+        return path
+
+    def path(self, given: str) -> Path:
+        """Return the file or folder of this path, resolved. Raises AnnotatorError as `folder` does."""
+        path = whole_path(given)
+        try:
+            real = path.resolve()
+        except (OSError, RuntimeError) as error:
+            raise AnnotatorError(f"{path} cannot be followed: {error}.") from error
+        root = self._root_of(real)
+        if root is None:
+            allowed = ", ".join(map(str, self.paths)) or "none"
+            raise AnnotatorError(
+                f"{path} lies outside of the folders that may be read here: {allowed}. Whoever started Annotator can "
+                "allow more with: annotator home --roots FOLDER"
+            )
+        if is_hidden(real.relative_to(root)):
+            raise AnnotatorError(f"{path} is hidden, or lies in a hidden folder. Pages do not read those.")
+        if not os.path.lexists(real):
+            raise AnnotatorError(f"There is nothing at {path}. Was it moved or deleted, or is the path spelled right?")
+        return real
+
+    def _root_of(self, real: Path) -> Path | None:
+        return next((root for root in self.paths if real.is_relative_to(root)), None)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
