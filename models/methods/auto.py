@@ -45,6 +45,7 @@ class Auto(GR):
         "parts_of_ridge": 0.35,
         "evened_of_head": 0.5,
         "overlooked": 0.5,
+        "second": 0.0,
     }
 
     def __init__(
@@ -60,6 +61,7 @@ class Auto(GR):
         rounds: int = 2,
         sharpness: float = 3.0,
         overlooked: float = 0.75,
+        second: float = 0.5,
     ):
         """Store weights of the models and constants of the ridge model; defaults are for a training on clicks alone.
 
@@ -76,6 +78,8 @@ class Auto(GR):
             rounds: How often the ridge model is fitted to its own answers.
             sharpness: The power these answers are raised to.
             overlooked: Share of the correction, in logits, for classes that people mark rarely where they are present.
+            second: Weight of the model that corrects the order within each class, once all images have a label and
+                where marks are hard to tell apart (models/ensemble/within_class.py); 0: none.
 
         Raises:
             ValueError: A value is negative, or a share is above 1.
@@ -88,6 +92,7 @@ class Auto(GR):
             parts_of_ridge=parts_of_ridge,
             evened_of_head=evened_of_head,
             overlooked=overlooked,
+            second=second,
             absent=absent,
             unlabelled=unlabelled,
             rounds=rounds,
@@ -113,6 +118,7 @@ class Auto(GR):
         self.rounds = rounds
         self.sharpness = sharpness
         self.overlooked = overlooked
+        self.second = second
 
     def beside_answers(self) -> "Auto":
         """Return the method with the constants of BESIDE_ANSWERS, except those changed from their defaults."""

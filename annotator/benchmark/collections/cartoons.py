@@ -1,5 +1,7 @@
 """Drawn faces with attributes, and drawn maps: what is asked for is a part of one thing, or a line among lines."""
 
+from itertools import pairwise
+
 import numpy as np
 from PIL import Image, ImageDraw
 
@@ -103,7 +105,7 @@ def _draw_sign(draw: ImageDraw.ImageDraw, name: str, rng: np.random.Generator) -
         way = _way(rng)
         draw.line(way, (30, 30, 30), 5)
         points = np.array(way).reshape(-1, 2)
-        for first, second in zip(points[:-1], points[1:], strict=True):
+        for first, second in pairwise(points):
             middle = (first + second) / 2
             across = np.array([first[1] - second[1], second[0] - first[0]])
             across = across / max(float(np.hypot(*across)), 1e-6) * 8

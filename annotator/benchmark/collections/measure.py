@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from annotator.benchmark.collections.answers import SHARE, rare_totals
 from annotator.benchmark.collections.recipes import COLLECTIONS, KEPT_BACK, make_collection
 from annotator.benchmark.collections.settings import SPACE, drawn_settings, left_out_choices
 from annotator.benchmark.datasets import DataSet
@@ -23,6 +24,7 @@ from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.cells import Cell
+from annotator.benchmark.methods.images import ComparedImages
 from annotator.benchmark.methods.measure import Comparison
 from annotator.benchmark.methods.on_cluster import OnCluster
 from annotator.benchmark.methods.options import Options
@@ -57,9 +59,11 @@ def measure(
         options: Methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.measure.
 
     Returns:
-        {"bench", "setting", "rows", "methods", "settings", "summary"}. A row, of a collection and a share: the mean
-        over seeds of each of HIDDEN of `auto` with its present constants, and with those chosen without this collection
-        (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images; RARE as task.py has it.
+        {"bench", "setting", "rows", "rare", "methods", "settings", "summary"}. A row, of a collection and a share: the
+        mean over seeds of each of HIDDEN of `auto` with its present constants, and with those chosen without this
+        collection (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images; RARE as
+        task.py has it. `rare`: of each collection, the rare classes of all seeds once questions were answered, and how
+        many of them have an honest total.
 
     Raises:
         AnnotatorError: A folder is no such collection, a recipe does not exist, or options make no sense.
@@ -93,6 +97,7 @@ def measure(
         "settings": [{"constants": constants, "scores": scores[number].round(5).tolist(),
                       "mean": round(float(scores[number].mean()), 5)} for number, constants in enumerate(tried)],
         "rows": rows,
+        "rare": {name: list(result["rare"]) for name, result in results.items()},
         "methods": _methods([result["figures"] for result in results.values()], options),
         "summary": {"present": summary(rows, ""), "left_out": summary(rows, "_left_out")},
     }  # fmt: skip
@@ -151,8 +156,8 @@ def _places(folders: Sequence[Path], made: Sequence[str], images: int, root: Pat
 def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]], options: Options) -> dict[str, Any]:
     """Train every method on one collection and return its results.
 
-    `about` describes the collection; `figures` holds the means over seeds of each training, by (method, number of the
-    setting, share); `scores` holds one score for each setting of `auto`.
+    `about` describes the collection; `rare` is from rare_totals; `figures` holds the means over seeds of each
+    training, by (method, number of the setting, share); `scores` holds one score for each setting of `auto`.
     """
     say(f"== {name}")
     dataset = reduced(data.read(place / "images", place / "truth.csv", None, None), most)
@@ -171,6 +176,8 @@ def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]],
         comparison = Comparison.build(dataset, options, tasks, cluster)
         comparison.expect(len(wanted))
         done = comparison.made([cell for *_, cell in wanted])
+    answered = [task_of(dataset, SHARE, seed) for seed in range(options.seeds)]
+    rare = rare_totals(ComparedImages(dataset, options), answered, comparison.work)
     figures: dict[tuple[str, int, float], dict[str, float]] = {}
     for place_, (method, number, share, _) in enumerate(wanted):
         if place_ % options.seeds == 0:
@@ -185,7 +192,7 @@ def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]],
     ]
     whole = data.everything(dataset).truth
     about = {"images": len(whole), "classes": whole.shape[1], "labels_an_image": round(float(whole.sum(1).mean()), 2)}
-    return {"about": about, "figures": figures, "scores": scores}
+    return {"about": about, "figures": figures, "scores": scores, "rare": rare}
 
 
 def _row(name: str, share: float, figures: dict, choice: int) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class Recipe:
 
 
 def make_collection(folder: Path, name: str, images: int) -> None:
-    """Make a collection of COLLECTIONS or KEPT_BACK: folder/images/0000.jpg, ..., and folder/truth.csv (image,labels)."""
+    """Make a collection of COLLECTIONS or KEPT_BACK: folder/images/0000.jpg, ..., and truth.csv (image,labels)."""
     if name in small_objects.COLLECTIONS:
         small_objects.draw_collection(folder, name, images)
         return

@@ -14,8 +14,8 @@ def draw_shapes(
 ) -> None:
     """Draw shapes in a frame (left, top, width, height; pixels).
 
-    Kinds: "box", "oval" and "polygon", filled; "line" (its width a 40th of the frame); "arc", the lower half of an oval;
-    "top", the filled upper half of one.
+    Kinds: "box", "oval" and "polygon", filled; "line" (its width a 40th of the frame); "arc", the lower half of an
+    oval; "top", the filled upper half of one.
     """
     left, top, width, height = frame
     draw = ImageDraw.Draw(image)

@@ -92,7 +92,14 @@ def charts(rng: Random) -> tuple[Image.Image, list[str]]:
 
 MEN = {"king": "♚", "queen": "♛", "rook": "♜", "bishop": "♝", "knight": "♞", "pawn": "♟"}
 CHESSMEN = tuple(f"{colour} {man}" for man in MEN for colour in ("white", "black"))
-HOW_MANY = {"king": 1.0, "queen": 0.45, "rook": 0.9, "bishop": 0.7, "knight": 0.6, "pawn": 2.5}  # of a colour, on average
+HOW_MANY = {
+    "king": 1.0,
+    "queen": 0.45,
+    "rook": 0.9,
+    "bishop": 0.7,
+    "knight": 0.6,
+    "pawn": 2.5,
+}  # of a colour, on average
 
 
 def chessboards(rng: Random) -> tuple[Image.Image, list[str]]:
@@ -157,7 +164,9 @@ def spectrograms(rng: Random) -> tuple[Image.Image, list[str]]:
     _, _, spectrum = stft(heard, RATE, nperseg=256, noverlap=192)
     level = np.log(np.abs(spectrum[::-1]) + 1e-3)
     low, high = np.quantile(level, [0.1, 0.998])
-    colours = colormaps[str(rng.choice(["viridis", "magma", "gray", "bone"]))](((level - low) / (high - low)).clip(0, 1))
+    colours = colormaps[str(rng.choice(["viridis", "magma", "gray", "bone"]))](
+        ((level - low) / (high - low)).clip(0, 1)
+    )
     image = Image.fromarray((colours[..., :3] * 255).astype(np.uint8))
     return image.resize((SIDE, SIDE), Image.Resampling.BICUBIC), shown
 
@@ -183,7 +192,9 @@ def _sound(name: str, rng: Random) -> np.ndarray:
         beats[rng.integers(0, LENGTH, int(rng.integers(5, 15)))] = 60
         return beats
     if name == "band":
-        return 3 * during * np.convolve(rng.normal(size=LENGTH), np.hanning(24) * np.cos(np.arange(24) * 1.4), "same") / 2
+        return (
+            3 * during * np.convolve(rng.normal(size=LENGTH), np.hanning(24) * np.cos(np.arange(24) * 1.4), "same") / 2
+        )
     if name == "pulses":
         return 1.5 * (np.sin(2 * np.pi * rng.uniform(5, 11) * time) > 0.5) * np.sin(phase)
     call = np.zeros(LENGTH)

@@ -107,7 +107,7 @@ PATTERNS: dict[str, Callable[[Field, Field], Field]] = {  # coordinates in perio
 
 
 def patterns(rng: np.random.Generator) -> tuple[Image.Image, list[str]]:
-    """Draw pieces of one to four cloths, each with a pattern at a scale and an angle of its own, slightly out of focus."""
+    """Draw pieces of one to four cloths, each with a pattern at its own scale and angle, slightly out of focus."""
     shown = [str(name) for name in rng.choice(list(PATTERNS), min(1 + int(rng.poisson(0.7)), 4), replace=False)]
     down, right = np.mgrid[:SIDE, :SIDE].astype(float)
     border = noise(rng, 2.2) * 80
@@ -166,5 +166,5 @@ def _draw_cell(draw: ImageDraw.ImageDraw, name: str, rng: np.random.Generator, d
         draw.polygon(np.stack([x + reach * np.cos(turns), y + reach * np.sin(turns)], 1).ravel().tolist(), body)
     else:
         ways = np.cumsum(rng.normal(0, 0.35, 14)) + angle
-        points = np.cumsum(np.stack([np.cos(ways), np.sin(ways)], 1) * 7, 0) + [x, y]
+        points = np.cumsum(np.stack([np.cos(ways), np.sin(ways)], 1) * 7, 0) + np.array([x, y])
         draw.line(points.ravel().tolist(), body, 3)

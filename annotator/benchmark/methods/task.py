@@ -119,12 +119,16 @@ class Task:
             of_test, test_truth = trained.probabilities(self.test), self.truth[self.test]
             test_map = mean_average_precision(of_test, test_truth, empty_as_zero=self.empty_as_zero)
             on_test = {"test_map": test_map, "ece": expected_calibration_error(of_test, test_truth)}
-        return on_test | dict(zip(RARE, honest_totals(of_train, self.labels, truth), strict=True)) | {
-            "hidden_ap": hidden.cells,
-            "hidden_map": hidden.classes,
-            f"precision_{FIRST}": precision_at(of_train[unseen], truth[unseen], FIRST),
-            "seconds": trained.seconds,
-        }
+        return (
+            on_test
+            | dict(zip(RARE, honest_totals(of_train, self.labels, truth), strict=True))
+            | {
+                "hidden_ap": hidden.cells,
+                "hidden_map": hidden.classes,
+                f"precision_{FIRST}": precision_at(of_train[unseen], truth[unseen], FIRST),
+                "seconds": trained.seconds,
+            }
+        )
 
 
 def task_of(dataset: DataSet, share: float, seed: int, naming: Naming = RANDOM) -> Task:
