@@ -8,8 +8,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. Exit status 0 done, 1 an AnnotatorError, or what the system refuses (both told on stderr),
-    2 wrong usage.
+    """Run the command line.
+
+    The exit status is 0 when done, 1 for an AnnotatorError or what the system refuses (both told on stderr), and 2 for
+    wrong usage.
     """
     os.environ["PYTHONSAFEPATH"] = "1"  # as -P does, for every Python process that anything here starts
     from annotator.cli import app

@@ -303,9 +303,10 @@ class Project:
             AnnotatorError: The source cannot be read; the message lists all problems.
         """
         from annotator.exchange.imports import importing
+        from annotator.store.locations.addresses import parse_location
 
         chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
-        with importing.prepare(self.path, str(source), chosen, login()) as plan:
+        with importing.prepare(self.db, parse_location(str(source)), chosen, login()) as plan:
             return plan.preview
 
     def import_(
@@ -340,9 +341,10 @@ class Project:
             AnnotatorError: The source cannot be imported; the message lists all problems, and nothing is stored.
         """
         from annotator.exchange.imports import importing
+        from annotator.store.locations.addresses import parse_location
 
         chosen = importing.Choices(format, _path(images), _path(class_map), conflicts, exhaustive)
-        with importing.prepare(self.path, str(source), chosen, annotator or login()) as plan:
+        with importing.prepare(self.db, parse_location(str(source)), chosen, annotator or login()) as plan:
             return plan.apply()
 
     def dataset(

@@ -11,8 +11,7 @@ STATE_NAMES = {PRESENT: "present", ABSENT: "absent", UNSURE: "unsure"}
 STATES = {name: state for state, name in STATE_NAMES.items()}
 
 ACTIONS = ("label", "done", "skip", "undo", "flag", "clear", "comment")
-"""What a decision does: label one cell, complete the image, skip it, undo an earlier decision, flag the image with a
-note, clear one cell (it has no answer any more), comment on the image."""
+"""What a decision does: answer a cell, complete, skip, undo a decision, flag, empty a cell, or comment on an image."""
 OF_A_CELL = ("label", "clear")
 
 
@@ -23,8 +22,7 @@ class Source:
     Attributes:
         name: The word that is stored with the decision.
         about: Who or what chose the cell, in words for people.
-        chosen_by: Person: named unasked; model: its ranking; chance: a random sample; answers: earlier answers are
-            asked again; file: imported.
+        chosen_by: Person: named unasked; model: its ranking; chance: at random; answers: asked again; file: imported.
         scored: The model's probability is logged with the answer, as a test of the model.
         unbiased: The choice of the cell does not depend on its answer, so a training may use it as a sample. Relabels
             are included: without them the cells on which model and people differ would be missing.
@@ -83,6 +81,8 @@ SOURCES = {
         Source("merge", "a class with this answer was merged into this one", "person", unbiased=False, claimable=False),
         Source("import", "read from a file of labels", "file", unbiased=False, claimable=False),
         Source("random", "all open classes of a random image", "chance", scored=True, timed="image"),
+        Source("search", "unusual images, asked for a class of which there is no example", "model", timed="grid"),
+        Source("sample", "random images, asked for a class of which there is no example", "chance", timed="grid"),
         Source("exploration", "all open classes of an image without a label", "chance", scored=True, timed="image"),
         Source("relabel", "an answer that the model contradicts, asked again", "answers", timed="grid"),
         Source("settlement", "people disagreed, and this answer settles it", "answers", right=Right.REVIEW),

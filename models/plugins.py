@@ -33,6 +33,7 @@ def plugins(group: str, ours: Iterable[str]) -> dict[str, EntryPoint]:
     Names that are taken, that two packages want, or that are not valid are left out with a PluginWarning.
 
     Args:
+        group: The name of the group of entry points.
         ours: Names that are taken already: a frozenset or tuple.
     """
     taken, wanted = set(ours), defaultdict[str, list[EntryPoint]](list)

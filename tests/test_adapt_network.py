@@ -211,9 +211,9 @@ def test_every_batch_of_several_processes_has_images_of_each_and_each_image_is_i
     assert [len(part) for part in parts[:3]] == [32, 32, 32]
     assert len(torch.unique(torch.cat(parts))) == sum(map(len, parts)) >= 96
     for part in parts:
-        assert [sorted(t.mine(part).tolist()) for t in together] == [
+        assert [sorted(t.own_rows(part).tolist()) for t in together] == [
             sorted(row for row in part.tolist() if owner[row] == rank) for rank in range(3)
         ]
         assert sum(t.weight(part) for t in together) == pytest.approx(3)
-        assert len(part) < 32 or abs(len(together[0].mine(part)) - 16) <= 1
+        assert len(part) < 32 or abs(len(together[0].own_rows(part)) - 16) <= 1
     assert torch.equal(torch.cat([t.own for t in together]).sort().values, torch.arange(101))

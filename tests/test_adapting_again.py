@@ -56,11 +56,11 @@ def page(db: Database) -> AppTest:
 def test_it_is_said_once_answers_have_doubled_and_not_before(adapted_once, annotator):
     db = adapted_once
     answer(db, 9)
-    assert adapting.again(db) is None and status(db)["adapting_again"] is None
+    assert adapting.reason_to_adapt(db) is None and status(db)["adapting_again"] is None
     test = page(db)
     assert test.button(key="adapt_run").label == "Adapt now" and not test.info
     answer(db, 1)
-    due = adapting.again(db)
+    due = adapting.reason_to_adapt(db)
     assert due == adapting.Again("tiny.adapted1", 10, 20)
     assert due.sentence in annotator("status", db.paths.project).stdout
     assert due.sentence in annotator("adapted", db.paths.project).stdout
@@ -68,7 +68,7 @@ def test_it_is_said_once_answers_have_doubled_and_not_before(adapted_once, annot
     test = page(db)
     assert test.button(key="adapt_run").label == "Adapt again" and test.info[0].value == frame.escaped(due.sentence)
     test.button(key="adapt_run").click().run()
-    assert adapting.wanted(db) == "run" and adapting.again(db) is None, "it is asked for already"
+    assert adapting.wanted(db) == "run" and adapting.reason_to_adapt(db) is None, "it is asked for already"
 
 
 def test_nothing_begins_by_itself_unless_somebody_has_asked_for_it(adapted_once, annotator):
@@ -101,7 +101,7 @@ def test_what_is_paused_is_not_begun_by_itself_and_a_project_without_adapted_net
     (db.paths.adapted("tiny.adapted1") / "facts.json").unlink()
     adapting.note_result(db, {})
     adapting.start_if_due(db)
-    assert adapting.wanted(db) == "" and adapting.again(db) is None
+    assert adapting.wanted(db) == "" and adapting.reason_to_adapt(db) is None
 
 
 def test_facts_of_a_version_that_did_not_note_the_answers_are_read(adapted_once):
@@ -112,4 +112,4 @@ def test_facts_of_a_version_that_did_not_note_the_answers_are_read(adapted_once)
     path.write_text(json.dumps(facts))
     assert adapted.networks(db)[0].known_answers == 0
     answer(db, 6)
-    assert adapting.again(db) == adapting.Again("tiny.adapted1", 8, 16)
+    assert adapting.reason_to_adapt(db) == adapting.Again("tiny.adapted1", 8, 16)

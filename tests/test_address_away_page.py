@@ -17,6 +17,7 @@ from annotator.store.database import arrays
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.locations import objects
+from annotator.store.locations.addresses import Address
 from annotator.store.runs import runs
 
 pytestmark = pytest.mark.browser
@@ -65,7 +66,7 @@ def test_grid_review_and_annotate_say_that_the_images_cannot_be_read_now(browser
     server.hangs, server.end = threading.Event(), threading.Event()
     try:
         folder = f"{address}/birds"
-        set_up(tmp_path / "p", images_folder=folder, in_place=True, class_file=tmp_path / "classes.txt")
+        set_up(tmp_path / "p", images_folder=Address.parse(folder), in_place=True, class_file=tmp_path / "classes.txt")
         suggest_the_class(Database(tmp_path / "p"))
         server.hangs.set()
         with serving(tmp_path / "p", ("-P", "-c", PAGES)) as served:

@@ -31,6 +31,7 @@ from annotator.store.images import browser_copies as copies
 from annotator.store.images import images
 from annotator.store.images.file_addresses import image_files
 from annotator.store.locations import listing, objects, staged_listing
+from annotator.store.locations.addresses import Address
 from annotator.store.locations.cache import FileCache
 from annotator.store.locations.objects import NOT_NOW, Objects, folder_of
 
@@ -101,7 +102,7 @@ def bucket(server, monkeypatch):
 
 @pytest.fixture
 def birds(bucket, tmp_path):
-    set_up(tmp_path / "p", images_folder=BIRDS, in_place=True)
+    set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True)
     return Database(tmp_path / "p")
 
 
@@ -244,11 +245,12 @@ from pathlib import Path
 from annotator.exchange.setup import set_up
 from annotator.store.images import address_registration
 from annotator.store.locations import listing, staged_listing
+from annotator.store.locations.addresses import Address
 listing.PAGE = staged_listing.AT_ONCE = address_registration.AT_ONCE = 2
 def show(what, done, of):
     if what == sys.argv[2] and done >= 2:
         os.kill(os.getpid(), signal.SIGKILL)
-set_up(Path(sys.argv[1]), images_folder=sys.argv[3], in_place=True, fetching=show)
+set_up(Path(sys.argv[1]), images_folder=Address.parse(sys.argv[3]), in_place=True, fetching=show)
 """
 
 
@@ -267,7 +269,7 @@ def test_a_registration_killed_at_any_step_goes_on_where_it_was(step, bucket, tm
     monkeypatch.setattr(listing, "_keys", keys)
     read, real_read = [], Objects._asked
     monkeypatch.setattr(Objects, "_asked", lambda self, *v, **o: (read.append(v[1]), real_read(self, *v, **o))[1])
-    done = set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered
+    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     names = [row[0] for row in Database(tmp_path / "p").tuples("SELECT name FROM image ORDER BY name")]
     assert names == NAMES
     if step == "Listing":
@@ -290,7 +292,7 @@ def test_a_changed_object_is_another_image_and_one_that_is_gone_is_missed(bucket
         assert said in images.missing_ids(birds)[ids[name]]
     bucket.copy_object(Bucket="photos", Key="birds/moved.jpg", CopySource="photos/birds/a/2.jpg")
     bucket.delete_object(Bucket="photos", Key="birds/a/2.jpg")
-    done = set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered
+    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert (done.added, done.moved, done.known) == (1, 1, 2)
     assert images.find_image(birds, "moved.jpg").id == ids["a/2.jpg"]
     assert images.find_image(birds, "b.jpg").id not in ids.values()
@@ -319,7 +321,7 @@ def test_keys_of_any_kind_are_images_by_their_name_or_said_never_paths_elsewhere
     contents = {key: picture(number) for number, key in enumerate(HOSTILE, start=100)}
     for key, content in contents.items():
         bucket.put_object(Bucket="photos", Key=f"odd/{key}", Body=content)
-    done = set_up(tmp_path / "p", images_folder="s3://photos/odd", in_place=True).registered
+    done = set_up(tmp_path / "p", images_folder=Address.parse("s3://photos/odd"), in_place=True).registered
     assert {bad.path for bad in done.bad} == {key for key, name in HOSTILE.items() if name == ""}
     assert all("is no path" in bad.reason for bad in done.bad)
     db = Database(tmp_path / "p")
@@ -331,18 +333,18 @@ def test_keys_of_any_kind_are_images_by_their_name_or_said_never_paths_elsewhere
     annotator("export", "p", tmp_path / "out", "--format", "webdataset", "--images", "copy")
     bucket.delete_object(Bucket="photos", Key="odd/my-bucket.jpg")
     with pytest.raises(AnnotatorError, match="no file with this picture is there any more"):
-        objects.objects_at("s3://photos/odd").read("my-bucket.jpg")
+        objects.objects_at(Address.parse("s3://photos/odd")).read("my-bucket.jpg")
 
 
 def test_one_object_that_is_refused_is_said_and_the_others_are_registered(bucket, tmp_path):
     bucket.put_object(Bucket="photos", Key="birds/cold.jpg", Body=picture(60), StorageClass="GLACIER")
-    done = set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered
+    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert done.added == 5 and [bad.path for bad in done.bad] == ["cold.jpg"]
     assert done.bad[0].reason.startswith(NOT_NOW) and "storage class" in done.bad[0].reason
-    again = set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered
+    again = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert again.known == 5 and len(again.bad) == 1 and again.passed_over == 1
     bucket.put_object(Bucket="photos", Key="birds/cold.jpg", Body=picture(60))
-    assert set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered.added == 1
+    assert set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered.added == 1
 
 
 def test_a_listing_that_was_interrupted_says_of_when_it_is(bucket, tmp_path):
@@ -351,11 +353,11 @@ def test_a_listing_that_was_interrupted_says_of_when_it_is(bucket, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        set_up(tmp_path / "p", images_folder=BIRDS, in_place=True, fetching=kill)
+        set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True, fetching=kill)
     bucket.put_object(Bucket="photos", Key="birds/new.jpg", Body=picture(61))
-    done = set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered
+    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert done.added == 5 and "as listed at 20" in registered_in_words(done)
-    done = set_up(tmp_path / "p", images_folder=BIRDS, in_place=True).registered
+    done = set_up(tmp_path / "p", images_folder=Address.parse(BIRDS), in_place=True).registered
     assert (
         done.added == 1 and registered_in_words(done) == "1 image added, 5 already there, 0 files skipped, 1 other file"
     )
@@ -403,7 +405,7 @@ def test_a_server_that_sends_something_else_than_it_stated_costs_no_memory_and_i
     monkeypatch.setattr(objects, "LARGEST_UNSTATED", 1 << 20)
     size = len(picture(1))
     try:
-        hostile = Objects("s3://photos/birds" if scheme == "s3" else f"{place}/birds")
+        hostile = Objects(Address.parse("s3://photos/birds" if scheme == "s3" else f"{place}/birds"))
         assert hostile.read("good.jpg", size) == hostile.read("good.jpg") == picture(1)
         for name in ("endless.jpg", "cut.jpg", "bomb.jpg", "private.jpg"):
             for stated in (size, size + 1, size - 1, -1):
@@ -464,7 +466,7 @@ def test_a_bucket_that_hangs_is_a_note_on_the_image_and_comes_back(birds, server
             with pytest.raises(NoAnswer, match=NOT_NOW):
                 shown(birds, image_id)
         assert len(hanging.asked) <= 2  # the third was not asked for
-        objects.objects_at(BIRDS)._away_until, asked = 0.0, len(hanging.asked)
+        objects.objects_at(Address.parse(BIRDS))._away_until, asked = 0.0, len(hanging.asked)
         with ThreadPoolExecutor(8) as pool:  # after a while one of them asks again, and the others do not
             answers = list(pool.map(lambda _: refusal(birds, ids[2]), range(8)))
         assert len(hanging.asked) == asked + 1 and answers.count(NotAsked) == 7, answers
@@ -583,7 +585,7 @@ def test_the_images_page_says_what_the_cache_takes_bounds_it_and_looks_for_chang
 
 
 def test_addresses_are_kept_without_what_is_secret():
-    assert folder_of("S3://photos/birds/") == "s3://photos/birds"
+    assert folder_of(Address.parse("S3://photos/birds/")).plain == "s3://photos/birds"
     for named in ("s3://k:s@photos/x", "https://h.org/x?sig=1", "simplecache::s3://photos", "memory://x"):
         with pytest.raises(AnnotatorError):
-            folder_of(named)
+            folder_of(Address.parse(named))

@@ -16,6 +16,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import address_cache as fetched
 from annotator.store.images import images
 from annotator.store.locations import objects
+from annotator.store.locations.addresses import Address
 
 pytestmark = pytest.mark.process
 
@@ -42,13 +43,13 @@ def test_a_web_folder_is_registered_where_it_lies_and_followed(tmp_path, monkeyp
 
     address, server = served(partial(Quiet, directory=str(tmp_path / "www")))
     try:
-        done = set_up(tmp_path / "p", images_folder=f"{address}/birds/", in_place=True).registered
+        done = set_up(tmp_path / "p", images_folder=Address.parse(f"{address}/birds/"), in_place=True).registered
         db = Database(tmp_path / "p")
         assert done.added == 2 and not done.bad
         for name in ("a.jpg", "deep er/b+%.png"):
             assert shown(db, images.find_image(db, name).id).read_bytes() == (root / name).read_bytes()
         (root / "a.jpg").unlink()
-        done = set_up(tmp_path / "p", images_folder=f"{address}/birds", in_place=True).registered
+        done = set_up(tmp_path / "p", images_folder=Address.parse(f"{address}/birds"), in_place=True).registered
         assert (done.known, [bad.path for bad in done.missing]) == (1, ["a.jpg"])
     finally:
         server.shutdown()
@@ -116,7 +117,9 @@ def test_a_data_set_of_hugging_face_is_known_by_its_checksums_and_read_when_it_i
     monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     try:
-        again = partial(set_up, tmp_path / "p", images_folder="hf://datasets/ann/birds/images", in_place=True)
+        again = partial(
+            set_up, tmp_path / "p", images_folder=Address.parse("hf://datasets/ann/birds/images"), in_place=True
+        )
         assert again().registered.added == 2
         db = Database(tmp_path / "p")
         assert db.tuples("SELECT name, sha256, width FROM image ORDER BY name") == [
@@ -128,7 +131,7 @@ def test_a_data_set_of_hugging_face_is_known_by_its_checksums_and_read_when_it_i
         server.files["images/a.jpg"] = picture(3)
         assert again().registered.added == 1, "a listing is never an older one"
         with pytest.raises(AnnotatorError, match="Is the bucket and the path spelled right"):
-            set_up(tmp_path / "q", images_folder="hf://datasets/ann/none", in_place=True)
+            set_up(tmp_path / "q", images_folder=Address.parse("hf://datasets/ann/none"), in_place=True)
         assert fetched.cache(db).used()[0] == 1
     finally:
         server.shutdown()

@@ -10,7 +10,7 @@ from conftest import draw
 
 from annotator.exchange.exports.export import export
 from annotator.exchange.files.problems import Problems
-from annotator.exchange.files.text_cells import as_csv, escaped, named, unescaped
+from annotator.exchange.files.text_cells import as_csv, decode_name, escaped, unescaped
 from annotator.exchange.formats import FORMATS
 from annotator.exchange.formats.imagefolder import IMAGEFOLDER
 from annotator.exchange.imports.importing import Choices, prepare
@@ -83,7 +83,7 @@ def texts_in(rows: list[list[str]]) -> Iterator[str]:
 def test_what_is_escaped_begins_like_no_formula_and_is_read_as_it_was():
     for text in (*CLASSES, *FILES, ANN, BEN, KEY, VALUE, NOTE, "''-", "'a", "", "a=b"):
         assert not escaped(text).startswith(FORMULA) and unescaped(escaped(text)) == text
-        assert named(escaped(text), {text}) == named(text, {text}) == text
+        assert decode_name(escaped(text), {text}) == decode_name(text, {text}) == text
     assert as_csv([[-0.5, -3, "-0.5"]]) == "-0.5,-3,'-0.5\n"
 
 

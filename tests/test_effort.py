@@ -61,7 +61,7 @@ def test_between_two_points_a_goal_is_reached_where_a_straight_line_reaches_it()
 def test_being_behind_is_measured_at_the_same_number_of_actions_and_not_before_the_first_hundred():
     ours = [point(0, 0.0), point(100, 0.5), point(200, 0.8)]
     theirs = [point(0, 0.0), point(50, 0.9), point(100, 0.5), point(150, 0.7), point(200, 0.8)]
-    assert curves.behind(ours, theirs) == (pytest.approx(1 - 0.65 / 0.7, abs=1e-4), 150)
+    assert curves.largest_shortfall(ours, theirs) == (pytest.approx(1 - 0.65 / 0.7, abs=1e-4), 150)
 
 
 def test_being_behind_in_seconds_is_measured_at_the_same_time_and_not_in_the_first_five_minutes():
@@ -70,8 +70,8 @@ def test_being_behind_in_seconds_is_measured_at_the_same_time_and_not_in_the_fir
 
     ours = [at(0, 0.0), at(299, 0.1), at(400, 0.6), at(500, 0.8)]
     theirs = [at(0, 0.0), at(100, 0.5), at(300, 0.1), at(400, 0.75), at(900, 1.0)]
-    assert curves.behind(ours, theirs, "seconds") == (pytest.approx(0.2), 400)
-    assert curves.behind(theirs, theirs, "seconds") == (0.0, None)
+    assert curves.largest_shortfall(ours, theirs, "seconds") == (pytest.approx(0.2), 400)
+    assert curves.largest_shortfall(theirs, theirs, "seconds") == (0.0, None)
 
 
 def test_autopilot_is_compared_with_the_best_other_policy_of_each_goal_and_the_range_over_seeds_is_told():

@@ -219,7 +219,7 @@ def test_one_import_is_open_at_a_time_and_a_reload_comes_back_to_it(served, tmp_
     previewed(page("Ann"), path)
     assert "Preview of instances" not in said(ben := page("Ben")) and "Ann is looking at what" in said(ben)
     with pytest.raises(AnnotatorError, match=r"Ann has begun another import: .*instances\.json waits for a decision"):
-        importing(served).start(Order("Ben", "b.csv", "/b.csv", Choices()))
+        importing(served).start(Order("Ben", "b.csv", Path("/b.csv"), Choices()))
     again = page("Ann")
     assert f"Preview of {path}" in said(again)
     again = press(again, "Cancel")
@@ -249,7 +249,7 @@ def test_cancel_at_work_and_a_kill_while_it_stores_leave_nothing(served, tmp_pat
         note(what, done, of)
 
     monkeypatch.setattr(work, "_note", note_and_wait)
-    work.start(Order("Ann", "labels", str(tmp_path / "labels.csv"), Choices(images=tmp_path / "more")))
+    work.start(Order("Ann", "labels", tmp_path / "labels.csv", Choices(images=tmp_path / "more")))
     work.wait()
     assert work.state.stage == READY and not work.state.error
     work.store()
@@ -280,7 +280,7 @@ def kill(what, done, of):
     if what == "Storing":
         os.kill(os.getpid(), signal.SIGKILL)
 work._note = kill
-work.start(Order("Ann", "labels.csv", str(upload / "labels.csv"), Choices(), upload))
+work.start(Order("Ann", "labels.csv", upload / "labels.csv", Choices(), upload))
 work.wait()
 work.store()
 time.sleep(30)
@@ -370,7 +370,7 @@ def test_a_browser_sends_files_that_nobody_else_gets_under_names_that_lead_nowhe
 @pytest.mark.parametrize("given", ["/", "/etc", str(Path.home())])
 def test_a_page_may_name_a_folder(given):
     hidden = any(part.startswith(".") for part in Path(given).resolve().parts)
-    assert hidden or paths.source(given) == given
+    assert hidden or paths.source(given) == Path(given)
 
 
 @pytest.mark.slow  # each step without a browser is above, and every page is looked at in test_accessibility.py

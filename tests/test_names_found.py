@@ -316,7 +316,7 @@ def test_every_door_finds_the_same_names_and_says_how(tmp_path):
     db = Database(tmp_path / "imported")
     with outside_predictions.prepare(db, scores, "model", outside_predictions.Choices(), "Ann") as plan:
         assert plan.found.images == 2 and {*plan.found.found_by} == {"tail", "stem"}
-    assert lists.named(db, ["photos/IMG_0001.JPG"]) == [images_of.find_image(db, "C:\\x\\IMG_0001.JPG").id]
+    assert lists.ids_in_list(db, ["photos/IMG_0001.JPG"]) == [images_of.find_image(db, "C:\\x\\IMG_0001.JPG").id]
     with pytest.raises(AnnotatorError, match=r"Did you mean.* 'IMG_0001\.JPG'"):
         images_of.find_image(db, "IMG_0001.jpeg")  # nobody would see that it was taken for another
 

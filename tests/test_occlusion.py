@@ -15,7 +15,7 @@ from annotator.store.runs.heatmap_findings import Finding, finding
 from annotator.worker.duties.explain import Explainer
 from models.backbones.cam import heat_map
 from models.backbones.networks import Backbone
-from models.backbones.occlusion import beside, gains, spot
+from models.backbones.occlusion import confused_class, gains, spot
 from models.backbones.pretrained import Pretrained
 from models.linear.training import Head
 
@@ -51,16 +51,19 @@ def test_a_heat_map_that_lies_on_another_class_loses_where_that_one_is_seen_alon
     assert gained[1, 1] == gained[2, 1] == pytest.approx(40 * 3 / 64, abs=0.1)
     assert gained[2, 2] < -1 and gained[0, 0] > 0
     every = {0, 1, 2}
-    assert [beside(gain, column, every) for column, gain in enumerate(gained)] == [None, None, 1]
-    assert beside(gained[2], 2, {0, 2}) is None, "there is no heron here, and the fox falls as well"
+    assert [confused_class(gain, column, every) for column, gain in enumerate(gained)] == [None, None, 1]
+    assert confused_class(gained[2], 2, {0, 2}) is None, "there is no heron here, and the fox falls as well"
 
 
 def test_a_class_that_is_seen_better_alone_or_without_a_model_is_explained_by_none():
-    assert beside(np.array([0.1, 9.0]), 0, {1}) is None
-    assert beside(np.array([-0.1, 9.0]), 0, {1}) == 1
-    assert beside(np.array([-0.1, 0.5]), 0, {1}) is None, "within the margin"
-    assert beside(np.array([np.nan, 9.0]), 0, {1}) is None and beside(np.array([-9.0, np.nan]), 0, {1}) is None
-    assert beside(np.array([-2.0, 0.5, 0.7]), 0, {0, 1, 2}) == 2
+    assert confused_class(np.array([0.1, 9.0]), 0, {1}) is None
+    assert confused_class(np.array([-0.1, 9.0]), 0, {1}) == 1
+    assert confused_class(np.array([-0.1, 0.5]), 0, {1}) is None, "within the margin"
+    assert (
+        confused_class(np.array([np.nan, 9.0]), 0, {1}) is None
+        and confused_class(np.array([-9.0, np.nan]), 0, {1}) is None
+    )
+    assert confused_class(np.array([-2.0, 0.5, 0.7]), 0, {0, 1, 2}) == 2
 
 
 def test_the_spot_is_half_the_side_around_the_hottest_place_and_within_the_image(image):

@@ -101,7 +101,7 @@ def test_of_more_cells_than_are_kept_the_likeliest_are_whole_and_the_others_are_
     order = best_first(chances[:, 0].astype(float))
     kept = ranked.by_class[0].tolist()
     assert kept[:8] == order[:8] and kept[-1] == order[-1] and len(set(kept)) == 10
-    assert rankings.whole(ranked) == 8
+    assert rankings.gapless_length(ranked) == 8
 
 
 def test_where_falling_probabilities_cross_a_limit():

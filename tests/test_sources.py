@@ -38,7 +38,7 @@ from annotator.store.images import images
 from annotator.store.imports.imports import imports
 from annotator.store.locations import addresses, file_systems, listing
 from annotator.store.locations import web as web_servers
-from annotator.store.locations.addresses import check_host
+from annotator.store.locations.addresses import Address, check_host
 
 CLASSES = ("cat", "dog")
 
@@ -180,16 +180,16 @@ def test_a_list_that_a_page_reads_names_nothing_hidden(tmp_path):
         (tmp_path / name).write_bytes(PICTURES[0])
     (tmp_path / "link.png").symlink_to(tmp_path / ".keys" / "b.png")
     (tmp_path / "list.txt").write_text("shown/../shown/a.png\n")
-    found = fetch(str(tmp_path / "list.txt"), tmp_path / "p", may_be_own=False)
+    found = fetch(tmp_path / "list.txt", tmp_path / "p", may_be_own=False)
     assert found and [paths for _, paths in found.folders] == [["a.png"]]
     hidden = (".keys/b.png", "shown/.c.png", "link.png", str(tmp_path / "shown/../.keys/b.png"))
     (tmp_path / "list.txt").write_text("\n".join(["shown/a.png", *hidden]))
     with pytest.raises(AnnotatorError) as refused:
-        fetch(str(tmp_path / "list.txt"), tmp_path / "p", may_be_own=False)
+        fetch(tmp_path / "list.txt", tmp_path / "p", may_be_own=False)
     for number in range(2, 6):
         assert f"line {number}: " in str(refused.value) and "pages do not read those" in str(refused.value)
     assert "line 1:" not in str(refused.value)
-    assert fetch(str(tmp_path / "list.txt"), tmp_path / "p"), "whose machine it is reads them"
+    assert fetch(tmp_path / "list.txt", tmp_path / "p"), "whose machine it is reads them"
 
 
 @pytest.mark.parametrize("order", [("a.jpg", "a.jpg/b.jpg", "A.jpg/c.jpg"), ("a.jpg/b.jpg", "A.jpg/c.jpg", "a.jpg")])
@@ -228,7 +228,7 @@ def test_sparse_and_damaged_headers_of_a_tar_are_told(annotator, tmp_path):
         header[148:156] = b"%06o\0 " % sum(header)
         (tmp_path / f"{number}.tar").write_bytes(bytes(header) + content[512:])
         with suppress(AnnotatorError):
-            fetch(str(tmp_path / f"{number}.tar"), tmp_path / "q")
+            fetch(tmp_path / f"{number}.tar", tmp_path / "q")
         with suppress(AnnotatorError):
             list(webdataset.read(tmp_path / f"{number}.tar", Problems()).items)
 
@@ -343,7 +343,7 @@ def test_what_an_archive_cannot_give_and_which_package_is_missing_is_said(tmp_pa
         "gs://bucket/x": r"the package gcsfs. Install it with: pip install 'multilabel-annotator\[cloud\]' gcsfs",
     }.items():
         with pytest.raises(AnnotatorError, match=said):
-            fetch(source if "://" in source else str(tmp_path / source), tmp_path / "p")
+            fetch(Address.parse(source) if "://" in source else tmp_path / source, tmp_path / "p")
         assert not (tmp_path / "p").exists(), source
 
 
@@ -353,11 +353,11 @@ def test_archives_that_unpack_to_more_than_images_do_are_refused(tmp_path, monke
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.png", bytes(5 << 20))
     with pytest.raises(AnnotatorError, match=r"'a.png': it would unpack from .* kB to 5.2 MB, more than 200 times"):
-        fetch(str(tmp_path / "a.zip"), tmp_path / "p")
+        fetch(tmp_path / "a.zip", tmp_path / "p")
     assert not (tmp_path / "p").exists()
     make_tar(tmp_path / "b.tar.gz", {"README": bytes(5 << 20), "a.png": PICTURES[0]}, "w:gz")
     with pytest.raises(AnnotatorError, match=r"more than 1\.\d MB, 200 times the .* kB of the archive"):
-        fetch(str(tmp_path / "b.tar.gz"), tmp_path / "p")
+        fetch(tmp_path / "b.tar.gz", tmp_path / "p")
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz"])
@@ -703,7 +703,7 @@ def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, 
     try:
         for name, said in HOSTILE.items():
             with pytest.raises(AnnotatorError, match=said):
-                fetch(f"{address}/{name}", tmp_path / "p")
+                fetch(Address.parse(f"{address}/{name}"), tmp_path / "p")
             assert not [file for file in (tmp_path / "p").rglob("*.png") if file.is_file()], name
         server.asked.clear()
         for name in CUT_OFF:
@@ -712,15 +712,15 @@ def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, 
             folder.mkdir(parents=True)
             with manifest.opened(folder):
                 (folder / f".part-{key}").write_bytes(NEW[:40])
-            fetch(f"{address}/{name}", tmp_path / "cut off")
+            fetch(Address.parse(f"{address}/{name}"), tmp_path / "cut off")
             assert (folder / name).read_bytes() == NEW, name
             assert server.asked == ([40, 0] if name in CUT_OFF[2:] else [40]), name
             server.asked.clear()
         with pytest.raises(AnnotatorError, match=r"127.0.0.1 is .*an address inside of this machine"):
-            fetch(f"{address}/parts.png", tmp_path / "p", may_be_own=False)
+            fetch(Address.parse(f"{address}/parts.png"), tmp_path / "p", may_be_own=False)
         monkeypatch.setattr(web_servers, "is_own", lambda host: False)
         with pytest.raises(AnnotatorError, match=r"localhost is .*an address inside of this machine"):
-            fetch(f"{address.replace('127.0.0.1', 'localhost')}/parts.png", tmp_path / "p")
+            fetch(Address.parse(f"{address.replace('127.0.0.1', 'localhost')}/parts.png"), tmp_path / "p")
     finally:
         server.shutdown()
         server.server_close()
@@ -744,7 +744,7 @@ def test_whatever_a_web_server_sends_has_an_end_and_is_of_one_version(tmp_path, 
 )
 def test_addresses_by_which_files_or_metadata_could_be_read_are_refused(address, tmp_path):
     with pytest.raises(AnnotatorError):
-        fetch(address, tmp_path / "p")
+        fetch(Address.parse(address), tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
 
@@ -758,7 +758,7 @@ def test_a_redirect_or_a_page_leads_to_no_address_of_a_private_network(host):
 def test_what_is_secret_in_an_address_is_hidden():
     shown = addresses.redacted("https://u:p%40w@h.org:80/a/b.zip?id=3&sig=abc&X-Amz-Credential=k&long=0123456789abcdef")
     assert shown == "https://***@h.org:80/a/b.zip?id=3&sig=***&X-Amz-Credential=***&long=***"
-    assert "p@w" not in addresses.without_secrets("refused p@w and u:p%40w", "https://u:p%40w@h.org/")
+    assert "p@w" not in addresses.without_secrets("refused p@w and u:p%40w", Address.parse("https://u:p%40w@h.org/"))
 
 
 @pytest.fixture
@@ -804,7 +804,7 @@ def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, m
     monkeypatch.setattr(urls, "CHUNK", 1 << 16)
     content = os.urandom(5 << 16)
     bucket.put_object(Bucket="photos", Key="big/a.png", Body=content)
-    calls, real = [], urls.tried
+    calls, real = [], urls.call_with_retry
 
     def cut(call, *values, **options):
         if getattr(call, "__name__", "").endswith("cat_file"):
@@ -813,9 +813,9 @@ def test_a_download_that_was_cut_off_goes_on_within_the_file(bucket, tmp_path, m
                 raise OSError("cut off")
         return real(call, *values, **options)
 
-    monkeypatch.setattr(urls, "tried", cut)
+    monkeypatch.setattr(urls, "call_with_retry", cut)
     with pytest.raises(AnnotatorError, match="s3://photos/big cannot be"):
-        fetch("s3://photos/big", tmp_path / "p")
-    fetch("s3://photos/big", tmp_path / "p")
+        fetch(Address.parse("s3://photos/big"), tmp_path / "p")
+    fetch(Address.parse("s3://photos/big"), tmp_path / "p")
     assert calls == [0, 1 << 16, 2 << 16, 2 << 16, 3 << 16, 4 << 16]
     assert (tmp_path / "p/imported/big/a.png").read_bytes() == content

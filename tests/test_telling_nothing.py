@@ -90,7 +90,7 @@ def team(db) -> Iterator[Team]:
         if scope["type"] == "http":
             sessions_.look_up(anew=True)
             scope[MEMBER] = next(member for member in members.members(db) if member.name == team_.as_)
-            sessions.asking(scope[MEMBER].id)
+            sessions.set_asking_member(scope[MEMBER].id)
         await inner(scope, receive, send)
 
     team_ = Team(db, TestClient(app))

@@ -94,7 +94,7 @@ BOMBS: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 def read(path: Path, kind: str, project: Path) -> None:
     if kind == "images":
-        fetch(str(path), project)
+        fetch(path, project)
         return
     if kind == "scores":
         for _ in read_scores(path, Problems(), path.suffix.strip(".")).blocks:

@@ -43,6 +43,7 @@ def test_joined_vectors_weigh_alike_and_whitening_makes_variances_more_alike():
 
 
 @pytest.mark.training
+@pytest.mark.slow
 def test_variants_are_compared_on_the_same_images_and_vectors_are_kept(tmp_path):
     chosen = (
         variants.DEFAULT,

@@ -16,7 +16,7 @@ from tables import over
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources import fetch
 from annotator.store.locations import addresses, file_systems, web
-from annotator.store.locations.addresses import check_place
+from annotator.store.locations.addresses import Address, check_place
 from annotator.store.locations.objects import Objects
 
 pytest.importorskip("aiohttp")
@@ -131,9 +131,9 @@ def test_no_header_and_no_spelling_of_an_address_leads_to_a_service_of_this_mach
     outside.answers = {"/a.png": (status, {header: value}), "/b.png": (status, {"Location": "/a.png"})}
     for name in ("a.png", "b.png"):
         with pytest.raises(AnnotatorError):
-            fetch(f"{outside.address}/{name}", tmp_path / "p")
+            fetch(Address.parse(f"{outside.address}/{name}"), tmp_path / "p")
         with pytest.raises(AnnotatorError):
-            Objects(outside.address).read(name)
+            Objects(Address.parse(outside.address)).read(name)
     assert not landed(tmp_path)
     assert inside.connections == 0
 
@@ -143,10 +143,10 @@ def test_what_is_no_redirect_leads_nowhere(header, status, pair, tmp_path):
     outside, inside = pair
     outside.answers = {"/a.png": (status, {header: "http://127.0.0.2:PORT/secret.png"})}
     if status == 200:
-        assert Objects(outside.address).read("a.png") == picture()
+        assert Objects(Address.parse(outside.address)).read("a.png") == picture()
     else:
         with pytest.raises(AnnotatorError):
-            fetch(f"{outside.address}/a.png", tmp_path / "p")
+            fetch(Address.parse(f"{outside.address}/a.png"), tmp_path / "p")
     assert inside.connections == 0
 
 
@@ -162,13 +162,13 @@ def test_redirects_within_what_was_named_are_followed_with_a_password_for_that_s
     }
     secret = outside.address.replace("//", "//ann:pw@")
     for name in ("old/a.png", "b.png"):
-        fetch(f"{secret}/{name}", tmp_path / "p")
+        fetch(Address.parse(f"{secret}/{name}"), tmp_path / "p")
     assert len(landed(tmp_path)) == 2
     assert {(path, bool(given)) for path, given in outside.asked} >= {("/new/a.png", True), ("/b.png", True)}
     assert inside.asked and not any(given for _, given in inside.asked)
     for name, said in (("round", "more than 10 times"), ("file", "file://, which is not"), ("none", "without an")):
         with pytest.raises(AnnotatorError, match=said):
-            fetch(f"{outside.address}/{name}.png", tmp_path / "q")
+            fetch(Address.parse(f"{outside.address}/{name}.png"), tmp_path / "q")
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_the_second_answer_of_a_name_server_leads_nowhere_either(pair, names, tm
     _, inside = pair
     names["photos.example"] = [["127.0.0.1"], ["127.0.0.1"], [SERVICE]]
     with pytest.raises(AnnotatorError, match=r"photos.example is 127.0.0.2, an address inside"):
-        fetch(f"http://photos.example:{inside.server_port}/secret.png", tmp_path / "p")
+        fetch(Address.parse(f"http://photos.example:{inside.server_port}/secret.png"), tmp_path / "p")
     assert inside.connections == 0
 
 
@@ -200,7 +200,7 @@ def test_a_name_with_one_address_here_and_one_elsewhere_is_elsewhere(pair, names
     assert web.is_own("127.0.0.1")
     assert not web.is_own("photos.example")
     with pytest.raises(AnnotatorError, match=r"photos.example is .*an address inside"):
-        fetch(f"http://photos.example:{outside.server_port}/a.png", tmp_path / "p")
+        fetch(Address.parse(f"http://photos.example:{outside.server_port}/a.png"), tmp_path / "p")
     assert outside.connections == 0
 
 
@@ -208,7 +208,7 @@ def test_a_proxy_of_the_environment_is_not_asked_to_connect_for_us(pair, tmp_pat
     outside, inside = pair
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, inside.address)
-    fetch(f"{outside.address}/a.png", tmp_path / "p")
+    fetch(Address.parse(f"{outside.address}/a.png"), tmp_path / "p")
     assert len(landed(tmp_path)) == 1
     assert inside.connections == 0
 

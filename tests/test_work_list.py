@@ -15,6 +15,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.locations import objects
+from annotator.store.locations.addresses import parse_location
 from annotator.store.locations.objects import NOT_NOW, Objects
 from annotator.worker.features import missing_features
 from annotator.worker.features import unreachable_addresses as away
@@ -57,7 +58,7 @@ def test_an_address_that_is_away_costs_a_few_notes_others_go_on_and_it_comes_bac
     handler = partial(Web, directory=str(tmp_path / "www"))
     address, server = served(handler)
     for folder in (f"{address}/birds", str(tmp_path / "here")):
-        set_up(tmp_path / "p", images_folder=folder, in_place=folder.startswith("http"))
+        set_up(tmp_path / "p", images_folder=parse_location(folder), in_place=folder.startswith("http"))
     server.shutdown()
     server.server_close()
     db = Database(tmp_path / "p")

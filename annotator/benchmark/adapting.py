@@ -46,7 +46,13 @@ def measure(
     """Adapt a network to answers, and compare it with frozen features on the test images.
 
     Args:
+        images: The folder of the images.
+        truth: A CSV with every label of every image.
         share: The share of the training cells that is answered.
+        epochs: The epochs of each adaptation.
+        seeds: One comparison is made with each seed; figures are means over them.
+        backbone: The name of the network.
+        device: The device that computes, such as "cpu".
         bound: Whether the methods are also told all cells.
 
     Returns:

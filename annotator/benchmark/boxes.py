@@ -16,7 +16,9 @@ def read_boxes(path: Path, images: Sequence[str], classes: Sequence[str]) -> dic
     """Read boxes by (row, column) from a CSV `image,class,left,top,right,bottom`.
 
     Args:
-        images, classes: The allowed names, by row and by column.
+        path: The CSV file.
+        images: The allowed names of images, by row.
+        classes: The allowed names of classes, by column.
 
     Raises:
         AnnotatorError: Naming all lines that cannot be used.

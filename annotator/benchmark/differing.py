@@ -54,7 +54,9 @@ def measure(
     """Train `auto` on each way of using answers, with teams of two and of three people.
 
     Args:
-        images, truth: A folder and its labels; None: the sample data.
+        images: A folder of images; None: the sample data.
+        truth: Its labels; None: those of the sample data.
+        seeds: The number of seeds; figures are means over them.
         ways: Names in WAYS; `agreed`, with which the others are compared, always takes part.
 
     Returns:

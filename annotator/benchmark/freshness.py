@@ -43,7 +43,8 @@ def measure(images: int = 10_000, classes: int = 80, *, answers: int = 40, repet
     """Measure the seconds from a decision to published probabilities that have learned from it.
 
     Args:
-        images, classes: The size of the project; every image has one positive decision.
+        images: The number of images; each has one positive decision.
+        classes: The number of classes.
         answers: The number of decisions of each kind (one suggestion, a grid of 24 of one class, "nothing else here");
             each is made as soon as the one before is in the probabilities, whatever the worker does.
         repetitions: The number of trainings; no decision is made until a training has seen everything.

@@ -28,7 +28,7 @@ from annotator.store.pictures.kinds import IMAGE_SUFFIXES
 from annotator.worker.features.embed import embed
 from models.backbones.cam import heat_map
 from models.backbones.networks import Backbone, load_backbone
-from models.backbones.occlusion import beside, gains
+from models.backbones.occlusion import confused_class, gains
 from models.ensemble.regions import RegionCodes, encode, learn_basis
 from models.labels import UNSEEN
 from models.methods import make_method
@@ -231,7 +231,7 @@ def _points(
                 _inside((facts.width / 2, facts.height / 2), boxes),
                 _area(boxes, facts.width, facts.height),
                 not hit and any(_inside(spot, placed[row, other]) for other in others if other != column),
-                beside(gain, column, others) is not None,
+                confused_class(gain, column, others) is not None,
             )
 
 

@@ -55,6 +55,7 @@ def log_weights(truth: np.ndarray, naming: Naming, seed: int, areas: np.ndarray 
 
     Args:
         truth: (n, C) bool.
+        naming: The way in which the first class is named.
         seed: The seed of the salience of classes, and of the lengths of objects without a box.
         areas: (n, C) of what each image shows, in any unit, above 0 where truth is True; None: not known.
     """

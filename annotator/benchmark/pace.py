@@ -56,7 +56,10 @@ def _held(
     """Simulate one person and check the intervals of their times.
 
     Args:
+        rng: Decides all that is random.
         answers: The number of answers in the log; None: the speed test instead.
+        factors: Part of the time model -> factor on its default; other parts keep theirs. None: the person is drawn.
+        **more: Further arguments of `log`, or of `tested`.
 
     Returns:
         The share of the parts whose interval holds the truth, whether the interval of a grid does, and the ratio of the
@@ -91,6 +94,9 @@ def log(
     """Draw `answers` timed answers of this person: grids, whole images and clicks, a third each.
 
     Args:
+        rng: Decides all that is random.
+        times: The person's seconds.
+        answers: The number of answers.
         classes: The number of classes of the project; half of the images have fewer open.
         spread: The standard deviation of the log seconds of equal tasks.
         paused: The share of the answers during which the person pauses, for PAUSE seconds on average.

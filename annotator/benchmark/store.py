@@ -238,6 +238,8 @@ def measure(images: int = 1_000_000, classes: int = 100, *, requests: int = 60) 
     """Measure the times of all routes in milliseconds, and the memory of the page process.
 
     Args:
+        images: The number of images of the large project.
+        classes: The number of classes of both projects.
         requests: Counted requests of each row, on each project.
 
     Returns:

@@ -26,6 +26,7 @@ def read_truth(path: Path, images: Collection[str]) -> list[TrueLabel]:
     Classes that a row does not list are absent if the row lists all labels of its image.
 
     Args:
+        path: The table.
         images: All names of images.
 
     Raises:
@@ -58,6 +59,7 @@ def conflicts_of_contents(labels: Collection[TrueLabel], ids: Mapping[str, int])
     """Return a sentence for each conflict between labels of one image under several names; [] if all agree.
 
     Args:
+        labels: All labels of the table.
         ids: Name -> image id; other names are skipped.
     """
     first: dict[tuple[int, str], TrueLabel] = {}

@@ -69,7 +69,7 @@ def accept(
 
 
 def auto_accept_status(db, outcomes: list) -> dict:
-    """The guarantee, the outcomes of this check, and every acceptance so far, newest first."""
+    """Return the guarantee, the outcomes of this check, and every acceptance so far, newest first, as JSON values."""
     from annotator.quality import guarantee
     from annotator.store.classes import classes
     from annotator.store.labels import auto_accepted

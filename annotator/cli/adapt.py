@@ -153,7 +153,7 @@ def adapted(
             _print(network)
             if network.name == current:
                 print("  in use")
-        due = adaptation.again(db)
+        due = adaptation.reason_to_adapt(db)
         if due is not None:
             print(printable(f"{due.sentence} annotator adapt PROJECT"))
         if not networks:
@@ -200,7 +200,7 @@ def _print(network: Adapted) -> None:
 
 
 def _end_with_parent() -> None:
-    """The worker that started this process has ended: so does this, as after a signal to stop, and soon."""
+    """End this process soon after the worker that started it: when standard input ends, as after a signal to stop."""
     import os
     import signal
     import time

@@ -24,7 +24,7 @@ AcceptLicence = Annotated[
 
 
 def accepting(accept: bool) -> Callable[[Licence], bool]:
-    """Whether a licence is accepted: by the option, else by a person at the terminal, who is shown it."""
+    """Return a function that shows a licence and returns whether it is accepted: by the option, or at the terminal."""
 
     def accepts(licence: Licence) -> bool:
         print(printable(f"{licence.title}: {licence.sentence} {licence.url}"), file=sys.stderr)

@@ -94,5 +94,5 @@ def audit(
 
 
 def brief(figure: str) -> str:
-    """A figure for the table: without the reason why it was not measured, which is printed below."""
+    """Return a figure for the table, without the reason why it was not measured, which is printed below."""
     return figure.partition(" (")[0] if figure.startswith("not measured") else figure

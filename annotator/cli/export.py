@@ -193,7 +193,14 @@ def export(
 
 
 def _limits(unknown: str, error: float, each: tuple[float | None, float | None], both: float | None) -> "Limits":
-    """What --unknown model fills in; each: --present-from and --absent-to, both: --threshold. Raises AnnotatorError."""
+    """Return the limits from which --unknown model fills cells in. Raises AnnotatorError where options contradict.
+
+    Args:
+        unknown: The value of --unknown.
+        error: The share of mistakes that is allowed.
+        each: The values of --present-from and --absent-to.
+        both: The value of --threshold.
+    """
     from annotator.exchange.exports.thresholds import Limits
 
     if unknown != "model" and {*each, both} != {None}:

@@ -40,12 +40,14 @@ from annotator.cli.options import (
 )
 from annotator.cli.printing import print_by_reason, print_table, printable, progress, show_steps
 from annotator.errors import AnnotatorError
-from annotator.settings import login
+from annotator.settings import DATABASE, login
 from annotator.shares import counted
 
 if TYPE_CHECKING:  # the formats would delay every command
     from annotator.exchange.imports.importing import Choices, Done, Plan
     from annotator.exchange.reading.reading import Reading
+    from annotator.store.database.database import Database
+    from annotator.store.locations.addresses import Address
 
 commands = typer.Typer(rich_markup_mode=None)
 imports = typer.Typer(
@@ -59,6 +61,8 @@ SHOWN = 12  # classes that are not named alike
 
 
 class Conflicts(StrEnum):
+    """Values of --conflicts: answers that differ from the source stay, or are replaced."""
+
     KEEP = "keep"
     REPLACE = "replace"
 
@@ -130,25 +134,30 @@ def import_(
     from annotator.exchange.imports.in_words import unchanged_in_words
     from annotator.exchange.imports.label_files import predicted_by
     from annotator.exchange.reading.saved import save, settled
+    from annotator.store.database.database import Database
     from annotator.store.disk.private import files_for_owner_only
+    from annotator.store.locations.addresses import parse_location
 
     files_for_owner_only()
+    named = parse_location(source)
     if in_place:
         given = {"--format": format_, "--images": images, "--class-map": class_map, "--exhaustive": exhaustive}
         given |= {"--conflicts": conflicts is Conflicts.REPLACE, "--dry-run": dry_run}
-        _register_in_place(project, source, [option for option, value in given.items() if value], as_json)
+        _register_in_place(project, named, [option for option, value in given.items() if value], as_json)
         return
     given = reading_of(locals())
-    if scores_as and predicted_by(Path(source), format_):
-        _add_scores(project, source, scores_as, Choices(format_, class_map=class_map), by or login(), dry_run)
+    if scores_as and isinstance(named, Path) and predicted_by(named, format_):
+        scored = Choices(format_, class_map=class_map)
+        _add_scores(Database(project), named, scores_as, scored, by or login(), dry_run)
         return
     choices = Choices(format_, images, class_map, conflicts.value, exhaustive, reading=given)
     done: Done | None = None
     plan: Plan | None = None
+    db = Database(project) if (project / DATABASE).exists() else None
     try:
         with ExitStack() as stack:
             with progress("Reading") as show:
-                plan = stack.enter_context(prepare(project, source, choices, by or login(), show_steps(show)))
+                plan = stack.enter_context(prepare(db or project, named, choices, by or login(), show_steps(show)))
             if plan.doubts and not (yes or dry_run or as_json) and sys.stdin.isatty():
                 choices = _asked(plan, choices)
                 given = choices.reading
@@ -163,7 +172,8 @@ def import_(
             if save_reading:
                 save(save_reading, settled(given, plan.decided))
         if scores_as and not dry_run:
-            _add_scores(project, source, scores_as, choices, by or login(), dry_run=False)
+            # While an import makes a project, its file has another name, which is closed before it gets its own.
+            _add_scores(db or Database(project), named, scores_as, choices, by or login(), dry_run=False)
             if only_scores:
                 return
         if as_json:
@@ -176,22 +186,24 @@ def import_(
         raise _interrupted(project, plan) from None
 
 
-def _add_scores(project: Path, source: str, name: str, choices: "Choices", by: str, dry_run: bool) -> None:
+def _add_scores(
+    db: "Database", source: "Address | Path", name: str, choices: "Choices", by: str, dry_run: bool
+) -> None:
     """Add the scores of a source as predictions, once its labels are stored."""
     from annotator.exchange.imports.class_map import read_class_map
     from annotator.exchange.predictions import outside_predictions as predictions
-    from annotator.store.database.database import Database
 
-    db = Database(project)
+    if not isinstance(source, Path):
+        raise AnnotatorError(f"Predictions are read from one file, and {source} is an address. Download it first.")
     mapped = read_class_map(choices.class_map) if isinstance(choices.class_map, Path) else choices.class_map or {}
     wanted = predictions.Choices(choices.format, class_map=mapped)
-    with predictions.prepare(db, Path(source), name, wanted, by) as plan:
+    with predictions.prepare(db, source, name, wanted, by) as plan:
         count = plan.found.images if dry_run else plan.apply().images
     print(f"Predictions {printable(name)}: {counted(count, 'image')}{' would have scores' if dry_run else ''}.")
 
 
-def _register_in_place(project: Path, source: str, unused: Sequence[str], as_json: bool) -> None:
-    """Nothing is previewed or asked: only images are added, and nothing of them is stored but where they lie."""
+def _register_in_place(project: Path, source: "Address | Path", unused: Sequence[str], as_json: bool) -> None:
+    """Add the images at an address without copying them; there is no preview and no question."""
     from annotator.exchange.imports.in_words import registered_in_words
     from annotator.exchange.setup import set_up
 
@@ -242,7 +254,7 @@ def _asked(plan: "Plan", choices: "Choices") -> "Choices":
 
 
 def _is_confirmed() -> bool:
-    """Whether the person says yes. Raises AnnotatorError where nobody can be asked."""
+    """Ask the person whether to import, and return the answer. Raises AnnotatorError where nobody can be asked."""
     if not sys.stdin.isatty():
         raise AnnotatorError(
             "Nothing was imported: there is no terminal to ask on. Add --yes to import without asking."
@@ -323,8 +335,8 @@ def _print_preview(plan: "Plan", conflicts: str, reading: "Reading", is_last: bo
             print(f"{line.title}:")
             for example in line.examples:
                 print(f"  {printable(example)}")
-            if line.more:
-                print(f"  and {line.more:,} more")
+            if line.remaining:
+                print(f"  and {line.remaining:,} more")
     print(in_words.classes_in_words(preview))
     others = [class_ for class_ in preview.classes if class_.how != "known"]
     for class_ in others[:SHOWN]:

@@ -90,7 +90,7 @@ def bench_names(
     seed: Annotated[int, typer.Option(help="Random seed of the clicks.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """What the names of classes bring: average precision of hidden labels, and human effort, with and without them.
+    """Measure what class names bring: average precision of hidden labels, and human effort, with and without them.
 
     Before any answer, from whole images and from patches, too; then with one label an image; then the actions of a
     simulated person until 95 % of the labels are found.
@@ -101,7 +101,7 @@ def bench_names(
 
 
 def _texts(db: Any, words: list[str]) -> dict[int, list[str]]:
-    """What `--text` names. Raises AnnotatorError for all that is wrong."""
+    """Return class id -> texts from the words of `--text`. Raises AnnotatorError listing all that is wrong."""
     from annotator.store.classes import classes
 
     changes: dict[int, list[str]] = {}
@@ -121,7 +121,7 @@ def _texts(db: Any, words: list[str]) -> dict[int, list[str]]:
 
 
 def _facts(db: Any) -> dict[str, Any]:
-    """Everything, as JSON."""
+    """Return the texts and guesses of all classes, and the settings of guessing, as JSON values."""
     from annotator.exchange.predictions.in_words import known_sources
     from annotator.store.classes import classes, name_texts
     from annotator.store.runs.prediction_sources import NAMES

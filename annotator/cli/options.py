@@ -23,6 +23,8 @@ MethodName = Annotated[
 
 
 class Commas(StrEnum):
+    """Values of --commas: a name with commas is split into several classes, or stays one."""
+
     SPLIT = "split"
     KEEP = "keep"
 
@@ -46,7 +48,7 @@ class ListsByDefault(TyperGroup):
 
 
 def examples(*lines: str) -> str:
-    """The end of a help text, each line as it stands."""
+    """Return the end of a help text with these examples, each on a line of its own."""
     return "Examples:\n\n\b\n" + "\n".join(f"  {line}" for line in lines)
 
 

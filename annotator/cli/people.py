@@ -97,7 +97,7 @@ def _by_class(measured: "list[Person]") -> None:
 
 
 def _figures(of: "Figures") -> tuple[str, str, str]:
-    """Seconds, the share of the same answers, and what others changed."""
+    """Return three cells: seconds an answer, the share of answers that agree with others, what others changed."""
     seconds = "too few answers" if math.isnan(of.seconds.low) else _number(of.seconds)
     return (
         seconds if of.timed else "-",

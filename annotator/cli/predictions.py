@@ -28,11 +28,15 @@ SHOWN = 12  # classes that are named alike
 
 
 class Scale(StrEnum):
+    """Values of --scale."""
+
     PROBABILITY = "probability"
     SCORE = "score"
 
 
 class Right(StrEnum):
+    """The rights that an access token may give."""
+
     PREDICTIONS = "predictions"
     METRICS = "metrics"
 
@@ -173,7 +177,7 @@ def _print_stored(source: Any) -> None:
 
 
 def _print_sources(db: Any, as_json: bool) -> None:
-    """The sources, how much of the project each covers, and what the current run believes of it."""
+    """Print the sources, the share of the project that each covers, and its weight in the current run."""
     from annotator.exchange.predictions.in_words import known_sources
 
     known = known_sources(db)

@@ -35,10 +35,13 @@ REASONS, EXAMPLES = 20, 5  # groups of kept-out files that are printed, and file
 
 
 def printable(text: str, keep: str = "") -> str:
-    """The text with every character escaped (\\x1b, \\u202e, \\udce9) that would move the cursor, colour the line, hide
-    letters or break the output.
+    r"""Return the text with characters escaped (\x1b, \u202e, \udce9) that would do more than show themselves.
 
-    keep    characters that stay as they are, line ends for a whole text
+    Such a character may move the cursor, colour the line, hide letters or break the output.
+
+    Args:
+        text: The text.
+        keep: Characters that stay as they are, such as line ends in a text of several lines.
     """
     return _NOT_PLAIN.sub(lambda match: _escape(match[0]) if match[0] not in keep else match[0], text)
 
@@ -66,7 +69,7 @@ class Terminal:
         return len(text)
 
     def escaped(self, text: str) -> str:
-        """The text as the stream can show it."""
+        """Return the text as the stream can show it."""
         encoding = self.stream.encoding or "utf-8"
         return printable(text, self._keep).encode(encoding, "backslashreplace").decode(encoding)
 
@@ -75,7 +78,7 @@ class Terminal:
 
 
 def guard_terminal() -> None:
-    """Names of files and classes come from others: none of them reaches the terminal as a control sequence."""
+    """Escape all that is printed from now on, so that names which come from others are no control sequences."""
     sys.stdout = Terminal(sys.stdout, "\n\t")
     sys.stderr = Terminal(sys.stderr, "\n\t\r")
 
@@ -94,8 +97,9 @@ def print_notices() -> None:
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows of cells in columns, the first aligned left and the others right; on a terminal that is too narrow,
-    cells are wrapped. Without any title there is no line of titles.
+    """Print rows of cells in columns, the first aligned left and the others right.
+
+    On a terminal that is too narrow, cells are wrapped. Without any title there is no line of titles.
     """
     escaped = sys.stdout.escaped if isinstance(sys.stdout, Terminal) else printable
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(titles), header_style="bold")
@@ -116,7 +120,7 @@ def _stream(stream: TextIO | Terminal) -> TextIO:
 
 
 def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
-    """Files or images with a problem, summed up by reason, with a few of each."""
+    """Print the number of files with each reason, and the names of a few of them; `what` says what they are."""
     counts: Counter[str] = Counter()
     examples: dict[str, list[str]] = {}
     for file in bad:
@@ -134,8 +138,9 @@ def print_by_reason(bad: Iterable[BadFile], what: str) -> None:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[..., None]]:
-    """A bar with the time remaining, on a terminal only; yields the function that takes (done, of; 0: not
-    known), and a new title.
+    """Show a bar with the time remaining for the block, on a terminal only.
+
+    Yields the function that updates it: (done, of, title); `of` is 0 where it is not known, `title` may be left out.
     """
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -160,8 +165,10 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
 
 
 def show_steps(show: Callable[..., None]) -> Callable[[str, int, int], None]:
-    """For work of several steps, told as (what is done, how much, of how much; 0: not known): shown on one bar, which
-    only moves where it is not known how much there is.
+    """Return a function (step, done, of) that shows the steps of a work on one bar.
+
+    Args:
+        show: Updates the bar: what `progress` yields.
     """
     return lambda what, done, of: show(done, of, what)
 
@@ -176,7 +183,7 @@ def print_result(value: object, as_json: bool, text: Callable[[], None]) -> None
 
 
 def print_json(value: dict, **lists: Iterable[object]) -> None:
-    """A JSON object on one line; these lists of it are made, and printed, one item after the other."""
+    """Print a JSON object on one line: `value`, and `lists`, whose items are made and printed one after the other."""
     sys.stdout.write(json.dumps(value)[:-1])
     for name, items in lists.items():
         sys.stdout.write(f", {json.dumps(name)}: [")
@@ -187,7 +194,7 @@ def print_json(value: dict, **lists: Iterable[object]) -> None:
 
 
 def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[BadFile]) -> None:
-    """The state of a project (snapshot/status.py), and its files and images with a problem."""
+    """Print the state of a project (snapshot/status.py), and its files and images with a problem."""
 
     def listed(counts: dict) -> str:
         return ", ".join(f"{name} {number:,}" for name, number in counts.items()) or "none yet"
@@ -243,7 +250,7 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
 
 
 def print_history(events: Sequence[Event]) -> None:
-    """The history of an image, one line a decision."""
+    """Print the history of an image, one line a decision."""
     for event in events:
         when = _minute(event.at)
         undone = f" (undone by {event.undone_by})" if event.undone_by is not None else ""
@@ -261,7 +268,7 @@ def _about(source: str) -> str:
 
 
 def _original(event: Event) -> str:
-    """Who decided it where it was imported from."""
+    """Return who decided it in the source of the import, in words; "" for a decision made here."""
     if event.origin is None:
         return ""
     who, how, at = event.origin
@@ -289,12 +296,12 @@ def _in_words(event: Event) -> str:
 
 
 def changed(parameters: dict) -> str:
-    """The parameters that differ from the method's defaults, to follow its name."""
+    """Return the parameters that differ from the method's defaults, in brackets, to follow its name; "" for none."""
     return f" ({', '.join(f'{key}={shown(value)}' for key, value in parameters.items())})" if parameters else ""
 
 
 def print_methods(methods: list[dict], default: str) -> None:
-    """The table of all methods: what each assumes of a cell nobody answered, its parameters, its source."""
+    """Print all methods: what each assumes of a cell that nobody answered, its parameters, its source."""
     width = max(len(method["name"]) for method in methods)
     indent = " " * (width + 2)
     page = min(PAGE, max(shutil.get_terminal_size((PAGE, 24)).columns - 1, width + 42))
@@ -312,7 +319,7 @@ def print_methods(methods: list[dict], default: str) -> None:
 
 
 def print_method(method: dict) -> None:
-    """One method in full (show.with_details)."""
+    """Print one method in full (show.with_details)."""
     print(f"{method['name']}: {method['title']}")
     print(f"  {source(method['name'])}\n  {method['url']}")
     print(f"  assumes     {method['assumes']}")
@@ -341,7 +348,7 @@ def print_method(method: dict) -> None:
 
 
 def print_bench(result: dict, as_json: bool) -> None:
-    """The figures and ratios of a benchmark."""
+    """Print the figures and ratios of a benchmark."""
 
     def text() -> None:
         print(f"bench {result['bench']}")

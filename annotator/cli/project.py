@@ -17,11 +17,15 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 class LogFormat(StrEnum):
+    """Values of --log-format."""
+
     text = "text"
     json = "json"
 
 
 class AuthMode(StrEnum):
+    """Values of --auth."""
+
     local = "local"
     invitation = "invitation"
     oidc = "oidc"
@@ -70,9 +74,9 @@ def init(
     from annotator.exchange.imports.in_words import registered_in_words
     from annotator.exchange.reading.saved import load
     from annotator.exchange.setup import set_up
-    from annotator.store.database.database import Database
     from annotator.store.disk.private import files_for_owner_only
-    from annotator.store.images.address_cache import check_cache_gb, set_cache_gb
+    from annotator.store.images.address_cache import check_cache_gb
+    from annotator.store.locations.addresses import parse_location
     from annotator.store.pictures.bands import parsed
     from annotator.worker.features.backbone import prepare_backbone
 
@@ -85,7 +89,7 @@ def init(
     with progress("Reading images") as show:
         done = set_up(
             project,
-            images_folder=images,
+            images_folder=parse_location(images) if images else None,
             fetching=show_steps(show),
             class_file=classes,
             label_file=labels,
@@ -96,9 +100,8 @@ def init(
             commas=commas,
             bands=parsed(bands) if bands else None,
             reading=load(reading) if reading else None,
+            cache_gb=cache_gb,
         )
-    if cache_gb is not None:
-        set_cache_gb(Database(project), cache_gb)
     files = done.registered
     for sentence in done.said:
         print(printable(sentence))

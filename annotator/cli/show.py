@@ -132,14 +132,14 @@ def formats(as_json: AsJson = False) -> None:
 
 
 def asdict_of(entry: Entry) -> dict:
-    """A method as a JSON value."""
+    """Return what the table of methods says of one as JSON values."""
     keys = ("name", "title", "paper", "year", "url", "assumes", "full_labels", "needs_in_words", "reproduced")
     said = {key: getattr(entry, key) for key in keys} | {"needs": list(entry.all_needs)}
     return said | {"open_points": list(entry.open_points), "parameters": entry.defaults}
 
 
 def with_details(entry: Entry) -> dict:
-    """The same with everything that its class declares; loads torch."""
+    """Return a method as JSON values, with everything that its class declares; loads torch."""
     from models.methods import METHODS
 
     method = METHODS[entry.name]

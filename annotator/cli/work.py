@@ -17,6 +17,8 @@ commands = typer.Typer(rich_markup_mode=None)
 
 
 class StateName(StrEnum):
+    """The states that a person can give on the command line."""
+
     present = "present"
     absent = "absent"
     unsure = "unsure"

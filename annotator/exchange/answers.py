@@ -33,9 +33,11 @@ def decide(
     """Store answers as one step and return their number.
 
     Args:
+        db: The project's database.
         image: A name or id, several, or a table with the columns image, class and state (then the other two are None).
         class_: A name or id for all images, or a list with one for each image.
         state: "present", "absent", "unsure", or "clear" to withdraw the answer; one word for all images, or a list.
+        annotator: The person who answers.
 
     Raises:
         AnnotatorError: Nothing was stored; lists all problems.

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.imports.folders import listed, registered
@@ -15,12 +14,12 @@ from annotator.store.images.address_registration import register_address
 from annotator.store.images.band_choice import forget_pictures, keep_bands, waiting_folders
 from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.pixel_notes import PixelNotes
+from annotator.store.locations.addresses import Address
 from annotator.store.locations.location import open_source
-from annotator.store.locations.objects import is_remote
+from annotator.store.locations.objects import stored_folder
 from annotator.store.networks import configuration, embedding, machine_settings
 from annotator.store.pictures.bands import Three, in_text
 from annotator.store.pictures.decoding import BadImage, open_rgb
-from annotator.store.pictures.files import unescaped
 
 TRIED = 3  # images that are read to see how long one takes
 
@@ -53,7 +52,10 @@ def choose_bands(
     worker computes their features again. Labels stay.
 
     Args:
-        three, count: As of store.images.band_choice.keep_bands.
+        db: The project's database.
+        three: The bands to show as red, green and blue, from 1.
+        count: Only for images of so many bands; None: for all that do not say themselves.
+        progress: Called with (files looked at, files in all) while waiting files are registered.
 
     Raises:
         AnnotatorError: Images that the choice concerns do not have these bands, `annotator embed` is at work, or a
@@ -62,11 +64,11 @@ def choose_bands(
     changed = change_bands(db, three, count)
     newest = db.value("SELECT coalesce(max(id), 0) FROM image")
     added, bad, notes = 0, list[BadFile](), PixelNotes()
-    for folder in waiting_folders(db):
-        if is_remote(folder):
+    for folder in map(stored_folder, waiting_folders(db)):
+        if isinstance(folder, Address):
             one = register_address(db, folder)
         else:
-            one = registered(db, listed(db, [(Path(unescaped(folder)), None)], db.paths.project, True), progress)
+            one = registered(db, listed(db, [(folder, None)], db.paths.project, True), progress)
         added += one.added
         bad += one.bad
         notes.add(one.notes)

@@ -27,12 +27,14 @@ READ_AT_ONCE = 10_000  # images
 def labels(db: Database, choices: Choices | None = None, *, unknown: bool = False) -> "pd.DataFrame":
     """Return a table of labels, one row per cell, ordered by image and then class.
 
-    Args:
-        unknown: Include cells without an answer: the table then has images x classes rows.
+    Its columns: image string; class, state (present, absent, unsure; <NA> unknown), source, annotator category;
+    decided_at datetime64[us, UTC]; probability float64, of the current run; split category; image_id int64;
+    origin_source, origin_annotator string, the source and the annotator of an imported answer in its file.
 
-    columns    image string; class, state (present, absent, unsure; <NA> unknown), source, annotator category;
-               decided_at datetime64[us, UTC]; probability float64, of the current run; split category; image_id int64;
-               origin_source, origin_annotator string: the source and the annotator of an imported answer in its file
+    Args:
+        db: The project's database.
+        choices: What the table holds; None: the defaults.
+        unknown: Include cells without an answer: the table then has images x classes rows.
 
     Raises:
         AnnotatorError: The choices are impossible.
@@ -90,9 +92,9 @@ def wide_labels(db: Database, choices: Choices | None = None) -> "pd.DataFrame":
 def image_table(db: Database) -> "pd.DataFrame":
     """Return a table of all images, one row each.
 
-    columns    id int64; name, path (of its file, <NA> without a file), sha256 string; width, height int64, in pixels;
-               complete bool, every class is answered; problem string, why its file cannot be read, "" when it can;
-               split string, the attribute of that name; attribute.NAME string, for each other attribute
+    Its columns: id int64; name, path (of its file, <NA> without a file), sha256 string; width, height int64, in pixels;
+    complete bool, every class is answered; problem string, why its file cannot be read, "" when it can; split string,
+    the attribute of that name; attribute.NAME string, for each other attribute.
     """
     import pandas as pd
 
@@ -130,7 +132,9 @@ def suggestions(db: Database, class_: str | None = None, n: int = 100) -> "pd.Da
     The table is empty before the first run. Its columns: image, class string; probability float64; run, image_id int64.
 
     Args:
+        db: The project's database.
         class_: The name of the only class to list; None: all classes.
+        n: The largest number of rows.
 
     Raises:
         AnnotatorError: The class is unknown.

@@ -24,13 +24,14 @@ from annotator.store.classes import classes, name_lists
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.images import name_matching as names
+from annotator.store.images.address_cache import set_cache_gb
 from annotator.store.images.address_registration import register_address
 from annotator.store.images.registration import Registered, files_of, register
 from annotator.store.imports.project_creation import making
 from annotator.store.imports.staged_cells import Tally
 from annotator.store.imports.staged_names import Rules
 from annotator.store.imports.staging import Staging
-from annotator.store.locations.addresses import is_address
+from annotator.store.locations.addresses import Address
 from annotator.store.locations.objects import folder_of
 from annotator.store.networks import configuration
 from annotator.store.pictures.bands import Three
@@ -59,7 +60,7 @@ class Setup:
 def set_up(
     project: Path,
     *,
-    images_folder: Path | str | None,
+    images_folder: Address | Path | None,
     class_file: Path | None = None,
     label_file: Path | None = None,
     method: str | None = None,
@@ -70,17 +71,25 @@ def set_up(
     commas: str | None = None,
     bands: Three | None = None,
     reading: Reading | None = None,
+    cache_gb: float | None = None,
 ) -> Setup:
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
     Args:
+        project: The project folder.
         images_folder: A folder, or a source that is unpacked or downloaded first: an archive, a table, a list of paths,
             an address.
+        class_file: A list of classes; None: no classes are added.
+        label_file: A file of labels; None: no labels are added.
+        method: The method of the next runs; None: as it is.
+        backbone: The network; None: as it is.
+        progress: Called with (files looked at, files in all).
         fetching: Called with the progress of unpacking or downloading.
         in_place: images_folder is an address whose images are read from there; nothing is downloaded.
+        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
         bands: The bands to show of images that do not name red, green and blue; None: as it is.
         reading: What the person has said about the meaning of label_file.
-        commas: name_lists.SPLIT or KEEP: whether "fox, deer" in class_file is two classes or one; None: undecided.
+        cache_gb: Disk space for images that were read at addresses; None: as it is.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -94,15 +103,15 @@ def set_up(
         refuse_other_things(project)
     if images_folder is None and not exists:
         raise AnnotatorError(f"A new project needs images: annotator init {project} --images FOLDER")
-    if method is not None:
-        configuration.refuse_unmet(method, Database(project) if exists else None, backbone)
-    address = _address(images_folder) if in_place else ""
-    fetched = fetch(str(images_folder), project, fetching) if images_folder and not address else None
-    paths: Paths = fetched.folders if fetched else []
-    if images_folder and not fetched and not address:
-        paths = [(Path(images_folder), None)]
-    listed = read_classes(class_file) if class_file else []
     known_db = Database(project) if exists else None
+    if method is not None:
+        configuration.refuse_unmet(method, known_db, backbone)
+    address = _address(images_folder) if in_place else None
+    fetched = fetch(images_folder, project, fetching) if images_folder and not address else None
+    paths: Paths = fetched.folders if fetched else []
+    if isinstance(images_folder, Path) and not fetched:
+        paths = [(images_folder, None)]
+    listed = read_classes(class_file) if class_file else []
     named = classes.by_name(known_db).keys() if known_db else ()
     listed = name_lists.settled(listed, named, str(class_file), commas)
     folders = listed_folders(known_db, paths, project, images_only=fetched is not None, copies=True)
@@ -134,23 +143,26 @@ def set_up(
         if method is not None:
             configuration.choose_method(db, method)
         added, warnings = _add_classes(db, listed)
-        if plan is None:
-            return Setup(registered, added, warnings, 0, 0, Tally(), said)
-        preview = plan.preview
-        known = preview.answers_known + preview.conflicts_with_people.count + preview.conflicts_with_imports.count
-        done = plan.apply().imported if preview.changes else None
-        added = [*added, *(done.classes if done else ())]
-        return Setup(registered, added, warnings, preview.answers_new, known, preview.images_skipped, said)
+        done = Setup(registered, added, warnings, 0, 0, Tally(), said)
+        if plan:
+            preview = plan.preview
+            known = preview.answers_known + preview.conflicts_with_people.count + preview.conflicts_with_imports.count
+            imported = plan.apply().imported if preview.changes else None
+            added = [*added, *(imported.classes if imported else ())]
+            done = Setup(registered, added, warnings, preview.answers_new, known, preview.images_skipped, said)
+        if cache_gb is not None:
+            set_cache_gb(db, cache_gb)
+        return done
 
 
-def _address(named: Path | str | None) -> str:
+def _address(named: Address | Path | None) -> Address:
     """Return the address of images that are read in place. Raises AnnotatorError if `named` is not an address."""
-    if named is None or not is_address(str(named)):
+    if not isinstance(named, Address):
         raise AnnotatorError(
             f"--in-place is for addresses, such as s3://bucket/birds; {named or 'none'} is none. Images in folders are "
             "always read where they lie."
         )
-    return folder_of(str(named))
+    return folder_of(named)
 
 
 def _add_classes(db: Database, listed: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
@@ -188,12 +200,13 @@ def _planned(
 
 
 def add_folder(
-    db: Database, folder: Path | str, progress: Callable[[int, int], None] | None = None, threads: int | None = None
+    db: Database, folder: Address | Path, progress: Callable[[int, int], None] | None = None, threads: int | None = None
 ) -> Registered:
     """Add the images of a folder to an open project, or update a folder that was added. Repeating it changes nothing.
 
     Args:
-        folder: A path, or as text the address of a folder.
+        db: The project's database.
+        folder: A folder, or the address of one.
         progress: Called with (files looked at, files in all); an exception raised by it ends the work, and what was
             committed stays.
         threads: Files read at a time; None: as many as there are cores.
@@ -201,7 +214,7 @@ def add_folder(
     Raises AnnotatorError, before anything is written, for a folder that is missing, cannot be read, or is new and holds
     no image.
     """
-    if isinstance(folder, str):
+    if isinstance(folder, Address):
         return register_address(db, folder, (lambda what, done, of: progress(done, of)) if progress else None)
     listing = list_files(folder, leave_out=db.paths.project, known=files_of(db, folder))
     if escaped(str(folder.resolve())) not in {known.path for known in images.folders(db)}:

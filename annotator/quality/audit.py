@@ -186,10 +186,10 @@ def open_to(db: Database, annotator: str) -> list[OpenCell]:
     First come the cells without an answer, then those that fewer people have answered than their audit wants.
     """
     unanswered = open_cells(db)
-    return unanswered + again(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
+    return unanswered + cells_to_repeat(db, annotator, {(cell.class_id, cell.image_id) for cell in unanswered})
 
 
-def again(db: Database, annotator: str | None, but: Collection[tuple[int, int]] = ()) -> list[OpenCell]:
+def cells_to_repeat(db: Database, annotator: str | None, but: Collection[tuple[int, int]] = ()) -> list[OpenCell]:
     """Return the answered audit cells that more people are to answer, in the order to ask them in.
 
     Args:
@@ -262,6 +262,8 @@ def _draw_relabels(strata: np.ndarray, counts: np.ndarray, size: int, rng: np.ra
     Args:
         strata: (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are.
         counts: (2, C) how many cells of each class are decided present, and absent.
+        size: The number of cells of the audit, of which relabels are the share RELABELS.
+        rng: Decides which cells are drawn.
     """
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):

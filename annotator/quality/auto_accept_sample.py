@@ -185,8 +185,12 @@ class AnsweredAudit:
         """Return the cells (rows, columns) (N,) as a population.
 
         Args:
-            rows, columns, strata: (N,) of its cells.
-            sampled, states: (n,) the places of the answered cells among them, and their answers.
+            state: PRESENT or ABSENT, the state that would be accepted.
+            rows: (N,) the image of each cell.
+            columns: (N,) the class of each cell.
+            strata: (N,) the stratum of each cell.
+            sampled: (n,) the places of the answered cells among them.
+            states: (n,) the answers to those.
         """
         labels, newest = self._labels(rows, columns), self._probabilities(rows, columns)
         opposite = newest < 0.5 if state == PRESENT else newest >= 0.5  # False where the newest run has no model
@@ -228,6 +232,7 @@ def _alternatives(counts: np.ndarray, wanted: Guarantee) -> str:
 
     Args:
         counts: As of _Cells.
+        wanted: The guarantee that was asked for.
     """
     columns = np.arange(len(counts))
     possible: dict[bool, float] = {}  # together -> highest precision
@@ -264,6 +269,8 @@ def _acceptable(counts: np.ndarray, state: int, precision: float) -> tuple[float
 
     Args:
         counts: (c, K) of some classes, as of _Cells.
+        state: PRESENT or ABSENT.
+        precision: The share of accepted cells that must be right, in (0, 1).
     """
     confidence = _confidence(merging.probabilities_of(np.arange(merging.KEYS, dtype=np.uint16)), state)
     for threshold in CANDIDATES:

@@ -109,6 +109,7 @@ class Certificate:
         That is the low end of recall's interval.
 
         Args:
+            target: The recall to reach, in [0, 1].
             allowing: Allow for people's mistakes; False: take their answers as right.
         """
         recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]

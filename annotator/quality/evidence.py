@@ -46,7 +46,9 @@ def recall_reason(recall: Interval, labeled: int, unknown: int, audited: int) ->
     """Return why recall is not shown; "" where it is.
 
     Args:
-        labeled, unknown: Cells of the class.
+        recall: The interval of the recall.
+        labeled: Labeled cells of the class.
+        unknown: Unknown cells of the class.
         audited: Audit answers that count.
     """
     if not unknown:
@@ -60,6 +62,7 @@ def allowing_reason(recall: Interval, labeled: int, compared: int) -> str:
     """Return why recall that allows for mistakes is not shown; "" where it is.
 
     Args:
+        recall: The interval of the recall.
         labeled: Labeled cells of the class.
         compared: Answers that could be compared with those of others.
     """
@@ -84,7 +87,9 @@ def precision_reason(precision: Interval, people: int, accepted: int, audited: i
     """Return why precision is not shown; "" where it is.
 
     Args:
-        people, accepted: Cells labeled by people, and auto-accepted ones.
+        precision: The interval of the precision.
+        people: Cells labeled by people.
+        accepted: Auto-accepted cells.
         audited: Audit answers that count.
         relabeled: Relabels of "present".
     """

@@ -68,6 +68,9 @@ def pattern_of(
 
     Args:
         number: The number of each person; a new person is added with the next number.
+        column: Class id -> its column.
+        class_id: The class of the cell.
+        answers: Person -> first answer to the cell.
     """
     if len(answers) < 2 or class_id not in column:
         return None

@@ -93,7 +93,9 @@ def _alternatives(cells: int, all_cells: int | None, precision: float) -> str:
     """Return, in words, the guarantees that can be shown of a population of cells.
 
     Args:
+        cells: The cells of the population.
         all_cells: The cells of all classes together; None: that was asked for.
+        precision: The precision that is out of reach for them.
     """
     options = []
     if possible := possible_precision(min(cells, POPULATION), LARGEST_SAMPLE):

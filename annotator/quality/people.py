@@ -110,7 +110,12 @@ class Person(Figures):
 
 @dataclass
 class Sums:
-    """The counts and times that `Figures` are computed from."""
+    """The counts and times that `Figures` are computed from; the counts have the meaning that they have there.
+
+    Attributes:
+        same: The number, not the share, of compared pairs in which both answers are the same.
+        seconds: Each measured time of an answer.
+    """
 
     same: int = 0
     compared: int = 0

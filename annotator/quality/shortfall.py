@@ -10,6 +10,7 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
     """Return sentences on what is missing from a certificate, the most important first; [] when nothing is.
 
     Args:
+        certificate: The certificate.
         target: The recall that is asked for.
     """
     sentences = []

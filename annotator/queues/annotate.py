@@ -125,7 +125,7 @@ def next_work(db: Database, wanted: Wanted) -> Work:
         chosen = review.next_to_review(db, wanted, _threshold(run))
         work_items = items(db, [image_id for image_id, _ in chosen], dict(chosen))
     empty, onward = ("", ()) if work_items or not wanted.want else _empty(db, wanted, counts, run)
-    shown = hiding(db, work_items, "" if wanted.may_review else wanted.annotator)
+    shown = hide_blind_items(db, work_items, "" if wanted.may_review else wanted.annotator)
     work = with_surroundings(db, wanted, shown, empty, counts, run, onward)
     return replace(work, sequence=sequence, after=after)
 
@@ -142,7 +142,12 @@ def with_surroundings(
     """Return work items together with what every page shows around them.
 
     Args:
+        db: The project's database.
+        wanted: The request of the page.
+        work_items: The images, grids or actions to show.
+        empty: Why there is nothing to show; "" where there is.
         counts: Of overview.image_counts.
+        run: The current run; None before the first.
         onward: Pages to go to from an empty one; (): those with work, or FINISHED once every image is complete.
     """
     return Work(
@@ -164,7 +169,7 @@ def _onward(counts: dict[str, int], onward: tuple[str, ...]) -> tuple[str, ...]:
     return onward or (FINISHED if counts["complete"] == counts["all"] else ("autopilot", "annotate"))
 
 
-def elsewhere(count: int) -> str:
+def open_on_other_pages(count: int) -> str:
     """Return a clause that says how many images other pages have open."""
     return f"{counted(count, 'image is', 'images are')} open elsewhere"
 
@@ -210,7 +215,7 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
     if wanted.mode == "annotate":
         return _nothing_to_annotate(db, wanted, counts)
     leased = review.open_elsewhere(db, wanted, _threshold(run))
-    more = f" {elsewhere(leased)}. {BACK}" if leased else ""
+    more = f" {open_on_other_pages(leased)}. {BACK}" if leased else ""
     onward = ("annotate", "autopilot") if counts["complete"] < counts["all"] else ("autopilot", "certificate")
     if wanted.only.kind == "annotator_disagreements":
         return f"{'No other disagreements.' if leased else 'No disagreements here.'}{more}", onward
@@ -244,7 +249,7 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
         return "Saving your last answers...", ()
     if leased := leases.held_by_others(db, wanted.holder):
         return (
-            f"Nothing left to label here: {elsewhere(leased)}. {BACK}",
+            f"Nothing left to label here: {open_on_other_pages(leased)}. {BACK}",
             ("autopilot", "grid", "review"),
         )
     if assignment.is_limited(db, wanted.annotator):
@@ -252,12 +257,14 @@ def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -
     return "Nothing left to label here: the remaining files cannot be read.", ("progress", "autopilot", "review")
 
 
-def hiding(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
+def hide_blind_items(db: Database, work_items: Sequence[WorkItem], blind: str) -> list[WorkItem]:
     """Return the items, with only the image of those that this person is still to answer blind.
 
     Showing the other images to the person is recorded, so that they are not asked about these blind later.
 
     Args:
+        db: The project's database.
+        work_items: The items to show.
         blind: The person; "": nobody is to answer blind.
     """
     ids = blindness.show(db, blind, [item.image.id for item in work_items]) if blind else ()

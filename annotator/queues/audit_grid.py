@@ -67,7 +67,7 @@ def _empty(db: Database, wanted: WantedGrids) -> str:
     left = sum((cell.image_id, cell.class_id) not in in_hand for cell in audit.open_to(db, wanted.annotator))
     if left:
         return f"Nothing left here: {counted(left, 'audit question is', 'audit questions are')} open elsewhere. {BACK}"
-    if others := len(audit.again(db, None)):
+    if others := len(audit.cells_to_repeat(db, None)):
         waiting = counted(others, "question waits", "questions wait")
         return f"You have answered every audit question that is yours. {waiting} for the answer of another person."
     return "Every audit question has been answered. The Certificate page shows the result."

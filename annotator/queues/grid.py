@@ -9,7 +9,7 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.queues import annotate, selection
-from annotator.queues.annotate import BACK, NOT_ALL, Work, elsewhere, with_surroundings
+from annotator.queues.annotate import BACK, NOT_ALL, Work, open_on_other_pages, with_surroundings
 from annotator.records import Image, Run, WantedGrids
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store.classes import classes
@@ -309,6 +309,9 @@ def take_tiles(
     """Lease the first tiles that nobody else has leased, and return them.
 
     Args:
+        db: The project's database.
+        wanted: The request of the page, with the size and number of grids.
+        class_id: The class of the grid.
         source: Image ids with a probability of the class, None without a model.
     """
     need, tiles, source = wanted.size * wanted.want, [], iter(source)
@@ -377,7 +380,7 @@ def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classe
     if wanted.class_id in assignment.classes_away(db, wanted.annotator):
         return "Other people are asked about this class. Choose another class."
     leased = _open_elsewhere(db, wanted)
-    come = f"{elsewhere(leased)}. {BACK}"
+    come = f"{open_on_other_pages(leased)}. {BACK}"
     if wanted.selection:
         shown = f"Every other image of this selection has been shown. {come}" if leased else _ALL_SHOWN
         return f"{shown} Choose another class, or leave the selection."

@@ -30,6 +30,7 @@ from models.query_strategies.base import Strategy
 from models.query_strategies.incomplete import INCOMPLETE
 from models.query_strategies.mix import MIX, MIXED, taking_turns
 from models.query_strategies.random import RANDOM
+from models.query_strategies.unusual import UNUSUAL
 from models.rows import Rows
 
 
@@ -54,7 +55,8 @@ TIME = Sequence(
 
 QUERY_ORDERS: dict[str, Strategy | Sequence] = STRATEGIES | {order.name: order for order in (INCOMPLETE, NAME, TIME)}
 BEFORE_A_RUN = [name for name, strategy in STRATEGIES.items() if strategy.needs == "features"]
-STORED = {*STRATEGIES, INCOMPLETE.name} - {RANDOM.name}  # with each run
+SEARCH = "search"  # all images with an open class, the unusual ones first: where a class has no example
+STORED = {*STRATEGIES, INCOMPLETE.name, SEARCH} - {RANDOM.name}  # with each run
 ORDERS_KEPT = 16  # orders kept in memory, mapped from the disk
 CONSIDERED = 50_000  # images in an order; of more, every run samples anew
 EMPTY = np.zeros(0, np.int64)
@@ -93,7 +95,8 @@ def build(
 ) -> dict[str, np.ndarray]:
     """Compute every query order but the random one.
 
-    They are over the readable images that nobody has labeled or skipped, and one is over the incomplete images.
+    They are over the readable images that nobody has labeled or skipped; one is over the incomplete images, and one,
+    SEARCH, over both.
 
     Args:
         db: The project's database.
@@ -107,13 +110,16 @@ def build(
         Name -> (K,) int64 image ids, best first; K at most CONSIDERED.
     """
     rng = np.random.default_rng(seed)
-    rows = _considered(np.isin(image_ids, cells.untouched(db)), rng)
+    is_untouched, is_incomplete = np.isin(image_ids, cells.untouched(db)), np.isin(image_ids, incomplete(db))
+    rows = _considered(is_untouched, rng)
     mixed = [strategy.name for strategy in MIXED]
     others = [name for name in STRATEGIES if name not in mixed and name != MIX.name]
     orders = {name: order(name, features, probabilities, labels, rows, rng).rows for name in (*mixed, *others)}
     orders[MIX.name] = taking_turns([orders[name] for name in mixed])
     del orders[RANDOM.name]
-    incomplete_rows = np.flatnonzero(np.isin(image_ids, incomplete(db)))
+    incomplete_rows = np.flatnonzero(is_incomplete)
+    searched = _considered(is_untouched | is_incomplete, rng)
+    orders[SEARCH] = order(UNUSUAL.name, features, probabilities, labels, searched, rng).rows
     orders[INCOMPLETE.name] = INCOMPLETE.rank(features, probabilities, labels, incomplete_rows, rng)[:CONSIDERED]
     return {name: image_ids[ordered] for name, ordered in orders.items()}
 

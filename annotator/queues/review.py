@@ -34,6 +34,8 @@ def next_to_review(db: Database, wanted: Wanted, threshold: float) -> list[tuple
     """Return the next images of a filter with their suggestions, leased to this page.
 
     Args:
+        db: The project's database.
+        wanted: The request of the page, with the filter.
         threshold: The lowest probability of a suggestion where the filter names none.
 
     Raises:

@@ -22,6 +22,10 @@ def cells_of(
     Unanswered images come first, by falling probability, then answered ones.
 
     Args:
+        db: The project's database.
+        predictions: The predictions of the current run; None before the first.
+        selection: The id of the selection.
+        class_id: The class.
         out: Images to leave out.
 
     Raises:
@@ -54,6 +58,10 @@ def expected_positives(
     They are estimated from at most SAMPLE images of the selection.
 
     Args:
+        db: The project's database.
+        predictions: The predictions of the current run.
+        selection: The id of the selection.
+        size: The number of images that are counted.
         aside: Images to leave out.
     """
     ids = selections.load(db, selection)

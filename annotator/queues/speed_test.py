@@ -115,7 +115,7 @@ def _tiles(
     seen = cells.confirmed(db, class_id, CONFIRMED)
     seen = rng.permutation(sorted(set(seen) - cells.unreadable(db, seen))).tolist()[:present]
     others = images.from_place(db, rng.bytes(8).hex(), 4 * size)
-    away = apart.among(db, others)  # showing them here would tell whether the class is known to be present
+    away = apart.hidden_among(db, others)  # showing them here would tell whether the class is known to be present
     others = [image_id for image_id in others if image_id not in away]
     states = cells.states(db, class_id, others)
     others.sort(key=lambda image_id: states.get(image_id) == PRESENT)  # stable: those that are known to show it last

@@ -64,7 +64,7 @@ class Delta:
     def advanced(self, db: Database) -> "Delta":
         """Return the delta up to the newest decision; this one where no decision is newer."""
         with db.reading():
-            image_ids, newest = cells.touched(db, self.newest)
+            image_ids, newest = cells.changed_since(db, self.newest)
             if newest <= self.newest:
                 return self
             answered = cells.answered(db, image_ids) if image_ids else {}
@@ -107,6 +107,7 @@ class Delta:
         """Return the entry of the image in this row.
 
         Args:
+            row: The image's row in the predictions.
             labels: Class id -> the decision that holds.
         """
         probabilities = self.predictions.probabilities[row]

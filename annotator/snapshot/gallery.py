@@ -164,7 +164,12 @@ def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, c
     """Return a part of a listing, as `listing` takes and raises it, with what its tiles show now.
 
     Args:
+        db: The project's database.
+        filter_: Which images are listed.
+        sorting: Their order.
         start: The first place; past the end there are no images.
+        count: The number of images.
+        version: The version of the listing that the page has; "" for none.
     """
     shown = listing(db, filter_, sorting, version)
     ids = shown.ids(start, count)
@@ -277,6 +282,8 @@ def _those(mask: np.ndarray | None, order: np.ndarray, rank: np.ndarray | None =
     """Return the rows of a mask in an order; mask None: all rows.
 
     Args:
+        mask: (N,) bool; None: all rows.
+        order: (N,) all rows in the wanted order.
         rank: The place of each row in the order, by which few rows are sorted more quickly.
     """
     if mask is None:

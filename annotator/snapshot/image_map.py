@@ -196,6 +196,7 @@ def images_inside(map_: Map, polygon: np.ndarray) -> np.ndarray:
     Exact to 1/CELLS of the polygon's width and height.
 
     Args:
+        map_: The map.
         polygon: (V, 2) corners in the map's unit square, not closed; crossing edges follow the even-odd rule.
 
     Raises:

@@ -71,6 +71,7 @@ class Ranking:
         """Return the places (m,) of the ranking that a block's cells take, and the block's rows (m,) that take them.
 
         Args:
+            keys: The keys of the block's cells.
             seen: (KEYS,) the sum of `count_keys` of the blocks before this one.
         """
         counts = count_keys(keys)

@@ -7,7 +7,7 @@ from annotator.store.images import images
 from annotator.store.networks import adapted, configuration
 from annotator.store.networks import machine_settings as machine
 from models.backbones import hub, licences
-from models.backbones.curated import CURATED, curated, is_installed, lacking, reads_text
+from models.backbones.curated import CURATED, curated, install_command, is_installed, reads_text
 from models.backbones.packaged import plugin_backbones
 from models.plugins import package_of
 
@@ -67,14 +67,14 @@ def networks(db: Database | None = None) -> list[Network]:
             licence=licence,
             licence_title=terms.title,
             licence_url=terms.url,
-            binds=licences.binds(licence),
+            binds=licences.must_be_accepted(licence),
             is_accepted=licence in accepted,
             parameters=facts.parameters if facts else 0,
             input_size=facts.input_size if facts else 0,
             pooling=facts.pooling if facts else "",
             reads_text=reads_text(name),
             is_here=is_here,
-            lacking=lacking(name),
+            lacking=install_command(name),
             images_a_second=speed.images_a_second if speed else None,
             hours=count / speed.images_a_second / 3600 if db and speed and speed.images_a_second > 0 else None,
             is_used=name == used,

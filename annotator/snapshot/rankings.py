@@ -276,8 +276,12 @@ def of_columns(
     Images are ranked again by their cells that are open now; images beyond the ranked ones stay out.
 
     Args:
+        db: The project's database.
+        rankings: The rankings of all classes.
         columns: (c,) of those classes, ascending.
-        class_ids, probabilities: (c,) and (N, c), of those classes.
+        image_ids: (N,) int64, of all images.
+        class_ids: (c,) ids of those classes.
+        probabilities: (N, c) of those classes, read by rows.
     """
     rows = rankings.by_image[rankings.by_image >= 0]
     chances = np.nan_to_num(np.array(probabilities[rows], np.float16))
@@ -347,7 +351,7 @@ def ranked_per_class(images: int, classes: int) -> int:
     return min(images, RANKED, max(1000, RANKED_CELLS // max(classes, 1)))
 
 
-def whole(rankings: Rankings) -> int:
+def gapless_length(rankings: Rankings) -> int:
     """Return how many of the likeliest cells of a class are in `by_class` without a gap."""
     depth = rankings.by_class.shape[1]
     return depth - depth // merging.SPREAD
@@ -379,7 +383,10 @@ def _doubts(column: int, places: np.ndarray, states: np.ndarray, chances: np.nda
     At most DISAGREEMENTS of them, the largest difference first.
 
     Args:
-        places, states, chances: (m,) of the answered cells: rows, answers, probabilities.
+        column: The column of the class.
+        places: (m,) the rows of the answered cells.
+        states: (m,) their answers.
+        chances: (m,) their probabilities.
     """
     sure = (states == PRESENT) | (states == ABSENT)
     rows, answers = places[sure], (states[sure] == PRESENT).astype(np.float64)

@@ -78,7 +78,7 @@ def _files(db: Database) -> dict[str, Any]:
 
 def _adapting_again(db: Database) -> dict[str, Any] | None:
     """Return the reason for adapting the network again, as a JSON value; None without a reason."""
-    due = adaptation.again(db)
+    due = adaptation.reason_to_adapt(db)
     if due is None:
         return None
     return {"network": due.network, "answers_before": due.before, "answers": due.answers, "sentence": due.sentence}

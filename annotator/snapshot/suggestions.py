@@ -7,7 +7,7 @@ import numpy as np
 from annotator.records import Class, Image, Run, Suggestion
 from annotator.settings import FIRST_RUN_AT, REVIEW_CHIPS
 from annotator.snapshot.predictions import Predictions, read_predictions
-from annotator.snapshot.rankings import whole
+from annotator.snapshot.rankings import gapless_length
 from annotator.snapshot.snapshot import Snapshot, read_snapshot
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, decisions
@@ -28,7 +28,7 @@ def missing_positives(db: Database, class_id: int | None = None, limit: int | No
     """
     if limit is not None and (snapshot := read_snapshot(db)):
         depth = limit + snapshot.delta.changed_images  # at least `limit` of these are open
-        if depth <= whole(snapshot.rankings):
+        if depth <= gapless_length(snapshot.rankings):
             return _likeliest(snapshot, class_id, limit, depth)
     predictions = read_predictions(db)
     if predictions is None:
@@ -56,7 +56,11 @@ def suggestions_of(
     """Return the suggestions of each image with a probability from `low` to `high`, by falling probability.
 
     Args:
+        predictions: The predictions of a run.
         answered: Image id -> the classes people have answered there.
+        image_ids: The images.
+        low: The lowest probability of a suggestion.
+        high: The highest probability of a suggestion.
         class_id: Only of this class; None: of all.
     """
     rows, known = predictions.rows(image_ids)

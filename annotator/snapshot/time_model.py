@@ -95,6 +95,7 @@ def estimated(answers: Sequence[Answer], *, draws: bool = False) -> Times:
     """Return the estimated seconds of PARTS, in their order.
 
     Args:
+        answers: Timed answers of the annotator.
         draws: Also draw other possible values, for intervals.
     """
     counts = np.array([counts_of(answer.kind, answer.cells, answer.changes) for answer in answers])

@@ -120,7 +120,9 @@ def serve(
     """Serve a project until told to end (Ctrl+C, SIGTERM).
 
     Args:
+        project: The project folder.
         access: The people it is served to, and the address.
+        browser: Open the page in a browser.
         new_secret: Accept no cookie or token given out before.
         json_log: Log JSON, one object a line.
 

@@ -35,7 +35,9 @@ def heat_map(
     """Return which parts of an image support a class, or each of several classes.
 
     Args:
-        weight, bias: (C, D) and (C,), the linear head on the backbone's features.
+        backbone: The frozen network.
+        weight: (C, D) weights of the linear head on the backbone's features.
+        bias: (C,) its bias.
         image: (3, S, S), as Backbone.preprocess gives it: uint8 in 0..255 or floating point in [0, 1].
         class_index: One index below C, or several.
 

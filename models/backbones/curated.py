@@ -120,7 +120,7 @@ def curated(name: str) -> Curated | None:
     return next((network for network in CURATED if network.name == name), None)
 
 
-def lacking(name: str) -> str:
+def install_command(name: str) -> str:
     """Return the command that installs the missing library of this network; "" if nothing is missing."""
     return INSTALL_CLIP if "open_clip:" in name and find_spec("open_clip") is None else ""
 

@@ -54,6 +54,9 @@ def fastest(
     it under torch.inference_mode(). It returns what the network does.
 
     Args:
+        network: The frozen network.
+        input_size: S, pixels of each side of an image.
+        device: The device that computes.
         asked: Further arguments for the comparison with `network`: those with which it returns all its outputs.
     """
     if device.type not in ("cpu", "cuda"):

@@ -43,6 +43,8 @@ def fetch(repository: str, file: str, show: Callable[[int, int], None]) -> Path:
     """Download a file of a repository, or resume an interrupted download, and check it.
 
     Args:
+        repository: The name of the repository on the hub.
+        file: The path of the file in it.
         show: Called with (bytes so far, bytes in all).
 
     Raises:
@@ -105,7 +107,7 @@ def check(path: Path) -> None:
 
 @contextlib.contextmanager
 def quick_to_give_up() -> Iterator[None]:
-    """Within this block the hub counts as offline (local cache only) if it cannot be reached."""
+    """Treat the hub as offline (local cache only) during the block if it cannot be reached."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE

@@ -22,7 +22,7 @@ class Several(nn.Module):
         self.networks = nn.ModuleList(source.network for source in sources)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Raise: this container is not a network by itself."""
+        """Raise ValueError: this container is not a network by itself."""
         raise ValueError("Joined networks cannot be trained as a whole. Name one of them.")
 
 

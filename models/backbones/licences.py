@@ -73,7 +73,7 @@ BINDING = {
 }
 
 
-def binds(licence: str) -> bool:
+def must_be_accepted(licence: str) -> bool:
     """Return whether a licence must be accepted before a download: every known one that is not in OPEN."""
     return bool(licence) and licence not in OPEN and licence != "unknown"
 

@@ -23,9 +23,11 @@ def save_network(
     """Write a network, with a linear classifier on its pooled features, into a folder.
 
     Args:
+        folder: The folder to write.
         source: Gives the preparation of images: resized to a square, as in models/backbones/networks.py.
         network: A timm network without a classifier; left as it is.
-        weight, bias: (C, D) and (C,), the classifier.
+        weight: (C, D) weights of the classifier.
+        bias: (C,) its bias.
         class_names: C names.
 
     Raises:

@@ -57,6 +57,9 @@ class Backbone:
         """Remove the classifier of `source.network` (which is changed) and prepare the network on `device`.
 
         Args:
+            name: The name of the network.
+            source: The pretrained network, and how it wants its images.
+            device: The device that computes.
             say: Called with a sentence when the network moves to another device; None: a warning.
         """
         self.name = name
@@ -221,7 +224,8 @@ class Backbone:
         """Return the full network: normalised images (N, 3, S, S) to logits (N, C), with a linear head on the features.
 
         Args:
-            weight, bias: (C, D) and (C,).
+            weight: (C, D) weights of the head.
+            bias: (C,) its bias.
 
         Raises:
             ValueError: They do not fit the backbone or each other.
@@ -264,8 +268,10 @@ def loaded(
     """Return the backbone of a network on `device`; on the CPU, after a call of `say`, if the GPU has no room for it.
 
     Args:
+        name: The name of the network.
         source: Loads the network; called again for the CPU.
         device: None: a GPU if there is one.
+        say: Called with a sentence when the network moves to another device.
     """
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if torch.device(device).type == "cuda":

@@ -26,7 +26,9 @@ def gains(
     """Return how much the logit of each class rises when only the hottest spot of each heat map is seen.
 
     Args:
-        weight, bias: (C, D) and (C,), the linear head on the backbone's features.
+        backbone: The frozen network.
+        weight: (C, D) weights of the linear head on the backbone's features.
+        bias: (C,) its bias.
         image: (3, S, S), as Backbone.preprocess gives it.
         heats: (K, S, S) in [0, 1], as heat_map gives them for several classes.
 
@@ -60,7 +62,7 @@ def spot(image: torch.Tensor, heat: np.ndarray) -> torch.Tensor:
     return enlarged if image.dtype.is_floating_point else enlarged.round().to(image.dtype)
 
 
-def beside(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
+def confused_class(gained: np.ndarray, column: int, others: Collection[int]) -> int | None:
     """Return the class that a heat map may show instead of its own; None if there is no such class.
 
     Args:

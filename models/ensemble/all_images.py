@@ -78,8 +78,11 @@ class Scoring(Protocol):
         """Return the probabilities of all N images, (N, C) float32.
 
         Args:
-            features, region_codes: Inputs of all N images, read by rows.
+            model: The trained model.
+            features: (N, D) of all images, read by rows.
+            region_codes: Region codes of all images, read by rows; None: the model reads none.
             known: Function from a slice of rows to the Known of these images.
+            classes: C.
             tell: Called now and then; an exception from it ends the scoring.
         """
         ...
@@ -97,6 +100,12 @@ def score_here(
     """Return the probabilities of all images, computed in this process (`Scoring`).
 
     Args:
+        model: The trained model.
+        features: (N, D) of all images, read by rows.
+        region_codes: Region codes of all images, read by rows; None: the model reads none.
+        known: Function from a slice of rows to the Known of these images.
+        classes: C.
+        tell: Called now and then; an exception from it ends the scoring.
         empty: Makes the array of the result, for example one on the disk.
     """
     result = empty((len(features), classes), np.float32)

@@ -63,6 +63,8 @@ def fit_answered_head(
 
     Args:
         units: (n, D) whole images.
+        labels: (n, C) in {0, 1}.
+        weights: (n, C) the weight of each label.
         start: of_wholes of the head before; if None, or of another shape, the fit starts from the share of each class.
         tell: Called at every evaluation of the loss; an exception from it ends the fit.
         regions: Function from rows of these images to their region codes: called once, and only where there are

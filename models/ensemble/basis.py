@@ -38,6 +38,7 @@ class Basis:
         """Return the basis of the AXES directions in which rows differ most from the centre (D,).
 
         Args:
+            centre: (D,) the origin of the basis.
             blocks: The rows, less the centre: (n, D) each.
 
         Returns:

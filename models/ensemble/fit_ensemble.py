@@ -199,11 +199,17 @@ def fit_ensemble(
     The ensemble is complete when the iterator ends.
 
     Args:
+        ensemble: The ensemble, which is overwritten.
         features: (N, D) float16 or float32 of all images, also of unlabeled ones.
         region_codes: Regions of the same images; None to train without.
         rows: (n,), the labeled images.
-        labels: (n, C) int8 of `rows`, as `models.linear.training.fit` takes them; so are mask, epochs, lr, batch and
-            seed.
+        labels: (n, C) int8 of `rows`, as `models.linear.training.fit` takes them.
+        mask: As in `models.linear.training.fit`.
+        epochs: As in `models.linear.training.fit`.
+        lr: As in `models.linear.training.fit`.
+        batch: As in `models.linear.training.fit`.
+        seed: As in `models.linear.training.fit`.
+        should_stop: As in `models.linear.training.fit`.
         tell: Called now and then during the long steps.
         checked: Whether the features are known to be finite.
         learned: The subset of labeled images to learn from; None: all of them.
@@ -337,10 +343,13 @@ def fit_ridge(
     (Berthelot et al., NeurIPS 2019, eq. 7).
 
     Args:
+        ensemble: The ensemble, whose ridge regression is set.
+        learned: The labeled images that are learned from.
         answers: (n, C), targets of the images in `learned`; used where `learned` has no moments.
         free: (m, D), roots of unlabeled images.
         region_codes: Regions of the same unlabeled images; None to fit without.
         labelled: Share of all images that have a label.
+        tell: Called now and then; an exception from it ends the fit.
     """
     with one_thread() if len(answers) < LARGE else nullcontext():
         _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell)

@@ -94,6 +94,9 @@ def encode(basis: Basis, features: Features, first: int = 0, empty: Empty = np.e
     """Return the codes of images from row `first` on.
 
     Args:
+        basis: The basis of the codes.
+        features: (N, D) of all images.
+        first: The first row to encode.
         empty: Makes the array that holds the codes, for example one on the disk.
     """
     codes = torch.from_numpy(empty((len(features) - first, basis.axes.shape[1]), np.int8))

@@ -111,7 +111,10 @@ class StackedScorer:
         """Return the probabilities, given the scores of the models of all images.
 
         Args:
-            features, region_codes: Functions from rows of these images to their features and region codes.
+            scores: The scores of all images.
+            features: Function from rows of these images to their features.
+            region_codes: Function from rows of these images to their region codes; None where the model reads none.
+            known: The labels of these images.
         """
         labels = np.full(scores.known.shape, UNSEEN, np.int8)
         labels[known.rows] = known.labels

@@ -82,9 +82,19 @@ def fit_stacked(
     """Return a training of `auto` that also learns from unbiased answers; iterating its `epochs` trains it.
 
     Args:
-        features, region_codes, rows, labels, mask, epochs, lr, batch, seed, tell: As in `models.ensemble.fit_ensemble`.
+        method: `auto`, with its parameters.
+        features: As in `fit_ensemble`.
+        region_codes: As in `fit_ensemble`.
+        rows: As in `fit_ensemble`.
+        labels: As in `fit_ensemble`.
         unbiased: (n, C) bool, True where a label of `rows` is an unbiased answer.
+        mask: As in `fit_ensemble`.
         warm_start: Weights of the training before.
+        epochs: As in `fit_ensemble`.
+        lr: As in `fit_ensemble`.
+        batch: As in `fit_ensemble`.
+        seed: As in `fit_ensemble`.
+        tell: As in `fit_ensemble`.
         outside: Scores of models from elsewhere, of all N images.
         scoring: Scores all N images by the trained models.
     """
@@ -386,7 +396,8 @@ class StackedModel:
         Args:
             labels: (n, C) int8 of the labeled images.
             unanswered: (m,) scores of cells that nobody has answered.
-            scores_of: Images -> their scores by the models of all images; held_out_of: by those of the other half.
+            scores_of: Images -> their scores by the models of all images.
+            held_out_of: Images -> their scores by the models of the other half.
         """
         answered = np.flatnonzero(self.unbiased.any(1))
         answered = self._sampled(answered, max(1, int(self.unbiased.sum()) // len(answered)))

@@ -60,11 +60,16 @@ def adapt(
     arguments, and errors, are as in fit_network.
 
     Args:
+        last_stages: The stages to train.
         examples: The inputs of the first trained stage, of N images in WEAK_VIEWS views.
         labels: (N, C) int8, 1 present, -1 absent, 0 unanswered.
         mask: (N, C) bool, False where somebody was unsure.
         unbiased: (N, C) bool, True for answers to cells that were not selected by their likely state.
         method: The project's method; single positives go through its loss (answers.py).
+        settings: As in fit_network.
+        seed: Decides all that is random.
+        checkpoint: The file that the training goes on from and is saved in; None: it is not saved.
+        should_stop: As in fit_network.
         together: Training with other processes, each of which holds some of the images and calls this with equal
             arguments.
     """
@@ -119,8 +124,10 @@ def features_of(
     """Return the features that the classifier reads, by the last stages as they are now: (n, D) float16.
 
     Args:
-        rows: (n,) int64, the images; None: all.
+        last_stages: The last stages of the network.
+        examples: Their inputs.
         should_stop: Called before every batch; may raise to end the computation.
+        rows: (n,) int64, the images; None: all.
         as_backbone: Return the features that a backbone of this network would give instead.
     """
     last_stages.to(examples.device).eval()

@@ -52,7 +52,10 @@ class Answers(Method):
         return self.inner.criterion()
 
     def begin(self, labels: Tensor, mask: Tensor | None, epochs: int, generator: torch.Generator) -> None:
-        """Start as Method does; the method inside starts with a mask of images without an unbiased answer."""
+        """Start a training with these labels (Method.begin).
+
+        Images with an unbiased answer are learned in full, from their known cells; the method inside gets all others.
+        """
         usable = torch.ones_like(labels, dtype=torch.bool) if mask is None else mask
         unbiased = self.unbiased.to(labels.device) & usable
         looked_at = unbiased.any(1, keepdim=True)

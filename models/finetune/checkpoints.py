@@ -69,6 +69,7 @@ def load(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
     """Return the state that `save` wrote, or None if there is no file yet.
 
     Args:
+        path: The file.
         identity: Describes the training; must equal the file's entry "identity".
 
     Raises:

@@ -242,7 +242,7 @@ class NetworkTraining(Iterator[Epoch]):
     def _batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
         """Return the inputs of the network or, in a frozen epoch, of its classifier."""
         if not self.frozen and self.together is not None:
-            mine = [self.together.mine(part) for part in parts]
+            mine = [self.together.own_rows(part) for part in parts]
             return self.examples.batches(mine, self.method.views, True, self.together.generator(self.generator))
         if not self.frozen:
             return self.examples.batches(parts, self.method.views, True, self.generator)
@@ -254,7 +254,7 @@ class NetworkTraining(Iterator[Epoch]):
         """Train on one batch; return its loss, on the device."""
         weight = 1.0
         if self.together is not None:
-            rows, weight = self.together.mine(rows), self.together.weight(rows)
+            rows, weight = self.together.own_rows(rows), self.together.weight(rows)
         rows = rows.to(self.device)
         # _begin_stage has checked that a network with frozen epochs has a classifier.
         part = cast("nn.Module", self.network.classifier) if self.frozen else self.forward
@@ -336,8 +336,11 @@ def predict(
     """Return the probabilities of all images, without augmentation: (N, C) float32.
 
     Args:
+        network: The network.
+        examples: The images.
         method: If it has `probabilities(outputs)`, that turns outputs of the network into probabilities; otherwise they
             are the sigmoid of the logits.
+        batch: Images a batch.
         amp: A half-precision type to compute in; None: float32.
         should_stop: Called before every batch; may raise to end the prediction.
 

@@ -35,7 +35,16 @@ def linear_start(
     Args:
         network: With `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten,
             except for classes without a positive.
+        examples: The images.
+        labels: As in models.linear.training.fit.
+        method: As in models.linear.training.fit.
+        mask: As in models.linear.training.fit.
+        epochs: The number of epochs.
+        lr: As in models.linear.training.fit.
+        batch: As in models.linear.training.fit.
+        seed: As in models.linear.training.fit.
         score: Returns the quality of a head (validation mAP); the best epoch is used. None: the last epoch is used.
+        should_stop: Called before every batch; once it returns True, the training ends.
         pooled: Returns the pooled features of all images, where several processes compute them; None: this process
             computes them.
 
@@ -75,6 +84,8 @@ def pooled_features(
     """Return `network.features` of each image without augmentation: (N, D) float32, on the device of the examples.
 
     Args:
+        network: With `features` (models/finetune/whole_network.py).
+        examples: The images.
         should_stop: Called before every batch; may raise to end the computation.
         amp: A half-precision type to compute in; None: float32.
     """

@@ -92,6 +92,8 @@ def average_into(average: nn.Module, network: nn.Module, decay: float, step: int
     the average covers about 20, and the published value is reached after 30,000.
 
     Args:
+        average: The network that holds the average; it is changed.
+        network: The network that is trained.
         decay: Weight of the old average (published: 0.9997).
         step: The number of updates, including this one.
     """

@@ -49,13 +49,13 @@ class Together:
         parts = list(order[torch.argsort(position, stable=True)].split(batch))
         return [part for part in parts if len(torch.unique(self.owner[part])) == self.of]
 
-    def mine(self, part: Tensor) -> Tensor:
+    def own_rows(self, part: Tensor) -> Tensor:
         """Return the rows of a batch that this process holds."""
         return part[self.owner[part] == self.rank]
 
     def weight(self, part: Tensor) -> float:
         """Return the factor of this process's loss with which the average of all gradients is that of the batch."""
-        return self.of * len(self.mine(part)) / len(part)
+        return self.of * len(self.own_rows(part)) / len(part)
 
     def generator(self, shared: torch.Generator) -> torch.Generator:
         """Return a generator for the views of this process; `shared` advances equally in all processes."""

@@ -86,11 +86,14 @@ class ImageExamples(Examples):
         """Store the settings; no file is opened yet.
 
         Args:
+            paths: The image files.
             open_image: Function from a path to its picture (Pillow, mode RGB); an exception from it is reported with
                 the path.
             size: Pixels, both sides of the square that the network sees; aspect ratios are not kept.
-            mean, std: Subtracted from pixel values in [0, 1], and their divisor; None: pixels stay in [0, 1].
+            mean: (3,) subtracted from pixel values in [0, 1]; None: nothing.
+            std: (3,) their divisor; None: 1.
             interpolation: "bilinear" or "bicubic".
+            device: The device of the batches.
             workers: Threads that decode; None: one a core, at most 16.
             keep_bytes: Memory for decoded pictures (600 kB each at 448 pixels), which are then not decoded again.
         """

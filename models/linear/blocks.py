@@ -23,6 +23,8 @@ def in_blocks(rows: int, size: int, work: Callable[[slice], None], tell: Callabl
     A caller that has limited torch to one thread gets one thread.
 
     Args:
+        rows: The number of rows.
+        size: The most rows of a slice.
         work: Runs with one torch thread of its own.
         tell: Called between blocks, in the calling thread; an exception from it or from `work` ends the pass.
     """

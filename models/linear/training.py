@@ -108,7 +108,9 @@ class Head:
         """Return the head that `save` wrote.
 
         Args:
-            dimensions, classes: Required sizes; None accepts any.
+            path: The file.
+            dimensions: The D that is required; None accepts any.
+            classes: The C that is required; None accepts any.
 
         Raises:
             FileNotFoundError: There is no such file.
@@ -176,7 +178,8 @@ def fit(
         method: From make_method.
         mask: (N, C) bool, True where a cell may be used; None: all.
         evidence: (N, C) float32 in [0, 1] or nan: Method.evidence; None: no evidence.
-        epochs, lr: None: the method's own.
+        epochs: The number of epochs; None: the method's own.
+        lr: The learning rate; None: the method's own.
         batch: Images a step; None: a twentieth of the images, between 4 and 1024.
         seed: Decides the start and the order; the same seed gives the same head on the same machine.
         should_stop: Called before every batch; once it returns True the iterator ends without finishing the epoch.

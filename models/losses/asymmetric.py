@@ -30,8 +30,9 @@ class Asymmetric(Loss):
         """Store the focal exponents, the shift and the handling of the logarithm.
 
         Args:
-            gamma_pos, gamma_neg: Exponents of the weights: 0 and 4 in the published training scripts (the class itself
-                has 1 and 4).
+            gamma_pos: Exponent of the weight of present cells: 0 in the published training scripts (the class itself
+                has 1).
+            gamma_neg: Exponent of the weight of unseen cells: 4 in the published training scripts and in the class.
             clip: Amount subtracted from the probability of an unseen cell: 0.05 in the paper.
             detached: Take the weights as constants of the gradient: the default of the published AsymmetricLoss; its
                 "optimized" twin has False, as the paper writes it.

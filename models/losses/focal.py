@@ -23,7 +23,8 @@ class Focal(Loss):
         """Store the focal exponents and the handling of the logarithm.
 
         Args:
-            gamma_pos, gamma_neg: Exponents of the weights; 2 and 2 are the paper's choice.
+            gamma_pos: Exponent of the weight of present cells; 2 is the paper's choice.
+            gamma_neg: Exponent of the weight of unseen cells; 2 is the paper's choice.
             detached: Take the weights as constants of the gradient, as in the multi-label code that Hill and ASL were
                 compared with (the default, since comparisons use their tables); False is the loss as the paper
                 differentiates it.

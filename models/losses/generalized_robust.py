@@ -38,11 +38,13 @@ class GeneralizedRobust(Loss):
         """Store the constants of both curves; the defaults are where the published schedule for PASCAL VOC ends.
 
         Args:
-            w, b: Slope and offset of k, the share of an unseen cell that is treated as a positive.
-            mu, sigma: Centre and width of v, the weight of an unseen cell by its probability.
+            w: Slope of k, the share of an unseen cell that is treated as a positive.
+            b: Offset of k.
+            mu: Centre of v, the weight of an unseen cell by its probability.
+            sigma: Width of v.
             q1: 0 for -log(p + eps) on positives, as the code has it; the paper has (1 - p^q1) / q1, with 0.01.
-            q2, q3: Exponents of the positive and the negative share; near 0 is a log loss, 1 is the mean absolute
-                error.
+            q2: Exponent of the positive share; near 0 is a log loss, 1 is the mean absolute error.
+            q3: Exponent of the negative share, in the same way.
             eps: Added inside the logarithm of seen cells: 1e-7 in the published code, 0 for the exact loss.
         """
         super().__init__()

@@ -30,7 +30,8 @@ class Hill(Loss):
 
         Args:
             lamb: Position of the top of the hill: at 1.5 the slope p^2 (1 - p) (2 lamb - 3 p) never becomes negative.
-            margin, gamma: Margin and focal exponent of present cells.
+            margin: Margin of present cells.
+            gamma: Focal exponent of present cells.
             form: "code": as above, the authors' own; "gr": -log(p + eps) where present, as the code and table 1 of the
                 GR paper have it, to compare with its figures.
             eps: Added inside the logarithm of form "gr": 1e-7 in its code. The authors have none, and logits below

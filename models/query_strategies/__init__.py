@@ -16,6 +16,7 @@ from models.query_strategies.mix import MIX
 from models.query_strategies.random import RANDOM
 from models.query_strategies.representative import REPRESENTATIVE
 from models.query_strategies.uncertainty import UNCERTAINTY
+from models.query_strategies.unusual import UNUSUAL
 from models.rows import Rows
 
 STRATEGIES: dict[str, Strategy] = {
@@ -27,6 +28,7 @@ STRATEGIES: dict[str, Strategy] = {
         DIVERSITY,
         REPRESENTATIVE,
         EXPECTED_MISSING,
+        UNUSUAL,
         MIX,
     )
 }

@@ -49,6 +49,7 @@ class Calibration:
         """Return calibrated logits (N, C) of the model's logits (N, C), of the same float type; nan stays nan.
 
         Args:
+            logits: (N, C) of the model.
             columns: Classes of the columns, (n,) int; all classes by default.
         """
         result = logits * self.slopes[columns].astype(logits.dtype) + self.shifts[columns].astype(logits.dtype)
@@ -120,6 +121,7 @@ def fit(
         present: (n,) bool, the answers.
         weights: (n,) >= 0, number of cells each stands for: the inverse of its probability of being asked. Only their
             proportions matter; the fewer answers carry most of the weight, the less all answers count (Kish 1965).
+        n_classes: C.
         anchors: (C, k) logits of cells that nobody was asked about, spread over all of them: there the model's own
             probabilities count for ANCHORED answers a class. Without anchors, answers about likely cells alone would
             decide about unlikely ones by extrapolation. nan: not used.

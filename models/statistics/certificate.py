@@ -155,7 +155,10 @@ def certify(strata: Strata, labels: Labels, draws: int = DRAWS, seed: int = 0) -
     reaches from the recall if every unknown cell were positive up to 1.
 
     Args:
+        strata: The population, and how many cells of each stratum were drawn.
+        labels: The labels, by class.
         draws: Monte Carlo draws of the sums; more draws make the limits less noisy.
+        seed: Decides the draws.
     """
     rng = np.random.default_rng(seed)
     classes = len(labels.present)
@@ -241,9 +244,13 @@ def _at_most(
     """Return draws of the upper limit of the cells of one kind (present, or absent) in each stratum, (draws, H).
 
     Args:
+        strata: The H strata.
         counts: (H,) sampled cells of this kind.
-        least, others: (H,) cells known to be of this kind, and of the other.
+        least: (H,) cells known to be of this kind.
+        others: (H,) cells known to be of the other kind.
         weights: (H,) weight of the audit in its class.
+        draws: The number of draws.
+        rng: Decides the draws.
 
     Returns:
         Draws for sums over a class, and for sums over all classes, which have the pseudo-count in other strata.

@@ -70,10 +70,12 @@ def allowing_for_mistakes(
     Audits count as answered by one person each. Without evidence the interval reaches from 0 to 1.
 
     Args:
+        certified: The certificate that takes people's answers as right.
         labels: The labels from which `certified` was made.
         absent: (C,) int, cells labeled absent.
         open_: (C,) int, cells that are neither labeled nor auto-accepted.
         read: Cells that several people answered, of the same classes.
+        seed: Decides the draws.
     """
     rng = np.random.default_rng(seed)
     draws = len(certified.sums.most)
@@ -127,7 +129,10 @@ def _missed(found: np.ndarray, rates: _Rates, more: int, rng: np.random.Generato
     """Return draws (draws, C + 1) of the number of present cells called absent by all, for those that were found.
 
     Args:
+        found: (..., C + 1, K + 1) present cells that were found, by the number of people who answered them.
+        rates: The rates at which people answer rightly.
         more: 1 for draws of an upper limit, 0 for those of a lower one.
+        rng: Decides the draws.
     """
     noticed = np.clip(1 / (1 + _unnoticed(rates.sensitivity, found.shape[-1])), TINY, 1)
     # The pseudo-count is added where its effect is largest; two of them would make the sum too wide.
@@ -159,6 +164,7 @@ def _mean(read: DoubleRead, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """Return everybody's average rate (C + 1,), nan without any answer, and its equivalent number of answers.
 
     Args:
+        read: Cells that several people answered.
         counts: (2, P, C): answers, and how many of them were right.
     """
     asked, right = (np.concatenate([part, part.sum(1, keepdims=True)], 1) for part in counts)

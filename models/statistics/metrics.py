@@ -78,7 +78,8 @@ def mean_average_precision(
     """Return the mean over classes of `average_precision`, in [0, 1]; nan if no class has a positive.
 
     Args:
-        scores, truth: (N, C).
+        scores: (N, C).
+        truth: (N, C) bool or 0/1.
         mask: (N, C) bool, True where a cell takes part; None: all.
         empty_as_zero: Treatment of a class without positives: False leaves it out, True counts it as 0, as the
             published code of Cole et al., EM/APL, GR, Large Loss and LAGC does (use it to compare with their tables).
@@ -116,7 +117,9 @@ def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
     """Return the share of true cells among the k highest scores; among all if there are fewer; nan without scores.
 
     Args:
-        scores, truth: (n,); equal scores are taken in the order given.
+        scores: (n,); equal scores are taken in the order given.
+        truth: (n,) bool or 0/1.
+        k: The number of scores, at least 1.
 
     Raises:
         ValueError: The lengths differ or k is below 1.

@@ -84,6 +84,7 @@ def with_first_guesses(
         probabilities: (N, C) of our own model, nan in the columns of classes that nobody has marked.
         labels: (N, C) int8.
         unbiased: (N, C) bool, True where a label is an unbiased answer.
+        outside: The sources, each with scores of the N images.
         stacked: True: the sources are in the probabilities already, so only columns without a model are filled.
     """
     if not outside or (stacked and not np.isnan(probabilities).all(0).any()):
@@ -140,7 +141,9 @@ def trust_of_class(inputs: np.ndarray, labels: np.ndarray, of_source: float) -> 
     class loses its weight here as positives come in.
 
     Args:
-        inputs, labels: (N,), the class's columns of the arguments of `trust`.
+        inputs: (N,) the class's column of the inputs of `trust`.
+        labels: (N,) the class's column of its labels.
+        of_source: The trust in all classes, in [0, 1].
     """
     values = inputs[labels == PRESENT]
     values = values[~np.isnan(values)]

@@ -55,9 +55,12 @@ def compare(first: np.ndarray, second: np.ndarray, labels: np.ndarray, seed: int
     """Compare two scorings of N images.
 
     Args:
-        first, second: (N, C) probabilities.
+        first: (N, C) probabilities of the first scoring.
+        second: (N, C) probabilities of the second scoring.
         labels: (N, C), 1 present, -1 absent, 0 not answered; a class takes part if it has FEWEST answers of either
             state.
+        seed: Decides which images are drawn.
+        draws: The number of bootstrap draws.
 
     Raises:
         ValueError: The shapes differ, or no class can be judged.

@@ -47,6 +47,7 @@ def most_wrong(wrong: np.ndarray, population: int, confidence: float = CONFIDENC
     Args:
         wrong: (n,) bool, a simple random sample without replacement in the order in which it was drawn.
         population: N >= n.
+        confidence: The probability with which the bound holds, in (0, 1).
 
     Returns:
         0 .. N; the true number is larger with probability at most 1 - confidence, for all n at once: also when the
@@ -72,7 +73,9 @@ def needed(population: int, precision: float, confidence: float = CONFIDENCE) ->
     """Return how many answers without a mistake show that the other cells of a population have this precision.
 
     Args:
+        population: N.
         precision: Smallest share of the cells outside the sample that must be right.
+        confidence: The probability with which it is shown, in (0, 1).
 
     Returns:
         0 .. N; N (all of them) where the population is too small to allow one mistake.
@@ -91,6 +94,7 @@ def possible_precision(population: int, share: float) -> float | None:
     None below the lowest of POSSIBLE.
 
     Args:
+        population: The number of cells.
         share: In (0, 1].
     """
     # The sample shrinks with the precision, so that bisection finds the first precision that is possible.
@@ -172,10 +176,12 @@ def lowest_threshold(
     where the sample above them is too small even without a mistake; its size does not depend on the answers.
 
     Args:
+        sample: The population, and the answers of the sample.
         open_: (N,) bool, cells of the population that nobody has answered: those that would be accepted.
         known_wrong: (N,) bool, cells that people have answered and found wrong; these mistakes are known.
         precision: Smallest share of the accepted cells that must be right, in (0, 1).
         candidates: (K,) thresholds, fixed beforehand.
+        confidence: The probability with which the verdict holds, in (0, 1).
         seed: Seed of this sample's order (`in_one_order`).
     """
     if not 0 < precision < 1:

@@ -55,7 +55,13 @@ class WholeNetworkTrainer(NetworkTrainer):
         """Set up `fit_network` with these arguments.
 
         Args:
+            method: The method, with its parameters.
+            network: The network, which is changed.
             examples: Function from rows of the collection to their images.
+            labels: The labels, and the rows of the collection that have them.
+            settings: As in `fit_network`.
+            seed: As in `fit_network`.
+            resume: The checkpoint, and what the training returns to.
             learned: Tensors that the method has learned beside the network in a linear start.
         """
         self.method, self._examples = method, examples

@@ -57,6 +57,7 @@ def measure(
         most: The largest number of images of a folder that take part, chosen by a hash of their names.
         settings: The number of settings of the constants of `auto` to try, the present one first.
         options: Methods: the rivals. shares, seeds, epochs, backbone, device, work: as in methods.measure.
+        command: The command line, for the report.
 
     Returns:
         {"bench", "setting", "rows", "rare", "methods", "settings", "summary"}. A row, of a collection and a share: the
@@ -107,6 +108,7 @@ def summary(rows: Sequence[dict[str, Any]], which: str) -> dict[str, float]:
     """Return the summary of all cells (collection, share, figure).
 
     Args:
+        rows: The rows that `measure` returns.
         which: "" for the present constants, "_left_out" for those that were chosen without the collection.
 
     Returns:

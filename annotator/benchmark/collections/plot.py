@@ -14,6 +14,7 @@ def draw(result: dict[str, Any], path: Path) -> None:
     With searched constants, each collection's lead is that of the constants chosen on the other collections.
 
     Args:
+        result: What `measure` returned.
         path: The file to write; its suffix, one of methods.plot.ENDINGS, decides the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -100,7 +100,9 @@ def run(files: list[Path], again: Path, progress: Callable[[int, int], None]) ->
     """Return the seconds and processor seconds of reading and writing the files; None if one is too large.
 
     Args:
+        files: The files to read and to write again.
         again: A new folder for what is written.
+        progress: Called with (files done, files in all).
     """
     if any(path.suffix in (".json", ".jsonl", ".xml") and path.stat().st_size > LARGEST for path in files):
         return None

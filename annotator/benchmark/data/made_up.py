@@ -38,8 +38,14 @@ def make_projects(
     """Make the labeled and the empty project; return the number of labels.
 
     Args:
-        present, absent: The mean numbers of labels of an image; where more absent ones are wanted than fit, all other
-            classes are absent.
+        labeled: The folder of the project that gets labels.
+        empty: The folder of the project that gets none.
+        image_count: The number of images of each project.
+        class_count: The number of classes of each project.
+        present: The mean number of labels "present" of an image.
+        absent: The mean number of labels "absent" of an image; where more are wanted than fit, all other classes are
+            absent.
+        progress: Called with (images done, of) while labels are made.
     """
     for folder in (labeled, empty):
         db = Database(folder, create=True)

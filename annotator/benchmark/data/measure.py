@@ -36,8 +36,11 @@ def measure(
     """Measure time and memory of exports and imports of labels.
 
     Args:
+        images: The number of images of the made-up projects.
+        classes: The number of their classes.
         formats: Names of formats; (): all that can be written and hold labels without image files.
-        present, absent: The mean numbers of labels of an image.
+        present: The mean number of labels "present" of an image.
+        absent: The mean number of labels "absent" of an image.
         show: Called with (done, of, the present step).
 
     Returns:
@@ -57,7 +60,7 @@ def measure(
     wrong: list[str] = []
     with scratch_folder() as folder:
         made = _step("making two projects", show, "make", folder, images, classes, present, absent)
-        bare = _step("an interpreter that does nothing", show, "bare", folder)["peak_mb"]
+        bare = _step("an interpreter that does nothing", show, "measure_idle", folder)["peak_mb"]
         figures |= {"labels": made["labels"], "python_peak_mb": _rounded(bare)}
         for name in formats or MEASURED:
             found, of_floor, problems = _of_format(folder, name, show)
@@ -71,12 +74,12 @@ def _of_format(folder: Path, name: str, show: Show) -> tuple[dict[str, Any], dic
     """Measure one export format; return the figures of its steps, those of the floor, and sentences on lost labels."""
     for old in ("out", "again", "copy"):
         shutil.rmtree(folder / old, ignore_errors=True)
-    found = {"out": _step(f"{name}: export", show, "out", folder, name)}
+    found = {"out": _step(f"{name}: export", show, "export_labels", folder, name)}
     of_floor = _step(f"{name}: floor", show, "floor", folder)
     shutil.rmtree(folder / "again", ignore_errors=True)
     if find_format(name).read is None:
         return found, of_floor, []
-    back = _step(f"{name}: import", show, "back", folder, name)
+    back = _step(f"{name}: import", show, "import_copy", folder, name)
     found |= {"read": back["read"], "commit": back["commit"]}
     cells = _step(f"{name}: comparison", show, "compare", folder)
     if not cells["differing"]:

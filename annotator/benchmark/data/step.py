@@ -28,12 +28,12 @@ def make(folder: Path, images: str, classes: str, present: str, absent: str, sho
     return {"labels": make_projects(folder / "labeled", folder / "empty", *sizes, shown)}
 
 
-def bare(folder: Path, shown: Shown) -> Figures:
+def measure_idle(folder: Path, shown: Shown) -> Figures:
     """Measure an interpreter that does nothing."""
     return {"peak_mb": peak_mb()}
 
 
-def out(folder: Path, kind: str, shown: Shown) -> Figures:
+def export_labels(folder: Path, kind: str, shown: Shown) -> Figures:
     """Export the labeled project."""
     from annotator.exchange.exports.choices import Choices
     from annotator.exchange.exports.export import prepare, write
@@ -59,7 +59,7 @@ def floor(folder: Path, shown: Shown) -> Figures:
     return taken | {"peak_mb": peak_mb()}
 
 
-def back(folder: Path, kind: str, shown: Shown) -> Figures:
+def import_copy(folder: Path, kind: str, shown: Shown) -> Figures:
     """Import the export into a copy of the empty project."""
     from annotator.exchange.formats import find_format
     from annotator.exchange.imports.importing import Choices, prepare
@@ -158,7 +158,9 @@ def _show_each(most_often: float = EVERY) -> Shown:
     return shown
 
 
-STEPS: dict[str, Callable[..., Figures]] = {step.__name__: step for step in (make, bare, out, floor, back, compare)}
+STEPS: dict[str, Callable[..., Figures]] = {
+    step.__name__: step for step in (make, measure_idle, export_labels, floor, import_copy, compare)
+}
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ def observed(dataset: DataSet, share: float = 1.0, seed: int = 0, naming: Naming
     """Return the (n_train, C) int8 labels of the training images: 1 present, -1 absent, 0 unseen.
 
     Args:
+        dataset: The set that the labels are for.
         share: In (0, 1]: round(share x n_train) images keep their label, or as many as have a label; the rest keep
             none.
         seed: 0 gives the published labels of a paper's set (dataset.observed); other seeds draw new labels in the same

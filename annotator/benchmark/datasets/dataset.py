@@ -73,8 +73,12 @@ def official(
     """Return a set of the papers by their protocol: observed labels and split of models/protocol.py, seed 1200.
 
     Args:
-        train, test: The official parts, their rows in the published order.
+        name: The name of the set.
+        classes: Names of the C classes.
+        train: The official training part, its rows in the published order.
+        test: The official test part, its rows in the published order.
         observed: (len(train), C) published labels; None: they are drawn as the papers did.
+        notes: Sentences about the set, for the report.
         areas: (len(train), C), the size of each class on each image; None: not known.
 
     Raises:

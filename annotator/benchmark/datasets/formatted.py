@@ -48,6 +48,9 @@ def read(
     """Read a set of the papers from its formatted arrays.
 
     Args:
+        name: The name of the set.
+        title: Its name in messages.
+        root: The folder that holds the set.
         image_folders: Possible folders of the images, relative to root ("" is root itself); the first that holds one of
             the images is taken.
         published: The number of classes of the published set.
@@ -88,6 +91,7 @@ def read_observed(root: Path, truth: np.ndarray) -> tuple[np.ndarray | None, lis
     """Read the single-positive labels of the folder, (n, C) int8 of 1, -1, 0, and a note; (None, []) if it holds none.
 
     Args:
+        root: The folder that holds the set.
         truth: (n, C) bool of the whole official training set.
 
     Raises:

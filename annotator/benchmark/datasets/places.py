@@ -65,6 +65,7 @@ def find_images(root: Path, names: Sequence[str]) -> tuple[list[Path], np.ndarra
     """Return the paths of these images, and (n,) bool, whether each exists.
 
     Args:
+        root: The folder that the images must lie in.
         names: Relative to root, with "/".
 
     Raises:

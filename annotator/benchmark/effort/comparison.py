@@ -24,8 +24,8 @@ def compare(played: Curves) -> dict[str, list[dict]]:
         costs are spreads {"mean", "low", "high"} over the seeds that reach the goal, None if none does. "lead":
         {"person", "goal", "cost", "best", "ratio"}: Autopilot's cost over that of the best other policy, which is the
         one with the lowest mean of those that reach the goal with every seed; None if none does. "behind": {"policy",
-        "person", "cost", "share", "at"}: a spread of the shortfalls of `curves.behind`, and the place of the largest
-        one; None if Autopilot is never behind.
+        "person", "cost", "share", "at"}: a spread of the shortfalls of `curves.largest_shortfall`, and the place of the
+        largest one; None if Autopilot is never behind.
     """
     people = [by for by in (PERFECT, NOISY) if any(play.person == by for play in played)]
     goals = [row for by in people for goal in GOALS for row in _goal_rows(played, by, goal)]
@@ -102,7 +102,7 @@ def mean_of_all(values: Sequence[float | None], digits: int = 4) -> float | None
     return round(sum(there) / len(there), digits) if there and len(there) == len(values) else None
 
 
-def over(theirs: Sequence[float | None], ours: Sequence[float | None]) -> list[float | None]:
+def ratios_by_seed(theirs: Sequence[float | None], ours: Sequence[float | None]) -> list[float | None]:
     """Return the ratios seed by seed, None where either side did not reach the goal."""
     return [a / b if a is not None and b else None for a, b in zip(theirs, ours, strict=True)]
 
@@ -136,7 +136,7 @@ def _lead(played: Curves, by: str, goal: float, cost: str) -> dict:
     reached = {policy: mean for policy, mean in means.items() if mean is not None}
     best = min(reached, key=lambda policy: reached[policy]) if reached else None
     ours = costs.get(OURS, [])
-    ratio = spread(over(ours, costs[best]), 3) if best and mean_of_all(ours) is not None else None
+    ratio = spread(ratios_by_seed(ours, costs[best]), 3) if best and mean_of_all(ours) is not None else None
     return {"person": by, "goal": goal, "cost": cost, "best": best, "ratio": ratio}
 
 
@@ -149,7 +149,7 @@ def _behind_rows(played: Curves, by: str) -> list[dict]:
             if (play.policy, play.person) == (policy, by) and (mine := Play(OURS, by, play.seed)) in played
         ]
         for cost in COSTS if policy != OURS and pairs else ():
-            found = [curves.behind(ours, theirs, cost) for ours, theirs in pairs]
+            found = [curves.largest_shortfall(ours, theirs, cost) for ours, theirs in pairs]
             share, at = max(found, key=lambda pair: pair[0])
             shares = spread(share for share, _ in found)
             rows.append({"policy": policy, "person": by, "cost": cost, "share": shares, "at": at if share else None})

@@ -97,10 +97,14 @@ def seconds(point_: dict, time_model: TimeModel) -> float:
     return Spent(parts=point_["parts"]).seconds(time_model)
 
 
-def behind(curve: Sequence[dict], other: Sequence[dict], cost: str = "actions") -> tuple[float, float | None]:
+def largest_shortfall(
+    curve: Sequence[dict], other: Sequence[dict], cost: str = "actions"
+) -> tuple[float, float | None]:
     """Return the largest shortfall of a policy behind another from AFTER on, while both work.
 
     Args:
+        curve: The points of the policy.
+        other: The points of the policy that it is compared with.
         cost: "actions" or "seconds": the policies are compared where they have spent the same amount of it.
 
     Returns:

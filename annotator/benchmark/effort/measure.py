@@ -21,8 +21,8 @@ from annotator.benchmark.effort.comparison import (
     compare,
     cost_of,
     mean_of_all,
-    over,
     policies_of,
+    ratios_by_seed,
 )
 from annotator.benchmark.effort.people import ERRS, MISSED, SALIENCE, SMALL
 from annotator.benchmark.effort.play import NOISY, PERFECT, Play, all_curves
@@ -65,16 +65,17 @@ def measure(
     """Play every policy with simulated annotators, and return their curves and how they compare.
 
     Args:
-        images_folder, truth: A folder of images, and a CSV `image,labels` (or `image,class,state`) with every label of
-            every image; None: the sample data.
+        images_folder: A folder of images; None: the sample data.
+        truth: A CSV `image,labels` (or `image,class,state`) with every label of every image; None: the sample data's.
         policies: Names in POLICIES; (): all but those that take long.
+        seed: The first seed.
         seeds: The number of seeds from `seed` on: every policy is played with each, figures are means.
         noisy: Whether PLAYED_NOISY is also played by a noisy annotator.
         all_noisy: Whether every policy is also played by a noisy annotator.
         jobs: The number of processes that play at the same time; the result is the same.
+        most: Policies stop after this times as many actions as the form takes.
         work: A folder that keeps the embedded project for the next time; None: it is not kept.
         backbone: The network that analyzes the images; None: the usual one.
-        most: Policies stop after this times as many actions as the form takes.
 
     Returns:
         {"bench", "figures", "ratios", "goals", "lead", "behind", "searched", "curves", "time_model", "noisy_person",
@@ -115,6 +116,9 @@ def make_project(
     """Make a project without decisions; return its truth (N, C) bool, in the order of image ids and class ids.
 
     Args:
+        project: The folder of the new project.
+        folder: The folder of the images.
+        truth: A CSV with every label of every image.
         backbone: The network; None: the usual one.
         embeds: Whether the images are embedded.
 
@@ -228,7 +232,7 @@ def _ratios(played: Curves, name: str, by: str, key: str) -> dict[str, float | N
 
     def ratio(cost: Callable[[dict], float]) -> float | None:
         theirs, ours = (cost_of(played, policy, by, curves.RECALL, cost) for policy in (name, OURS))
-        return mean_of_all(over(theirs, ours), 2) if len(ours) == len(theirs) else None
+        return mean_of_all(ratios_by_seed(theirs, ours), 2) if len(ours) == len(theirs) else None
 
     ratios = {f"{key}_over_autopilot_actions_at_recall_95": ratio(lambda point: point["actions"])}
     for model_name, time_model in curves.time_models().items():

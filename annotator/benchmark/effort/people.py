@@ -36,7 +36,8 @@ class Person:
         """Return the answers to some cells shown together, and the number of presses they took.
 
         Args:
-            rows, columns: (n,) the cells.
+            rows: (n,) the image of each cell.
+            columns: (n,) the class of each cell.
             start: (n,) bool, the answers set beforehand.
 
         Returns:

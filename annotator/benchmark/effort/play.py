@@ -39,9 +39,12 @@ def all_curves(
     """Return the curve of every play, in the order of `plays`; `jobs` processes change nothing but the time.
 
     Args:
-        folder: The folder for copies of the project `template`.
+        template: The project that every play begins with.
+        folder: A folder for copies of `template`.
         shown: (N, C) bool, the truth.
+        plays: The plays.
         limit: The number of actions after which a play stops.
+        jobs: The number of processes that play at the same time.
     """
     one = partial(_numbered, template, folder, shown, limit)
     if jobs <= 1 or len(plays) < 2:

@@ -16,6 +16,7 @@ def draw(result: dict, path: Path) -> None:
     """Draw recall and F1 against actions and against hours, one line per policy and seed; noisy annotators are dotted.
 
     Args:
+        result: What `measure` returned.
         path: The file to write; its suffix decides the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -105,7 +105,7 @@ def _play(
     if whole.status:
         raise AnnotatorError(f"{scene.name} does not end well without a kill:\n{whole.output}")
     after = scene.state()
-    for problem in [*scene.broken(), *([] if scene.timed else scene.done())]:
+    for problem in [*scene.check_always(), *([] if scene.timed else scene.check_completed())]:
         broken["wrong"].append(f"{scene.name}, not killed: {problem}")
     done = 0
     steps = _steps(whole, kills, chance)
@@ -114,7 +114,9 @@ def _play(
         where, killed = "", 0
         while killed < MOST and done < kills and (not killed or chance.random() < TWICE):
             at, seconds = _moment(scene, whole, steps, chance)
-            died = dying.run(*(scene.again() if killed else scene.words()), at=at, after=seconds, ending=scene.ending)
+            died = dying.run(
+                *(scene.words_after_kill() if killed else scene.words()), at=at, after=seconds, ending=scene.ending
+            )
             where += f"{scene.name} killed {f'before step {at} of {whole.steps}' if at else f'after {seconds:.2f} s'}; "
             if not died.killed:
                 break
@@ -161,7 +163,7 @@ def _look(
         if not scene.allowed(state, before, after):
             broken["mixed"].append(f"{where}{_differing(state, before, after)}")
         figures[f"{scene.name}_{_outcome(state, before, after)}"] += 1
-        broken["wrong"] += [f"{where}{problem}" for problem in scene.broken()]
+        broken["wrong"] += [f"{where}{problem}" for problem in scene.check_always()]
     except Exception as error:
         broken["wrong"].append(f"{where}{type(error).__name__}: {error}")
 
@@ -184,14 +186,16 @@ def _go_on(scene: Scene, where: str, after: Any, dying: Dying, broken: dict[str,
     """
     try:
         if scene.repeated or scene.state() != after:
-            again = dying.run(*scene.again())
+            again = dying.run(*scene.words_after_kill())
             if again.status:
                 broken["not_gone_on"].append(f"{where}{again.output[-700:]}")
                 return
         if not scene.timed and scene.state() != after:
             broken["mixed"].append(f"{where}then by the same command: {_differing(scene.state(), after, after)}")
         broken["leftovers"] += [f"{where}{name}" for name in scene.leftovers()]
-        broken["wrong"] += [f"{where}at the end: {problem}" for problem in scene.broken() + scene.done()]
+        broken["wrong"] += [
+            f"{where}at the end: {problem}" for problem in scene.check_always() + scene.check_completed()
+        ]
     except Exception as error:
         broken["wrong"].append(f"{where}at the end: {type(error).__name__}: {error}")
 

@@ -121,7 +121,6 @@ class ProcessTool:
 
         `_read` notices a process that has ended.
         """
-
         assert process.stdin is not None
         requests = process.stdin
 

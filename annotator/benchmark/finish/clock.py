@@ -14,6 +14,7 @@ def parts_of(question: Question, presses: int) -> tuple[int, dict[str, float]]:
     """Return the number of presses, the last one included, and how often each part of the time model occurs.
 
     Args:
+        question: The question that was answered.
         presses: The presses that change a preset answer; in a check every answer is one press.
     """
     cells = len(question.cells)

@@ -14,6 +14,7 @@ def draw(result: dict, path: Path) -> None:
     A dot marks where a tool said rightly that it was done, a cross where it said so too early.
 
     Args:
+        result: The result of the benchmark.
         path: The file to write; its suffix decides the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg

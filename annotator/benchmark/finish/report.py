@@ -65,10 +65,10 @@ def sentences(result: dict) -> list[str]:
     """Return one line for each tool on how it certifies, and one for each failed run with the reason."""
     ways = {row["tool"]: row["certifies_by"] for row in result["rows"] if row["certifies_by"]}
     lines = [f"{name} is done when: {way}." for name, way in ways.items()]
-    return lines + [f"FAILED {where(row)}: {row['why']}" for row in result["rows"] if row["why"]]
+    return lines + [f"FAILED {row_title(row)}: {row['why']}" for row in result["rows"] if row["why"]]
 
 
-def where(row: dict) -> str:
+def row_title(row: dict) -> str:
     """Return the set, person, seed and tool of a row in words."""
     return f"{row['tool']} on {row['set']}, {row['person']} person, seed {row['seed']}"
 

@@ -37,7 +37,11 @@ def play(tool: Tool, task: Task, truth: np.ndarray, person: Person, clock: Clock
     """Let a tool question a person until it is done or fails, and return the outcome.
 
     Args:
+        tool: The tool that asks.
+        task: The images and classes that it is given.
         truth: (N, C) bool, which the person knows as well.
+        person: The simulated person.
+        clock: The time model of the benchmark, which gives the seconds of each answer.
 
     Returns:
         {"ended", "why", "seconds", "actions", "claim", "true", "final", "person_seconds", "computing_seconds",

@@ -73,7 +73,10 @@ def load(name: str, work: Path, *, seed: int, count: int) -> TestSet:
     """Return a set of SETS; made-up ones are drawn into `work` once.
 
     Args:
-        seed, count: The seed and the number of images of a made-up set.
+        name: A name in SETS.
+        work: A folder that keeps what was drawn and read.
+        seed: The seed of a made-up set.
+        count: The number of images of a made-up set.
     """
     if name == SAMPLE_NAME:
         return read_folder(name, SETS[name], SAMPLE / "images", SAMPLE / "truth.csv", work / name)

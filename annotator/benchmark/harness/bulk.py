@@ -81,6 +81,7 @@ def make_bulk_project(folder: Path, image_count: int, class_count: int) -> BulkP
 
 
 def add_images(db: Database, folder: Path, ids: range) -> None:
+    """Add images without files, all in one folder that does not exist, with these ids and random capture times."""
     chance = np.random.default_rng(4)
     captured_at = chance.integers(1_500_000_000, 1_700_000_000, len(ids)).tolist()
 

@@ -70,6 +70,8 @@ def start(
     """Start `python -m module arguments` in a process that ends with this one, however this one ends (tied.py).
 
     Args:
+        module: The name of the module that is run.
+        *arguments: Its arguments, which are turned into text.
         output: The file for standard output and standard error.
         results: subprocess.PIPE: standard output goes there instead.
         options: Further arguments of Popen.
@@ -95,6 +97,8 @@ def server(module: str, *arguments: object, port: int | None = None, pause: floa
     """Start a server whose last argument is its port, and yield it once it listens.
 
     Args:
+        module: The name of the module that is run.
+        *arguments: Its arguments before the port.
         port: None: a free one.
         pause: Seconds between two attempts to reach it.
     """

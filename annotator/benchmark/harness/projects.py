@@ -53,6 +53,8 @@ def write_noise_images(
     """Write images of random pixels, the same at each call.
 
     Args:
+        folder: A new folder for the images.
+        count: The number of images.
         size: Width and height of the random pixels.
         suffix: The file suffix, which decides the format.
         enlarged: Width and height of the files; None: size.

@@ -106,7 +106,7 @@ def _burst(
 
 
 def wait_until_nothing_waits(page: "Page") -> None:
-    """Until all decisions of the page are saved. Raises AnnotatorError after a minute."""
+    """Wait until all decisions of the page are saved. Raises AnnotatorError after a minute."""
     waiting = page.locator(".foot[data-waiting]")
     try:
         wait_for(lambda: waiting.get_attribute("data-waiting") == "0", "the page to save its decisions", 60.0)

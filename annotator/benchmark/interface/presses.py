@@ -40,7 +40,11 @@ def opened(
     Each page has a browser context, and so a cache, of its own.
 
     Args:
+        browser: The browser of Playwright.
+        addresses: Name of a page -> its address.
+        watch: What must be seen on a page.
         project: The project whose pages are among them.
+        name: The name of the annotator.
     """
     with ExitStack() as stack:
         pages = {}
@@ -59,7 +63,7 @@ def opened(
 
 @contextmanager
 def let_in_page(browser: "Browser", address: str, project: Path) -> Iterator["Page"]:
-    """A page at this address, whatever it shows."""
+    """Yield a page at this address, without waiting for anything on it."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
         let_in(context, project, address, NAME)
@@ -82,6 +86,11 @@ def in_turns(
     """Return the milliseconds of `count` presses on each page; the pages take turns.
 
     Args:
+        pages: Name -> page.
+        press: Presses a key on a page.
+        count: The number of presses on each page.
+        pause: The shortest and the longest pause between two presses.
+        seed: The seed of the pauses.
         before_turn: Called before each page's turn: annotators who work at once wait for each other in it.
     """
     times: dict[str, list[float]] = {name: [] for name in pages}
@@ -110,10 +119,12 @@ def timed(page: "Page", press: Press, number: int, pause: float) -> float:
 
 
 def class_key(page: "Page", number: int) -> None:
+    """Press the key of a class; `number` counts the presses on the page, so that the classes take turns."""
     page.keyboard.press(KEYS[number % len(KEYS)])
 
 
 def class_click(page: "Page", number: int) -> None:
+    """Click on the button of a class; `number` counts the clicks on the page, so that eight classes take turns."""
     # By position, and with the mouse there before it is pressed, as for a person.
     box = page.locator("button.class").nth(number % 8).bounding_box()
     if box is None:
@@ -133,6 +144,8 @@ def compared(row: str, times: Mapping[str, Sequence[float]], *, frames: bool = F
     """Return figures `<page>_<row>_<p50 or p95>_ms` and ratios of our page over each floor.
 
     Args:
+        row: The name of the action that was timed.
+        times: Name of a page -> milliseconds of its presses.
         frames: Whether to add the number of screen frames of 1/60 s that our page took.
     """
     figures: dict[str, float] = {}

@@ -52,7 +52,7 @@ SHOWN = """() => {
 
 @dataclass
 class Doubles:
-    """What came of presses that were made twice."""
+    """The outcome of presses that were made twice."""
 
     pressed: int = 0
     decided: int = 0  # of which the first press decided something
@@ -68,7 +68,10 @@ class Way:
     chip: bool = False  # answers the selected suggestion alone
 
     def presser(self, page: "Page") -> Callable[[], None] | None:
-        """Presses it, with the mouse there already; None where the button is not on screen."""
+        """Return a function that presses the key or the button; None where the button is not on screen.
+
+        The mouse is moved to the button already.
+        """
         if self.key:
             return lambda: page.keyboard.press(self.key)
         button = page.locator(self.button).locator("visible=true").first
@@ -104,7 +107,10 @@ PAGES: dict[str, list[Way]] = {
 
 
 def repeats(ground: Ground) -> tuple[dict, dict]:
-    """A thousand double presses, 80 to 250 ms apart, on all pages; and keys at five a second."""
+    """Press twice a thousand times, 80 to 250 ms apart, on all pages; and press keys at five a second.
+
+    Return the figures, and no ratios.
+    """
     count = round(DOUBLES * ground.keys / 60)
     of_all = Doubles()
     figures: dict[str, float] = {}
@@ -123,7 +129,7 @@ def repeats(ground: Ground) -> tuple[dict, dict]:
 
 @contextmanager
 def _page(ground: Ground, path: str, some: int) -> Iterator[tuple["Page", Database]]:
-    """A page of a project in which there is work enough for it, and nothing answered."""
+    """Yield a page of a new project with enough work for `some` presses and no answers, and its database."""
     gridded = "grid" in path or path == "autopilot"
     images = some * (TILES if gridded else 1) + projects.IN_HAND + IN_HAND
     if "audit" in path:
@@ -180,7 +186,7 @@ def _doubles(page: "Page", db: Database, ways: list[Way], count: int, chance: ra
 
 
 def _unseen(way: Way, before: dict, rows: list[dict]) -> list[str]:
-    """The decisions about what was not on screen at the first press."""
+    """Return a text for each decision about an image or a chip that was not on screen at the first press."""
     unseen = {
         row["batch"] or row["uuid"]: f"{way}: {row['action']} {row['image_id']} {row['class_id']}, not {before}"
         for row in rows
@@ -190,7 +196,10 @@ def _unseen(way: Way, before: dict, rows: list[dict]) -> list[str]:
 
 
 def _five_a_second(ground: Ground, chance: random.Random) -> dict[str, float]:
-    """Keys that must be kept: all different, in pairs once the rhythm is there, and one key again and again."""
+    """Press five keys a second, all of which must be kept: different ones, pairs of equal ones, and one key only.
+
+    Return the numbers of keys pressed and kept.
+    """
     different = [presses.KEYS[number % CLASSES] for number in range(STREAM)]
     pairs = [*presses.KEYS[:4], *(presses.KEYS[4 + number // 2 % 16] for number in range(STREAM - 4))]
     figures: dict[str, float] = {}

@@ -68,6 +68,7 @@ class Trainings:
         """Train and return the figures of task.py; of a trial only those that choose it.
 
         Args:
+            cell: The training: a method at a share and a seed, with its settings.
             state: The path from which the files of a long training are named (epochs.py).
 
         Raises:

@@ -32,6 +32,10 @@ def read(
     """Read the set that the options name: a folder with its truth, a set of the papers, or else the sample data.
 
     Args:
+        images: The folder of the images; None: not a folder of one's own.
+        truth: Its labels; None where `images` is None.
+        name: The name of a set of the papers; None: recognised from the folder `root`.
+        root: The folder of a set of the papers; None: no such set is meant.
         boxes: A CSV of the boxes of things in the images of the folder; None: not known, but the sample data has its
             own.
         split: Whether the images of a folder are split; if not, all are training images.

@@ -71,8 +71,11 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     """Train to the end, or until the method's paper would stop, and return to the best epoch.
 
     Args:
+        name: The name of the method, for the report.
         trainer: A trainer begun with `best=lambda: best.weights`. A trainer without candidates keeps its last epoch, as
             does every trainer if the task has no validation images.
+        best: Keeps the scores and the weights of the best epoch.
+        task: The images and labels, with the validation images that are scored.
 
     Raises:
         ValueError: As the trainer does.

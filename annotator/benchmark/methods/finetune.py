@@ -68,7 +68,13 @@ def whole_network_trainer(
     """Return a trainer of the whole network on the images with a label; a new one begins with a linear start if asked.
 
     Args:
+        name: A name in models.methods.METHODS.
+        choice: The settings of this training.
+        task: The images and labels.
         paths: (N,) the files of the whole collection.
+        network: The network, and how it is trained.
+        seed: The seed of the training.
+        resume: The state from which the training continues after it was killed.
     """
     settings = settings_of(name, choice, network)
     method = make_method(name, **settings.parameters)

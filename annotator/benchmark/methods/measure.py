@@ -38,9 +38,11 @@ def measure(
     """Train every method at every share with every seed, and return their figures.
 
     Args:
-        images, truth: A folder and its CSV `image,labels`.
+        images: A folder of images.
+        truth: Its CSV `image,labels`.
         boxes: A CSV of the boxes of things in that folder.
-        dataset, root: A set of the papers and its folder, instead of `images`; neither: the sample data.
+        dataset: The name of a set of the papers, instead of `images`; neither: the sample data.
+        root: The folder of that set.
         options: Methods: names, or ("all",). regime: "linear", a linear head on frozen features, or "finetune", the
             whole network. shares: of the training images that have their one label; the others have none. trials: the
             number of settings tried for every method on validation mAP at each share, with the labels of the first seed

@@ -49,6 +49,8 @@ class OnCluster:
 
         Args:
             trainings: The same object at every call; it is sent to the cluster once.
+            cells: All trainings.
+            places: The indices in `cells` of those to run.
 
         Raises:
             AnnotatorError: The cluster is gone.

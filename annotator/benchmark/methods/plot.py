@@ -31,6 +31,7 @@ def draw(result: dict, path: Path) -> None:
     If first clicks were made in several ways, draw hidden AP and hidden mAP by way of clicking, for each share.
 
     Args:
+        result: What `measure` returned.
         path: The file to write; its suffix, one of ENDINGS, decides the format.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg

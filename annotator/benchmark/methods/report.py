@@ -70,6 +70,7 @@ def _compared(result: dict, code: Callable[[str], str]) -> list[str]:
     """Return one table for each share and figure: each method by way of clicking; [] if all clicks are random.
 
     Args:
+        result: What `measure` returned.
         code: Formats the name of a method.
     """
     ways = list(result["setting"]["named"])

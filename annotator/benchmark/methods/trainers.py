@@ -40,9 +40,12 @@ def train_on_frozen(
 
     Args:
         name: A name in models.methods.METHODS.
-        seed: The seed of the weights and of the order of images.
+        choice: The settings of this training.
+        task: The labels, and the images that are trained on and scored.
+        images: The images of the whole collection.
         options: Its epochs are multiplied by choice.epochs, its batch is used if the choice has none; None: the
             method's own.
+        seed: The seed of the weights and of the order of images.
         state: The path from which the files are named that let a long training go on (epochs.py).
 
     Raises:
@@ -72,7 +75,13 @@ def train_network(
     """Train the whole network with the settings of the method's paper, and keep the best epoch as train_on_frozen does.
 
     Args:
+        name: A name in models.methods.METHODS.
+        choice: The settings of this training.
+        task: The labels, and the images that are trained on and scored.
         paths: (N,) the files of the whole collection.
+        network: The network, and how it is trained.
+        seed: The seed of the training.
+        state: The path from which the files are named that let a long training go on (epochs.py).
 
     Raises:
         ValueError: A parameter does not exist, an image (named) cannot be read, or a loss is not finite.

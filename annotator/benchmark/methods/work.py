@@ -30,6 +30,7 @@ class Work:
         """Make the folder.
 
         Args:
+            folder: The folder for results; it is made if it does not exist.
             basis: All that every result of this comparison depends on, as JSON values.
 
         Raises:

@@ -30,6 +30,7 @@ def measure(images: int = 20_000, workers: int = 3, kill_seconds: float = 20.0) 
     """Measure `annotator embed` from its start to its end, here alone, on a cluster, and on a cluster with kills.
 
     Args:
+        images: The number of photos.
         workers: Machines of the cluster: processes of `ray start` with one core each, beside a head without.
         kill_seconds: One worker is ended with SIGKILL this often.
 

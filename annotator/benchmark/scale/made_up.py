@@ -52,7 +52,10 @@ def make_features(
     """Write the features and region codes of images 1 .. N into a folder, and return their truth and labels.
 
     Args:
+        folder: The folder for the shards.
         contents: The contents of these images in the project that the features are for.
+        images: The number of images.
+        classes: The number of classes.
         clicked: The share of the images that have one label "present".
         arrays: A folder in which the arrays of MadeUp are files; None: they are in memory.
 

@@ -25,7 +25,10 @@ def measure_page(project: Path, classes: int, has_photos: bool, requests: int = 
     """Measure a server on a project, without a worker.
 
     Args:
+        project: The project folder.
+        classes: The number of classes.
         has_photos: Whether pictures can be requested.
+        requests: Counted requests of each kind.
 
     Returns:
         Seconds from the start of the process to the first page with its first images, milliseconds of a key (its

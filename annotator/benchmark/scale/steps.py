@@ -126,7 +126,7 @@ def _hashing(folder: Path, paths: Sequence[str]) -> float:
 
 
 def embed(size: Size, measured: Measured) -> Figures:
-    """Write made-up features in shards, with the function that embedding uses."""
+    """Write made-up features in shards, with the function that embedding uses; return the seconds of writing."""
     from annotator.benchmark.scale.made_up import make_features
 
     size.arrays.mkdir()

@@ -48,6 +48,9 @@ def train(db: Database, made: MadeUp, trainings: int, measured: Callable[[], Non
     """Train `trainings` times; the later ones use what the first has kept in memory.
 
     Args:
+        db: The project's database.
+        made: The truth and the labels of the project's images.
+        trainings: The number of trainings.
         measured: Called when the trainings are over.
 
     Returns:

@@ -46,9 +46,11 @@ def measure(
 
     Args:
         collections: Folders that hold `images` and `truth.csv`.
-        most: The largest number of images of each that take part, chosen by a hash of their names; drawn: the number of
-            images of a made-up one.
+        most: The largest number of images of each collection that take part, chosen by a hash of their names.
+        drawn: The number of images of a made-up collection.
+        seeds: The number of seeds; figures are means over them.
         work: A folder that keeps vectors for the next call; None: none is kept.
+        variants: The variants to compare.
 
     Returns:
         {"bench", "setting", "rows": [{"variant", "times", each collection's and the mean hidden AP}]}; times: embedding

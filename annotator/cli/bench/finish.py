@@ -104,6 +104,6 @@ def bench_finish(
         print("\n".join(["", report.NOTE, *report.sentences(result)]))
     failed = [row for row in result["rows"] if row["why"]]
     for row in failed:
-        print(f"FAILED {report.where(row)}: {row['why']}", file=sys.stderr)
+        print(f"FAILED {report.row_title(row)}: {row['why']}", file=sys.stderr)
     if failed:
         raise typer.Exit(1)

@@ -22,7 +22,7 @@ def bench_acceptance(
     projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
     as_json: AsJson = False,
 ) -> None:
-    """How often auto-accept at 0.99 breaks its precision guarantee, in synthetic projects of every kind."""
+    """Measure how often auto-accept at 0.99 breaks its precision guarantee, in synthetic projects of every kind."""
     from annotator.benchmark.acceptance import measure
 
     print_bench(measure(projects), as_json)
@@ -35,7 +35,7 @@ def bench_certificate(
     projects: Annotated[int, typer.Option(help="Synthetic projects of each kind.", min=10)] = 1000,
     as_json: AsJson = False,
 ) -> None:
-    """How often the certificate's 95 % intervals contain the truth, in synthetic projects of every kind."""
+    """Measure how often the certificate's 95 % intervals contain the truth, in synthetic projects of every kind."""
     from annotator.benchmark.certificate import measure
 
     print_bench(measure(projects), as_json)
@@ -128,7 +128,7 @@ def bench_differing(
     seeds: Annotated[int, typer.Option(help="Repetitions with other images, mistakes and weights.", min=1)] = 6,
     as_json: AsJson = False,
 ) -> None:
-    """What answers of people who err teach: what they differ on left out, taken, weighed by who errs, or settled."""
+    """Train on answers of people who err: those they differ on left out, taken, weighed by who errs, or settled."""
     from annotator.benchmark.differing import WAYS, measure
 
     result = bench.run_benchmark(measure, images, truth, seeds=seeds, ways=bench.names(ways) or WAYS)
@@ -216,7 +216,7 @@ def bench_heatmaps(
     labels: Annotated[str, typer.Option(metavar="N,N,...", help="Numbers of labels to train with.")] = "20,40,80,160",
     as_json: AsJson = False,
 ) -> None:
-    """How often a heat map's hottest spot lies in a box of its class, compared with the center and a random point."""
+    """Measure how often a heat map's hottest spot lies in a box of its class; also the center and a random point."""
     from annotator.benchmark.heatmaps import measure
 
     print_bench(
@@ -232,7 +232,7 @@ def bench_pace(
     people: Annotated[int, typer.Option(help="Made-up people of each kind.", min=10)] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """How often the 95 % intervals of annotator pace contain the truth, for made-up people of every kind."""
+    """Measure how often the 95 % intervals of annotator pace contain the truth, for made-up people of every kind."""
     from annotator.benchmark.pace import measure
 
     print_bench(measure(people), as_json)

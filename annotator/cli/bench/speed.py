@@ -26,7 +26,7 @@ commands = typer.Typer(
 
 @commands.callback()
 def _bench() -> None:
-    """Ended from outside, a benchmark still ends the processes it has started."""
+    """Turn SIGTERM and SIGHUP into an exit, so that a benchmark also ends the processes it has started."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if hasattr(signal, "SIGHUP"):  # a closed terminal
         signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
@@ -371,7 +371,7 @@ def bench_team(
 
 
 def seeds(text: str) -> range:
-    """What `--seed` names: 3, or 1..4. Raises AnnotatorError for anything else."""
+    """Return the seeds in the text of `--seed`: 3, or 1..4. Raises AnnotatorError for anything else."""
     first, dots, last = text.partition("..")
     try:
         span = range(int(first), int(last if dots else first) + 1)
@@ -383,7 +383,7 @@ def seeds(text: str) -> range:
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
-    """What `--images` names: numbers of at least 1,000. Raises AnnotatorError for anything else."""
+    """Return the numbers in the text of `--images`, each at least 1,000. Raises AnnotatorError for anything else."""
     words = names(text)
     if not words or not all(word.isascii() and word.isdigit() and int(word) >= LEAST_IMAGES for word in words):
         raise AnnotatorError(
@@ -394,12 +394,12 @@ def whole_numbers(text: str) -> tuple[int, ...]:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The words between commas."""
+    """Return the words between commas."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def numbers(text: str, option: str = "--share") -> tuple[float, ...]:
-    """The numbers between commas. Raises AnnotatorError naming every word that is none."""
+    """Return the numbers between commas. Raises AnnotatorError naming every word that is no number."""
     wrong = []
     values = []
     for word in names(text):
@@ -413,7 +413,7 @@ def numbers(text: str, option: str = "--share") -> tuple[float, ...]:
 
 
 def run_benchmark(call: Callable[..., dict], *arguments: object, **options: object) -> dict:
-    """The result of a benchmark. Raises AnnotatorError, which prints no traceback, where an input is wrong."""
+    """Return the result of a benchmark. Raises AnnotatorError, which prints no traceback, where an input is wrong."""
     try:
         return call(*arguments, **options)
     except (ValueError, OSError) as error:

@@ -20,6 +20,8 @@ def pack(folder: Path, target: Path, progress: Callable[[int, int], None]) -> in
     """Write all files of a folder to a new zip, under names relative to the folder; return its size in bytes.
 
     Args:
+        folder: The folder to pack.
+        target: The zip, which must not exist.
         progress: Called with (bytes packed, bytes in all); an exception raised by it ends the work, and the zip is
             deleted.
 

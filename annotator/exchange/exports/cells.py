@@ -72,6 +72,7 @@ class Cells:
 
     @classmethod
     def empty(cls, images: int, classes: int) -> "Cells":
+        """Return cells of these images and classes that nobody has answered."""
         shape = images, classes
         return cls(
             np.zeros(shape, np.int8),

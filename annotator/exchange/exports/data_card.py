@@ -95,8 +95,11 @@ def card(
     """Return the card as one JSON value.
 
     Args:
+        data: The data set.
         quality: Read together with `data`.
         files: Names of the files of the data set that the card describes.
+        choices: The choices of the export.
+        tag: The name that the export gets; "" for no tag.
         lost: Sentences about the labels that the format cannot hold.
     """
     view, tallies, certified, run = data.view, data.tallies, quality.certificate, quality.run
@@ -221,6 +224,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
     """Return a card made by `card` as Markdown.
 
     Args:
+        card: The card.
         text: Escapes names and other texts of people for the program that renders the card; None: for Markdown in
             general.
     """

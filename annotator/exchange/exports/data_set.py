@@ -60,6 +60,8 @@ def data_set(
     """Yield the data set with these choices; it can be used within the `with` block, in this thread.
 
     Args:
+        db: The project's database.
+        choices: What the data set holds; None: the defaults.
         names_files: Images get names of files (Block.files).
         progress: Called with (images counted, images in all).
 

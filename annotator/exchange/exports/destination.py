@@ -37,6 +37,7 @@ class Listing:
         self._digest = (self._digest + int(hashlib.sha256(line).hexdigest(), 16)) % 2**256
 
     def as_json(self) -> dict[str, Any]:
+        """Return the count and the digest as JSON values."""
         return {"count": self.count, "digest": f"{self._digest:064x}"}
 
 
@@ -44,6 +45,7 @@ def problems_of_folder(target: Path, cards: list[Path]) -> list[str]:
     """Return why an export cannot become this folder; [] if it is missing, empty, or an export that nobody changed.
 
     Args:
+        target: The folder that the export would become.
         cards: The data cards that an export writes into it, the JSON card last.
     """
     sentences = _folder_problems(target.parent)
@@ -93,6 +95,7 @@ def problems(paths: list[Path], overwrite: bool) -> list[str]:
     """Return why the files of one export, the last of which is its JSON card, cannot be written; [] if they can.
 
     Args:
+        paths: The files that the export would write.
         overwrite: Files that no export has written may be replaced.
     """
     folder = paths[0].parent
@@ -132,6 +135,9 @@ def sealed(card: dict[str, Any], path: Path, written: dict[str, str], others: Li
     """Return the card with the list of files that were written (name -> sha256) and its seal, to be written to `path`.
 
     Args:
+        card: The data card.
+        path: The path that the card will have.
+        written: Name of a written file -> its sha256.
         others: Files of a folder that are not in that list; None for an export to files.
 
     In an export to files, the files of an earlier export with the same card (labels.csv and labels.jsonl) stay listed.

@@ -50,6 +50,7 @@ class Diff:
     changes: list[ClassChange]
 
     def as_json(self) -> dict[str, Any]:
+        """Return all fields as JSON values, and `pairs_changed`, the number of changed pairs."""
         facts = {**vars(self), "changes": [vars(change) for change in self.changes]}
         return facts | {"pairs_changed": sum(change.pairs for change in self.changes)}
 
@@ -76,6 +77,9 @@ def compare(
     """Return the differences between two exports of one project.
 
     Args:
+        db: The project's database.
+        before: The cells of the older export.
+        after: The cells of the newer export.
         on_change: Called with (image, class, before, after) of every changed pair, image by image.
     """
     old, new = dict(before.classes), dict(after.classes)

@@ -18,7 +18,7 @@ from annotator.exchange.exports.choices import Choices
 from annotator.exchange.exports.data_set import DataSet, Progress, data_set
 from annotator.exchange.exports.image_files import Linked, Placer
 from annotator.exchange.exports.losses import WouldLose, losses
-from annotator.exchange.exports.output import FileOutput, FolderOutput, beside
+from annotator.exchange.exports.output import FileOutput, FolderOutput, path_beside
 from annotator.exchange.exports.tags import write_cells
 from annotator.exchange.formats import find_format
 from annotator.exchange.formats.format import Format
@@ -62,6 +62,7 @@ class Prepared:
 
     @property
     def is_folder(self) -> bool:
+        """Return whether the format is a folder of files."""
         return not self.format.ending
 
 
@@ -86,9 +87,14 @@ def prepare(
     Nothing is written here; but an earlier export to `target` that was killed while renaming its files is finished.
 
     Args:
+        db: The project's database.
+        target: The file or folder to write.
+        kind: The name of the format.
+        choices: What is exported; None: the defaults.
         overwrite: Also replace files that no export has written; folders are replaced only if an export wrote them.
         lossy: Write the export even if the format cannot hold all of it.
-        tag, by: The name that the export gets once the block has ended, and the person who gives it; "" for no tag.
+        tag: The name that the export gets once the block has ended; "" for no tag.
+        by: The person who gives the tag.
         place: Location of the export that the tag records; "": the target.
         progress: Called with (images counted, images in all), and by `write` with (images written, images in all); an
             exception raised by it ends the export, of which nothing is left.
@@ -114,7 +120,7 @@ def prepare(
         lost = losses(format_, data.tallies)
         if lost and not lossy:
             raise WouldLose(lost)
-        lost = [loss.done for loss in lost]
+        lost = [loss.past_tense for loss in lost]
         card = data_card.card(data, data_card.quality(db), [target.name], choices, tag, lost)
         data = replace(data, view=replace(data.view, card=card))
         filled = data.fill.sentences() if data.fill else []
@@ -218,7 +224,7 @@ def _problems_of_target(target: Path, format_: Format, overwrite: bool) -> list[
     if not format_.ending:
         return destination.problems_of_folder(target, data_card.paths(target, is_folder=True))
     names = [f".{name}" for name in SIDECARS] if format_.lost.provenance else []
-    paths = [target, *(beside(target, name) for name in names), *data_card.paths(target)]
+    paths = [target, *(path_beside(target, name) for name in names), *data_card.paths(target)]
     return destination.problems(paths, overwrite)
 
 

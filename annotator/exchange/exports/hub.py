@@ -25,6 +25,7 @@ def push(folder: Path, name: str, api: Any, public: bool = False) -> str:
     """Upload an exported folder as one commit to a data set of the hub; the data set is created if it does not exist.
 
     Args:
+        folder: The exported folder.
         name: Name of the data set: "someone/birds".
         api: A huggingface_hub.HfApi.
         public: Whether a new data set can be seen by everybody; an existing one is not changed.

@@ -24,7 +24,7 @@ class Loss:
     on_page: str
 
     @property
-    def done(self) -> str:
+    def past_tense(self) -> str:
         """Return the text for an export that was agreed to: "are lost" for "would be lost", with a full stop."""
         return f"{self.text.replace(': 1 pair would be', ': 1 pair is').replace('would be lost', 'are lost')}."
 

@@ -46,7 +46,8 @@ class FileOutput(_Output):
         self.target, self._files, self._overwrite = target, files, overwrite
 
     def path(self, name: str = "") -> Path:
-        final = beside(self.target, name)
+        """Return the path under which a file is written: the export for "", else a file beside it with this ending."""
+        final = path_beside(self.target, name)
         if final not in self._files.parts:
             if final.parent != self.target.parent:
                 raise ValueError(f"{name!r} must be an ending: this format is one file")
@@ -55,9 +56,11 @@ class FileOutput(_Output):
         return self._files.part(final)
 
     def image(self, image: Image, name: str) -> bool:
+        """Return False: an export to one file has no image files."""
         return False
 
     def image_bytes(self, image: Image) -> bytes | None:
+        """Return None: an export to one file has no image files."""
         return None
 
     def written(self) -> dict[str, str]:
@@ -79,11 +82,13 @@ class FolderOutput(_Output):
         self._placed = destination.Listing()
 
     def path(self, name: str = "") -> Path:
+        """Return the path of a file in the folder, and list it among the files written."""
         path = self._inside(name)
         self._names[name] = None
         return path
 
     def image(self, image: Image, name: str) -> bool:
+        """Place the file of an image in the folder, as Output.image describes it."""
         path = self._inside(name)
         if not self._placer.place(image, path):
             return False
@@ -93,6 +98,7 @@ class FolderOutput(_Output):
         return True
 
     def image_bytes(self, image: Image) -> bytes | None:
+        """Return the file of an image as bytes, as Output.image_bytes describes it."""
         return self._placer.content(image)
 
     def names(self) -> list[str]:
@@ -117,6 +123,6 @@ class FolderOutput(_Output):
         return path
 
 
-def beside(target: Path, name: str) -> Path:
+def path_beside(target: Path, name: str) -> Path:
     """Return the path of a file beside an export to one file: `name` replaces the ending of `target`, if not ""."""
     return target.with_name(target.stem + name) if name else target

@@ -32,6 +32,8 @@ def assign(
     Without splits, both are empty.
 
     Args:
+        db: The project's database.
+        choices: The choices of the export.
         ids: (N,) int64, ascending.
         tallies: Tallies of these images, with the positives where splits are made.
         progress: Called with (files read, files in all) if similar images are to be found.
@@ -93,7 +95,9 @@ def stratified(
 
     Args:
         starts: (N + 1,) offsets of each image's present classes in `classes`.
+        classes: The present classes of all images, one image after the other.
         wanted: The share of each split; they sum to 1.
+        seed: Decides the order of groups of equal size.
         groups: (N,) int64 from 0 on: images of one group stay together; None: every image is a group of its own.
     """
     images = len(starts) - 1

@@ -28,6 +28,8 @@ def cells_now(db: Database, choices: Choices, progress: Progress | None = None) 
     """Yield the cells of an export with these choices as of now; their file is deleted afterwards.
 
     Args:
+        db: The project's database.
+        choices: What is exported.
         progress: Called with (images counted, images in all), then with (images written, images in all); an exception
             raised by it ends the work.
     """

@@ -92,14 +92,17 @@ class Tallies:
 
     @property
     def unsure(self) -> int:
+        """The number of cells that are unsure."""
         return self.of_state(UNSURE)
 
     @property
     def absent(self) -> int:
+        """The number of cells that are absent."""
         return self.of_state(ABSENT)
 
     @property
     def present(self) -> int:
+        """The number of cells that are present."""
         return self.of_state(PRESENT)
 
     def positives(self) -> tuple[np.ndarray, np.ndarray]:

@@ -45,6 +45,7 @@ class Names:
         self._blocks: list[bytes] = []
 
     def add(self, texts: Iterable[str]) -> None:
+        """Add texts at the end; none may contain a zero character."""
         self._blocks.append("\0".join(texts).encode("utf-8", "surrogatepass"))
 
     def save(self, path: Path) -> None:

@@ -93,6 +93,8 @@ def pieces(path: Path, wanted: Callable[[str], bool] = lambda key: True, chunk: 
     """Yield the entries of the arrays whose key is wanted, in file order; an empty array gives a piece without entries.
 
     Args:
+        path: The JSON file.
+        wanted: Key of an array -> whether its entries are yielded.
         chunk: Bytes that are read, and decoded, at a time.
 
     Raises AnnotatorError, at the place where reading stops, for a file that cannot be opened or is no JSON document,

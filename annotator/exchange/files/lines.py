@@ -17,7 +17,7 @@ _ESCAPED_BYTE = re.compile("[\ud800-\udfff]")
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file with their ends, which may be "\\n", "\\r\\n" or "\\r".
+    r"""Yield the lines of a text file with their ends, which may be "\n", "\r\n" or "\r".
 
     Raises AnnotatorError, at the line where reading stops, for a file that cannot be read, is no text in UTF-8 or
     UTF-16, or has a line of more than 4 million letters.
@@ -55,8 +55,11 @@ def csv_rows(
     """Yield (line, cells) for each row of a CSV that is not empty; `line` is the line in which the row begins.
 
     Args:
+        path: The CSV file.
+        problems: Takes the problems of single rows.
         columns: Number of cells that a row must have, None: as many as the first row; other rows are noted as problems
             and left out.
+        delimiter: The character between two cells.
 
     Raises:
         AnnotatorError: The file is not a CSV, or `lines` cannot read it.

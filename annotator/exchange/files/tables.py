@@ -61,7 +61,9 @@ def parquet_batches(
     """Yield the rows of a Parquet file, `rows` at a time, or fewer where the rows are large.
 
     Args:
+        path: The Parquet file.
         columns: Names of the columns to read, None: all.
+        rows: The most rows of a batch.
 
     Raises what pyarrow raises, and TableTooLargeError.
     """
@@ -98,7 +100,9 @@ def arrow_batches(path: Path, columns: Collection[str] | None = None, rows: int 
     """Yield the rows of an Arrow stream, `rows` at a time, or fewer where the rows are large.
 
     Args:
+        path: The file of the stream.
         columns: Names of the columns to read, None: all.
+        rows: The most rows of a batch.
 
     Raises what pyarrow raises, and AnnotatorError for a type that is not read or a table that is too large.
     """

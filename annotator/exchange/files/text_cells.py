@@ -26,10 +26,11 @@ def unescaped(text: str) -> str:
     return text[1:] if _ESCAPED.match(text) else text
 
 
-def named(cell: str, known: Collection[str] | None) -> str:
+def decode_name(cell: str, known: Collection[str] | None) -> str:
     """Return the name that a cell of a CSV stands for.
 
     Args:
+        cell: The text of the cell.
         known: All names: the first reading of the cell (unescaped or not, with or without the blanks around it) that is
             among them is returned; if none is, or for None, the unescaped text without blanks.
     """
@@ -51,6 +52,7 @@ class Field:
         self._rows = Rows(self, raw)
 
     def __call__(self, value: object) -> str:
+        """Return the text of a value in a CSV."""
         self._rows.row([value, ""])  # the second value keeps a single empty value unquoted
         return self._line.removesuffix("\n").removesuffix(",")
 

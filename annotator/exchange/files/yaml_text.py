@@ -14,6 +14,7 @@ def read_yaml(text: str, *, only_texts: bool = False) -> Any:
     """Return the value of a YAML text: texts, numbers, lists and mappings.
 
     Args:
+        text: The YAML text.
         only_texts: Scalars stay text: "no" is not False, 1e3 is not a number.
 
     Raises:

@@ -241,7 +241,7 @@ def _item(sql: Connection, package: Package, names: _Names, rows: list[Row], cou
 
 
 class _Found:
-    """What the observations of one medium or event say."""
+    """The labels, scores and facts that the observations of one medium or event give."""
 
     def __init__(self, names: _Names, has_origins: bool = False):
         self._names, self._has_origins = names, has_origins

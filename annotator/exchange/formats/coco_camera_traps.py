@@ -86,6 +86,7 @@ class CameraTraps:
         Args:
             names: The names of the classes.
             columns: Category id -> index into `names`. Ids of empty categories are taken out, the others renumbered.
+            reading: What the person has said about the source.
             is_own: The file is one of our exports, whose categories are classes whatever they are called.
 
         Returns:

@@ -159,8 +159,12 @@ def _boxes(
     """Return the boxes of these results that lie on images of known size.
 
     Args:
-        cells, scores: (k,) of the results that are good.
-        rows, good: (n,) the image of each result, and whether its image and category are known.
+        results: (n,) results of the file.
+        cells: (k,) the cell of each result that is good.
+        scores: (k,) the score of each result that is good.
+        rows: (n,) the image of each result.
+        good: (n,) bool, whether the image and the category of a result are known.
+        sizes: Width and height of each image, in pixels.
     """
     pixels = np.array([result.bbox if len(result.bbox or ()) == 4 else [0.0] * 4 for result in results], np.float64)
     size = np.tile(sizes[rows[good]], 2)

@@ -1,5 +1,6 @@
-"""CVAT for images 1.1: one XML file with tags, boxes and other shapes of each image
-(https://docs.cvat.ai/docs/dataset_management/formats/format-cvat/).
+"""CVAT for images 1.1: one XML file with tags, boxes and other shapes of each image.
+
+The format: https://docs.cvat.ai/docs/dataset_management/formats/format-cvat/.
 
 A tag with a class's own label means present. CVAT has no tag for "absent": each class has two more labels, "dog
 (absent)" and "dog (unsure)", whose attributes `class` and `state` give their meaning. A tool that does not know these

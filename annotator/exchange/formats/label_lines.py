@@ -15,17 +15,21 @@ import msgspec
 from annotator.exchange.files.lines import first_line, lines
 from annotator.exchange.files.problems import Problems
 from annotator.exchange.formats.contents import Contents, Given, Item, Remark
-from annotator.exchange.formats.shared.times import when
+from annotator.exchange.formats.shared.times import unix_seconds
 from annotator.records import ABSENT, PRESENT, STATES
 
 
 class Origin(msgspec.Struct, gc=False):
+    """The source, the annotator and the time that an imported answer had in its file."""
+
     source: str | None = None
     annotator: str | None = None
     decided_at: str | float | None = None
 
 
 class Provenance(msgspec.Struct, gc=False):
+    """The state of a cell and who or what gave it."""
+
     state: str = ""
     source: str | None = None
     annotator: str | None = None
@@ -34,12 +38,16 @@ class Provenance(msgspec.Struct, gc=False):
 
 
 class Comment(msgspec.Struct, gc=False):
+    """A comment on an image."""
+
     text: str
     annotator: str | None = None
     written_at: str | float | None = None
 
 
 class Line(msgspec.Struct, gc=False):
+    """One line: an image with its labels."""
+
     image: str
     labels: dict[str, int | float | None] | list[str]
     sha256: str | None = None
@@ -125,4 +133,4 @@ def _stated(name: str, said: Provenance) -> Given:
 
 
 def _when(at: str | float | None) -> float | None:
-    return when(at) if isinstance(at, str) else at
+    return unix_seconds(at) if isinstance(at, str) else at

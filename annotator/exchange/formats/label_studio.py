@@ -28,7 +28,7 @@ from annotator.exchange.files.xml_text import refuse_impossible
 from annotator.exchange.formats import label_studio_min
 from annotator.exchange.formats.contents import Contents, Item
 from annotator.exchange.formats.format import Format, Lost
-from annotator.exchange.formats.label_studio_min import image_of, who
+from annotator.exchange.formats.label_studio_min import completed_by, image_of
 from annotator.exchange.formats.shared.controls import Controls, Named
 from annotator.exchange.formats.shared.extras import KEY, Answers, Extras, Origins, answers, extras, given_by
 from annotator.exchange.formats.shared.times import seconds_of
@@ -178,7 +178,7 @@ def _item(task: _Task, place: int, controls: Controls, problems: Problems) -> It
             if not annotation.was_cancelled and not annotation.skipped:
                 answered = True
                 named = _named(annotation.result, controls)
-                origin = (who(annotation.completed_by, annotation.created_username), _time(annotation), "")
+                origin = (completed_by(annotation.completed_by, annotation.created_username), _time(annotation), "")
                 origins |= dict.fromkeys(named.labels, origin)
                 facts |= named.facts
                 is_nothing |= named.is_nothing

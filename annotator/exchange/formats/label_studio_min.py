@@ -173,7 +173,7 @@ def _items(
             continue
         labels = dict.fromkeys(named.labels)
         labels |= dict.fromkeys((word, PRESENT) for _, regions, _ in found.values() for word in regions)
-        origin = (who(row.get("annotator"), None), seconds_of(str(row.get("created_at") or "")), "")
+        origin = (completed_by(row.get("annotator"), None), seconds_of(str(row.get("created_at") or "")), "")
         yield Item(
             image,
             number,
@@ -183,7 +183,7 @@ def _items(
         )
 
 
-def who(by: Any, username: Any) -> str:
+def completed_by(by: Any, username: Any) -> str:
     """Return who completed an annotation: the e-mail address if it is given, else a name, else "user 3"."""
     if isinstance(by, dict):
         by = by.get("email") or by.get("username") or by.get("id")

@@ -112,7 +112,7 @@ def _categories(path: Path, key: str, text: bytes) -> dict[str, str]:
 
 
 class _Reader:
-    """What is counted while the entries are read, and said at the end."""
+    """A reader of the entries, which counts what a person is told at the end."""
 
     def __init__(
         self, detected: Mapping[str, str], species: Mapping[str, str], said: list[str], dispensable: list[str]

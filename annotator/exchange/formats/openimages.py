@@ -97,6 +97,10 @@ def _add(item: Item, name: str, source: str, text: str, has_provenance: bool) ->
     """Add one row to its item; return why it cannot be added, or None.
 
     Args:
+        item: The item of the row's image, which is changed.
+        name: The name of the class.
+        source: Who or what gave the label, as the file has it.
+        text: The cell "Confidence".
         has_provenance: Another file has the sources of the labels, which are more exact.
     """
     try:

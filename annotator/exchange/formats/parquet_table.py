@@ -46,8 +46,9 @@ _NOTHING = -2  # stands for a value that is none of 1, 0, -1
 class Columns:
     """The names of the columns of a table by their meaning; "" for a missing column.
 
-    classes    columns with the values of one class each, [] for a table with one row an answer
-    class_, state    of a table with one row an answer
+    Attributes:
+        classes: Columns with the values of one class each; [] for a table with one row an answer.
+        class_, state: Columns of a table with one row an answer.
     """
 
     image: str

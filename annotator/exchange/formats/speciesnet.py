@@ -49,7 +49,7 @@ class Detection(msgspec.Struct, gc=False):
 
 
 class Entry(msgspec.Struct, gc=False):
-    """What SpeciesNet says of a file."""
+    """An entry of SpeciesNet about one file."""
 
     filepath: str
     classifications: Classified | None = None

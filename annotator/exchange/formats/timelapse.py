@@ -97,7 +97,7 @@ def read(path: Path, problems: Problems, reading: Reading | None = None) -> Cont
 
 @dataclass(frozen=True)
 class _Plan:
-    """How the columns are read: those that name classes, those that are classes, words for absent and for nothing."""
+    """The meaning of the columns: those that name classes, those that are classes, words for absent and for nothing."""
 
     columns: dict[str, Column]
     labels: Sequence[str]

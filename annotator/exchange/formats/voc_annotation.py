@@ -36,7 +36,9 @@ def parsed(path: Path, place: str, problems: Problems) -> dict[str, Any] | None:
     """Return the facts in one XML file; None, with a problem noted, if it cannot be read.
 
     Args:
+        path: The XML file.
         place: How problems name the file.
+        problems: Takes the reason why the file cannot be read.
 
     Returns:
         "filename", "image", "sha256", "split" as texts, "" where the file does not say; "objects": class -> (whether

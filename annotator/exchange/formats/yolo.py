@@ -105,7 +105,7 @@ def read_as(path: Path, problems: Problems, reading: Reading) -> Contents:
             f"their names. Write {root / NAMES[0]} with one class a line, in the order of the numbers; or say --format "
             "images to import the images only."
         )
-    for place, twice in names.twice():
+    for place, twice in names.repeated_names():
         problems.add(f"names{place}: {', '.join(twice)} {'is' if len(twice) == 1 else 'are'} there twice")
     said = [
         "A box makes its class present; boxes are not kept.",

@@ -156,7 +156,7 @@ class Names:
         lists = [self.of(folder) for folder in ("", *folders)]
         return list(dict.fromkeys(names[number] for names in lists for number in sorted(names)))
 
-    def twice(self) -> Iterator[tuple[str, list[str]]]:
+    def repeated_names(self) -> Iterator[tuple[str, list[str]]]:
         """Yield (place of the list, names that are in it more than once)."""
         lists = {"": self._fixed} if self._fixed is not None else {f" in {file}": n for file, n in self._lists.items()}
         for place, names in lists.items():

@@ -76,7 +76,10 @@ def listed(
 
     Args:
         db: The project, None if it is not made yet.
+        folders: The folders, each with the paths in it that are wanted.
+        project: The project folder, which is left out.
         images_only: Other files of a data set are not counted as skipped images.
+        progress: Called with (state, done, of).
         copies: Files with the content of an image are registered as further files of it, not left out.
 
     Raises:

@@ -14,7 +14,7 @@ files that were not read yet.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from annotator.exchange.sources.source import Paths, Progress
 from annotator.settings import DATABASE
 from annotator.store.database.database import Database
 from annotator.store.database.versions import class_version
-from annotator.store.disk.system_errors import told
+from annotator.store.disk.system_errors import system_errors_in_words
 from annotator.store.images import name_matching as names
 from annotator.store.images.registration import Registered
 from annotator.store.imports import leftovers as unfinished_imports
@@ -46,6 +46,7 @@ from annotator.store.imports.project_creation import holds_other_things, making
 from annotator.store.imports.staged_cells import Preview
 from annotator.store.imports.staged_names import Rules
 from annotator.store.imports.staging import Staging
+from annotator.store.locations.addresses import Address
 from annotator.store.pictures.files import content_of
 
 CONFLICTS = ("keep", "replace")
@@ -160,6 +161,7 @@ class Plan:
         """Read the source and compute the preview. Raises AnnotatorError with all problems of the source.
 
         Args:
+            progress: Called with (state, done, of).
             coming: Files that will be registered before the import is applied.
         """
         problems = Problems()
@@ -353,14 +355,22 @@ class _NotAppliedError(Exception):
 
 @contextmanager
 def prepare(
-    project: Path, source: Path | str, choices: Choices, by: str, progress: Progress | None = None, name: str = ""
+    project: Database | Path,
+    source: Address | Path,
+    choices: Choices,
+    by: str,
+    progress: Progress | None = None,
+    name: str = "",
 ) -> Generator[Plan]:
     """Yield a plan, ready to be applied. If the project does not exist yet, applying the plan makes it.
 
     Args:
-        source: A path or an address. An archive is unpacked and an address downloaded here (sources/); if the plan is
-            not applied, these files stay in the project's folder, and the next plan continues with them.
+        project: An open project, which stays open; or the folder of one, which is opened here, or made.
+        source: An archive is unpacked and an address downloaded here (sources/); if the plan is not applied, these
+            files stay in the project's folder, and the next plan continues with them.
+        choices: How the source is read, and what becomes of it.
         by: The person who imports, for the history.
+        progress: Called with (state, done, of).
         name: Name of the source in messages and the history; "": its path or address.
 
     Raises:
@@ -371,29 +381,31 @@ def prepare(
             f"--conflicts cannot be {choices.conflicts!r}. {did_you_mean(choices.conflicts, CONFLICTS)}"
         )
 
+    folder = project.paths.project if isinstance(project, Database) else project
+
     def find() -> Origin:
-        origin = origin_of(project, source, choices.format, progress, choices.may_be_own, choices.reading)
+        origin = origin_of(folder, source, choices.format, progress, choices.may_be_own, choices.reading)
         origin = _named(origin, name)
-        _refuse_predictions(project, origin)
+        _refuse_predictions(folder, origin)
         return origin
 
     try:
-        with told(), ExitStack() as stack:
-            if (project / "project.db").exists():
-                db = Database(project)
-                stack.callback(db.close)
+        with system_errors_in_words(), ExitStack() as stack:
+            if isinstance(project, Database) or (folder / DATABASE).exists():
+                opened = project.lend() if isinstance(project, Database) else closing(Database(folder))
+                db = stack.enter_context(opened)
                 db.refuse_read_only()
                 unfinished_imports.recover(db)
                 origin = find()
             else:
-                refuse_other_things(project)
+                refuse_other_things(folder)
                 origin = find()
-                db = stack.enter_context(making(project, _folder_of_new(project, origin, choices)))
+                db = stack.enter_context(making(folder, _folder_of_new(folder, origin, choices)))
             staging = stack.enter_context(Staging(db.paths.project, lambda sentence: None))
             plan = Plan(db, staging, origin, choices, by)
             plan.read(progress)
             yield plan
-            if plan.done is None and not (project / "project.db").exists():
+            if plan.done is None and not (folder / DATABASE).exists():
                 raise _NotAppliedError
     except _NotAppliedError:
         pass

@@ -27,7 +27,7 @@ class Line:
     examples: Sequence[str] = ()
 
     @property
-    def more(self) -> int:
+    def remaining(self) -> int:
         """Return the number of cases besides the examples; 0 if there are no examples."""
         return self.count - len(self.examples) if self.examples else 0
 
@@ -41,6 +41,7 @@ def lines(preview: Preview, conflicts: str) -> list[Line]:
     """Return the numbers of a preview that are not 0.
 
     Args:
+        preview: The preview of an import.
         conflicts: As in importing.Choices.
     """
     stay = "kept" if conflicts == "keep" else "replaced"

@@ -15,6 +15,7 @@ def joined(files: Sequence[Path], each: Sequence[Contents], folder: Path | None)
 
     Args:
         files: The files, one for each of `each`.
+        each: The contents of each file.
         folder: The folder with the images: a name in a file means first the image beside this file.
     """
     classes = {name: about for contents in reversed(each) for name, about in contents.classes}

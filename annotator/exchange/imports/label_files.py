@@ -66,7 +66,9 @@ def find(paths: Sequence[Path], name: str | None, reading: Reading) -> Found:
     """Return the files that labels are read from: one of the paths, or files inside the last one, if it is a folder.
 
     Args:
+        paths: A file or folder, or several of which the last may be a folder.
         name: The name of the format, None: recognised.
+        reading: What the person has said about the source.
 
     Raises:
         AnnotatorError: No format fits, several fit, or a file that the reading names is not there.
@@ -163,7 +165,11 @@ def _inside(folder: Path) -> Found:
 
 
 def _by(found: Sequence[tuple[Format, str]]) -> str:
-    """Return what made all that a file says, if no person did: "a detector"."""
+    """Return what predicts all that such a file holds, such as "a detector"; "" where it may hold answers of people.
+
+    Args:
+        found: The formats that fit the file, with the reasons.
+    """
     return next((format_.predicted_by for format_, _ in found if format_.predicted_by), "")
 
 
@@ -322,6 +328,7 @@ def predicted_by(source: Path, name: str | None) -> str:
     """Return what made all that a file says, if no person did: "a detector"; "" for any other source.
 
     Args:
+        source: The file.
         name: The name of its format, None: recognised.
     """
     if name is not None:

@@ -11,7 +11,7 @@ from annotator.exchange.imports import label_files
 from annotator.exchange.reading.reading import Decided, Reading
 from annotator.exchange.sources import fetch
 from annotator.exchange.sources.source import Fetched, Progress
-from annotator.store.locations.addresses import is_address, redacted
+from annotator.store.locations.addresses import Address
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Origin:
 
 def origin_of(
     project: Path,
-    named: Path | str,
+    named: Address | Path,
     format_: str | None,
     progress: Progress | None = None,
     may_be_own: bool = True,
@@ -53,7 +53,10 @@ def origin_of(
     """Return the origin of a path or an address; an archive is unpacked and an address downloaded first.
 
     Args:
+        project: The project folder, for what is unpacked or downloaded.
+        named: A path or an address.
         format_: The name of its format, None: recognised.
+        progress: Called with (state, done, of) while an archive is unpacked or an address downloaded.
         may_be_own: Whether an address may be one of this machine or its network.
         reading: What the person has said about the source.
 
@@ -61,16 +64,16 @@ def origin_of(
         AnnotatorError: The path does not exist, no format or several formats fit, or the archive has problems (lists
             all).
     """
-    named = str(named)
-    if not is_address(named) and not Path(named).exists():
-        raise AnnotatorError(f"There is nothing at {named} to import. Is the path spelled right?")
-    if not is_address(named) and not (Path(named).is_file() or Path(named).is_dir()):
-        raise AnnotatorError(f"{named} is neither a file nor a folder, and cannot be imported.")
-    name = redacted(named) if is_address(named) else str(Path(named).resolve())
+    local = named if isinstance(named, Path) else None
+    if local and not local.exists():
+        raise AnnotatorError(f"There is nothing at {local} to import. Is the path spelled right?")
+    if local and not (local.is_file() or local.is_dir()):
+        raise AnnotatorError(f"{local} is neither a file nor a folder, and cannot be imported.")
+    name = str(local.resolve() if local else named)
     fetched = fetch(named, project, progress, may_be_own)
-    if fetched is not None and not fetched.labels:
-        return Origin(name, Path(named), IMAGES, "a list of paths", fetched, fetched.said)
-    paths = [Path(named)] if fetched is None else fetched.labels
+    if local and fetched and not fetched.labels:
+        return Origin(name, local, IMAGES, "a list of paths", fetched, fetched.said)
+    paths = fetched.labels if fetched else ([local] if local else [])
     return _located(Origin(name, paths[0], IMAGES, "", fetched, paths=paths), format_, reading or Reading())
 
 

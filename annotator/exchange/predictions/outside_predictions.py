@@ -92,6 +92,11 @@ def prepare(
     """Read a file of predictions and yield a plan, ready to be applied.
 
     Args:
+        db: The project's database.
+        path: The file of predictions.
+        name: The name of the source that the scores are added to.
+        choices: How the file is read, and what becomes of the scores.
+        by: The person who adds the scores.
         progress: Called with the number of images read; an exception raised by it ends the reading.
 
     Raises:

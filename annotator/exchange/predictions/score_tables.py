@@ -90,8 +90,11 @@ def read_scores(
     """Recognise a file of scores and return it; the scores are read when its blocks are.
 
     Args:
+        path: The file of scores.
+        problems: Takes the problems of single rows.
         format_name: None: recognised.
-        images_file, classes_file: Names of the rows and columns of a .npy array, one a line.
+        images_file: Names of the rows of a .npy array, one a line.
+        classes_file: Names of the columns of a .npy array, one a line.
 
     Raises:
         AnnotatorError: The file cannot be read; problems of single rows are only noted.

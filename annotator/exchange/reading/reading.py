@@ -12,7 +12,7 @@ FOLDERS = "folders"
 
 @dataclass(frozen=True)
 class Reading:
-    """What a person has said about the meaning of a source; None: the reader decides, and says what it decided.
+    """The meaning of a source, as a person has given it; None: the reader decides, and says what it decided.
 
     Attributes:
         labels: The file of a folder that holds the labels, FOLDERS, or NONE: only images are imported.

@@ -102,6 +102,7 @@ def split(cell: Cell, separator: str) -> list[str]:
     """Return the labels of a cell, each once: the texts of a list, or what is between separators.
 
     Args:
+        cell: A text, or a list of texts.
         separator: "" or NONE: the cell is one label.
     """
     if isinstance(cell, str):

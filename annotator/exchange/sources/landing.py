@@ -112,7 +112,7 @@ class Landing:
             key = f"{first}\0{number}"
         return key
 
-    def met(self, key: str, name: str, size: int, stamp: str) -> Entry | None:
+    def register_entry(self, key: str, name: str, size: int, stamp: str) -> Entry | None:
         """Record that the source has this entry; return it if its file has to be fetched, else None.
 
         Raises UnsafeNameError. A size of -1: not known.
@@ -190,7 +190,7 @@ class Landing:
         listed = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "no file"
         where = f", {size_in_words(self.bytes)} written to" if self.bytes else " in"
         said = [f"{self.address}: {listed}{where} {self.folder}."]
-        gone, paths = self.manifest.gone(SHOWN)
+        gone, paths = self.manifest.unseen_entries(SHOWN)
         if gone:
             examples = ", ".join(f"{path!a}" for path in paths)
             verb = "is" if gone == 1 else "are"
@@ -291,6 +291,8 @@ def forget(project: Path, address: str, known: Collection[Path]) -> None:
     """Remove the unpacked files of an archive that does not exist any more, unless images of it are registered.
 
     Args:
+        project: The project folder.
+        address: The address of the archive.
         known: The folders of registered images.
     """
     for manifest_path in (project.resolve() / IMPORTED).glob(f"*/{MANIFEST}"):

@@ -21,9 +21,8 @@ ENDINGS = (".txt", ".lst", ".csv", ".tsv")
 GLANCED = 8192  # bytes
 
 
-def recognise(named: str) -> bool:
+def recognise(path: Path) -> bool:
     """Return whether a text file has, in its first line after any header, only the path of an image."""
-    path = Path(named)
     try:
         if path.suffix.lower() not in ENDINGS or not path.is_file():
             return False
@@ -38,16 +37,19 @@ def recognise(named: str) -> bool:
     return bool(first) and looks_like_image(first[0]) and not set(separators) & set(first[0])
 
 
-def fetch(named: str, project: Path, progress: Progress | None, may_be_hidden: bool = True) -> Fetched:
+def fetch(path: Path, project: Path, progress: Progress | None, may_be_hidden: bool = True) -> Fetched:
     """Return the folders and the listed paths in each.
 
     Args:
+        named: The path of the list, one image path a line.
+        project: The project folder.
+        progress: Called with (state, lines read, 0) after every 1,000 lines; None: not called.
         may_be_hidden: False: a hidden file, or one in a hidden folder, is refused, also behind a link.
 
     Raises:
         AnnotatorError: Paths are not image files; lists all.
     """
-    source = Path(named).resolve()
+    source = path.resolve()
     problems = Problems()
     found: dict[str, None] = {}
     twice = 0

@@ -39,20 +39,16 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of source.
+    """One kind of source that is a path; addresses are read by urls.py.
 
     Attributes:
         name: Its name, for people.
         about: One line for people.
-        recognise: Returns whether the text that a person gave names a source of this kind; it reads a few kilobytes at
-            most, and never raises.
-        fetch: (text that a person gave, project folder, progress or None) -> the files it has become. Raises
-            AnnotatorError.
-        extra: The pip extra whose packages it needs, "" for none.
+        recognise: Returns whether a path is a source of this kind; it reads a few kilobytes at most, and never raises.
+        fetch: (path, project folder, progress or None) -> the files it has become. Raises AnnotatorError.
     """
 
     name: str
     about: str
-    recognise: Callable[[str], bool]
-    fetch: Callable[[str, Path, Progress | None], Fetched]
-    extra: str = ""
+    recognise: Callable[[Path], bool]
+    fetch: Callable[[Path, Path, Progress | None], Fetched]

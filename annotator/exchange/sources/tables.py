@@ -44,18 +44,18 @@ class _Table(NamedTuple):
     path: Path
 
 
-def recognise(named: str) -> bool:
+def recognise(path: Path) -> bool:
     """Return whether a path is a table, or a folder of tables, with a column of images."""
     try:
-        found = _tables(Path(named))
+        found = _tables(path)
         return bool(found) and bool(_columns(_schema(found[0].path)).image)
     except Exception:  # an unreadable path is not a table with images
         return False
 
 
-def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
+def fetch(path: Path, project: Path, progress: Progress | None) -> Fetched:
     """Write the images of all tables as files. Labels are read from the tables themselves."""
-    path = Path(named).resolve()
+    path = path.resolve()
     tables = _tables(path)
     with landing(project, str(path), path.stem if path.is_file() else path.name, progress) as place:
         for table in tables:
@@ -158,7 +158,7 @@ def _write_image(row: dict[str, Any], columns: _Columns, key: str, folder: str, 
     if not looks_like_image(named):
         named = f"{named or f'{number:08}'}{_ending(content)}"
     try:
-        entry = place.met(key, f"{folder}{named}", len(content), f"crc:{zlib.crc32(content):08x}")
+        entry = place.register_entry(key, f"{folder}{named}", len(content), f"crc:{zlib.crc32(content):08x}")
     except UnsafeNameError as error:
         place.problems.add(f"{key}, {named!a}: {error}")
         return

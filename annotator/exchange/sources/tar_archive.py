@@ -29,9 +29,9 @@ IN_MEMORY = 64 << 20  # bytes of a member whose checksum is worked out; larger o
 _BROKEN = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueError, OverflowError)
 
 
-def recognise(named: str) -> bool:
+def recognise(path: Path) -> bool:
     """Return whether a path is a file with the ending of a tar, or a folder of shards without images."""
-    return bool(_shards(Path(named)))
+    return bool(_shards(path))
 
 
 def _shards(path: Path) -> list[Path]:
@@ -45,9 +45,9 @@ def _shards(path: Path) -> list[Path]:
         return []
 
 
-def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
+def fetch(path: Path, project: Path, progress: Progress | None) -> Fetched:
     """Unpack members that are new or have changed, shard by shard."""
-    path = Path(named).resolve()
+    path = path.resolve()
     shards = _shards(path)
     images_only = recognise_shards(path) is not None  # labels of WebDataset are read from the shards
     name = path.name if path.is_dir() else path.name[: -len(_ending(path))]
@@ -120,7 +120,7 @@ def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, shard: Path, plac
     if member.size <= IN_MEMORY:
         content = b"".join(chunks)
         chunks, stamp = [content], f"crc:{zlib.crc32(content):08x}"
-    entry = place.met(place.key_of(f"{shard.name}/{member.name}"), member.name, member.size, stamp)
+    entry = place.register_entry(place.key_of(f"{shard.name}/{member.name}"), member.name, member.size, stamp)
     if entry is not None:
         place.write(entry, chunks)
 

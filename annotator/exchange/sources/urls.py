@@ -17,12 +17,12 @@ from urllib.parse import unquote, urlsplit
 
 from annotator.errors import AnnotatorError, several
 from annotator.exchange.sources.landing import Landing, UnsafeNameError, fetched, is_wanted, landing
-from annotator.exchange.sources.source import Fetched, Progress, Source
+from annotator.exchange.sources.source import Fetched, Progress
 from annotator.exchange.sources.tar_archive import ENDINGS as TARS
 from annotator.store.disk.fetched_manifest import Entry
 from annotator.store.locations import web
-from annotator.store.locations.addresses import HIDDEN, check_address, is_address, redacted
-from annotator.store.locations.file_systems import failed, file_system, tried
+from annotator.store.locations.addresses import HIDDEN, Address, redacted
+from annotator.store.locations.file_systems import call_with_retry, failed, file_system
 from annotator.store.locations.listing import Remote, listed, of_info
 
 AT_A_TIME = 8  # downloads
@@ -32,28 +32,26 @@ SHOWN_EVERY = 0.5  # seconds
 ARCHIVES = (".zip", ".parquet", ".arrow", *TARS)
 
 
-def fetch(named: str, project: Path, progress: Progress | None, may_be_own: bool = True) -> Fetched:
+def fetch(address: Address, project: Path, progress: Progress | None, may_be_own: bool = True) -> Fetched:
     """Download files that are new or have changed. Raises AnnotatorError that names the address without its secrets."""
-    check_address(named)
-    address = redacted(named)
-    files = file_system(named, may_be_own)
-    name = unquote(urlsplit(named).path.rstrip("/").rpartition("/")[2]) or urlsplit(named).hostname or "images"
-    with landing(project, address, name, progress) as place:
+    files = file_system(address, may_be_own)
+    name = unquote(urlsplit(address.plain).path.rstrip("/").rpartition("/")[2]) or address.host or "images"
+    with landing(project, str(address), name, progress) as place:
         try:
-            for number, remote in enumerate(listed(files, named, is_file_name), start=1):
+            for number, remote in enumerate(listed(files, address, is_file_name), start=1):
                 _meet(remote, place)
                 if number % 100 == 0:
                     place.show("Listing", number)
             place.manifest.commit()
             _check_any(place, address)
-            _download_all(files, place, named)
+            _download_all(files, place, address)
             for part in place.folder.glob(".part-*"):
                 part.unlink(missing_ok=True)
             return fetched(place)
         except AnnotatorError:
             raise
         except Exception as error:
-            raise failed(named, error) from None
+            raise failed(address, error) from None
 
 
 def is_file_name(path: str) -> bool:
@@ -74,12 +72,12 @@ def _meet(remote: Remote, place: Landing) -> None:
     key = place.key_of(remote.path.split("?")[0] if "://" in remote.path else remote.path)
     key = redacted(key) if "://" in key else key
     try:
-        place.met(key, remote.name, remote.size, remote.stamp)
+        place.register_entry(key, remote.name, remote.size, remote.stamp)
     except UnsafeNameError as error:
         place.problems.add(f"{remote.name!a}: {error}")
 
 
-def _check_any(place: Landing, address: str) -> None:
+def _check_any(place: Landing, address: Address) -> None:
     place.finish()
     count, size = place.manifest.counts()
     if not count:
@@ -91,7 +89,7 @@ def _check_any(place: Landing, address: str) -> None:
     place.check_room(size if place.new == count else 0)
 
 
-def _download_all(files: Any, place: Landing, named: str) -> None:
+def _download_all(files: Any, place: Landing, address: Address) -> None:
     """Download all waiting entries, page by page. Files that are complete stay, even if an error ends the work."""
     total = place.fetched
     done, after, stop = 0, "", threading.Event()
@@ -99,7 +97,7 @@ def _download_all(files: Any, place: Landing, named: str) -> None:
     try:
         while page := place.manifest.waiting(PAGE, after):
             after = page[-1].key
-            futures = [pool.submit(_download, files, entry, place, named, stop) for entry in page]
+            futures = [pool.submit(_download, files, entry, place, address, stop) for entry in page]
             for entry, future in zip(page, futures, strict=True):
                 while not wait([future], SHOWN_EVERY).done:
                     place.show("Downloading", done, total)
@@ -121,11 +119,11 @@ def _land(entry: Entry, future: "Future[Path]", place: Landing) -> None:
     place.landed(entry, part, part.stat().st_size)
 
 
-def _download(files: Any, entry: Entry, place: Landing, named: str, stop: threading.Event) -> Path:
+def _download(files: Any, entry: Entry, place: Landing, address: Address, stop: threading.Event) -> Path:
     """Download one file; return its temporary path, where it stays until it gets its name."""
     digest = hashlib.sha256(f"{entry.key}\0{entry.stamp}".encode()).hexdigest()[:24]
     part = place.folder / f".part-{digest}"
-    path = _address_of(entry.key, named)
+    path = _plain_of(entry.key, address)
     if entry.stamp in ("", f"size:{entry.bytes}"):  # without a version, a part cannot be resumed
         part.unlink(missing_ok=True)
 
@@ -133,8 +131,8 @@ def _download(files: Any, entry: Entry, place: Landing, named: str, stop: thread
         place.coming[part] = size
         place.check_room(place.bytes + sum(list(place.coming.values())))
 
-    if named.startswith("http"):
-        tried(web.download, files, path, part, entry.bytes, partial(_is_version, entry), stop, came)
+    if address.is_web:
+        call_with_retry(web.download, files, path, part, entry.bytes, partial(_is_version, entry), stop, came)
     else:
         _download_parts(files, entry, path, part, stop, came)
     return part
@@ -154,19 +152,19 @@ def _download_parts(
         if start > entry.bytes:
             file.truncate(start := 0)
         is_whole = start == 0 and entry.bytes <= CHUNK
-        version = "" if is_whole else of_info(tried(files.info, path), "").stamp
+        version = "" if is_whole else of_info(call_with_retry(files.info, path), "").stamp
         while start < entry.bytes:
             if stop.is_set():
                 raise AnnotatorError("stopped")
             span = {} if is_whole else {"start": start, "end": min(start + CHUNK, entry.bytes)}
-            content = tried(files.cat_file, path, **span)
+            content = call_with_retry(files.cat_file, path, **span)
             if start + len(content) != span.get("end", entry.bytes):
                 file.truncate(0)
                 raise _changed(path)
             file.write(content)
             start += len(content)
             came(start)
-        if not is_whole and of_info(tried(files.info, path), "").stamp != version:
+        if not is_whole and of_info(call_with_retry(files.info, path), "").stamp != version:
             file.truncate(0)
             raise _changed(path)
 
@@ -175,14 +173,9 @@ def _changed(path: str) -> AnnotatorError:
     return AnnotatorError(f"{redacted(path)} has changed while it was read. Give the same command again.")
 
 
-def _address_of(key: str, named: str) -> str:
-    """Return the address of an entry, with the user and secrets that its key leaves out."""
-    if redacted(named).split("?")[0] == key:
-        return named
-    user = urlsplit(named).netloc.rpartition("@")[0] if "://" in named else ""
+def _plain_of(key: str, address: Address) -> str:
+    """Return the address or path of an entry in full, with the user and secrets that its key leaves out."""
+    if address.redacted.split("?")[0] == key:
+        return address.plain
+    user = urlsplit(address.plain).netloc.rpartition("@")[0]
     return key.replace(f"//{HIDDEN}@", f"//{user}@", 1) if user else key
-
-
-URLS = Source(
-    "urls", "an address: s3://, gs://, az://, https://; a folder of images, or an archive", is_address, fetch, "cloud"
-)

@@ -23,14 +23,14 @@ _KINDS = {stat.S_IFLNK: "a link", stat.S_IFCHR: "a device", stat.S_IFBLK: "a dev
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
-def recognise(named: str) -> bool:
+def recognise(path: Path) -> bool:
     """Return whether a path is a file that ends in .zip."""
-    return Path(named).suffix.lower() == ".zip" and Path(named).is_file()
+    return path.suffix.lower() == ".zip" and path.is_file()
 
 
-def fetch(named: str, project: Path, progress: Progress | None) -> Fetched:
+def fetch(path: Path, project: Path, progress: Progress | None) -> Fetched:
     """Unpack members that are new or have changed."""
-    path = Path(named).resolve()
+    path = path.resolve()
     with landing(project, str(path), path.stem, progress) as place:
         try:
             with open_file(path) as file:
@@ -83,7 +83,7 @@ def _is_there(place: Landing, member: zipfile.ZipInfo) -> bool:
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: Landing, limits: Limits) -> None:
     name = member.filename
-    entry = place.met(place.key_of(name), name, member.file_size, f"crc:{member.CRC:08x}")
+    entry = place.register_entry(place.key_of(name), name, member.file_size, f"crc:{member.CRC:08x}")
     if entry is None:
         return
     try:

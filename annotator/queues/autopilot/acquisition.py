@@ -5,13 +5,14 @@ out RULED_OUT, and what the model learns counts as a fraction of a label. It is 
 needs (snapshot/time_model.py) and by a price per press.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
 from annotator.queues import grid
+from annotator.queues.autopilot.account import Account
 from annotator.queues.grid import Out
 from annotator.records import PRESENT
 from annotator.snapshot.snapshot import Snapshot
@@ -24,8 +25,11 @@ NEW = 24  # tiles of the largest grid of a class of which people have answered f
 PRESS = 1.0  # seconds that a press counts beyond its time
 CLASSES_TRIED = 32  # classes whose grids are evaluated, those with most expected positives first
 IMAGES_TRIED = 256  # images at the front of the ranking that are evaluated as a whole
-RULED_OUT = 0.02  # value of a cell ruled out, in labels
+RULED_OUT = 0.002  # value of a cell ruled out, in labels
 SURE, SURE_AMONG = 0.8, 5000  # probability from which the model is sure; cells of a class that are read
+FIRST = 2.0  # value, in labels, of the first example of a class: from then on a model looks for the others
+SEARCHED = 3  # classes without an example whose grids are evaluated, the likeliest first
+UNUSUAL = 192  # unusual images that are searched before random ones
 LEARNING = 0.25  # value, in labels, of an answer to a cell of maximum uncertainty, while nothing is decided
 
 
@@ -34,7 +38,8 @@ class Candidate:
     """A candidate action, before anything is leased for it.
 
     Attributes:
-        kind: grid, image, click, or relabel (a grid of answers to check again).
+        kind: grid, image, click, search (a grid of a class without an example), or relabel (a grid of answers to check
+            again).
         class_id: Of a grid; 0 for a whole image and for a click.
         cells: (image id, probability or None) of a grid; of the other kinds their one image.
         positives: Expected new positives.
@@ -42,7 +47,8 @@ class Candidate:
         changes: Expected presses besides Enter.
         learning: What the model learns, in labels.
         seconds: Expected time of this annotator.
-        reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is.
+        reason: Why it is not chosen by value: "random", "exploration" or "leftover"; "" where it is. Of a search
+            "random" where its images are, "" where they are unusual ones.
         start_present: Relabel: the answers in question are "present".
     """
 
@@ -61,6 +67,11 @@ class Candidate:
     def value(self) -> float:
         """Return the acquisition value, in labels."""
         return self.positives + RULED_OUT * max(0.0, self.decided - self.positives) + self.learning
+
+    @property
+    def positives_per_second(self) -> float:
+        """Return the expected positives divided by the seconds."""
+        return self.positives / self.seconds
 
     @property
     def value_per_second(self) -> float:
@@ -86,6 +97,7 @@ def grid_candidates(
     out: Out,
     open_share: float,
     answers: Mapping[int, int],
+    account: Account,
     tiles: int | None = None,
 ) -> Iterator[Candidate]:
     """Yield the best grid of every class with enough expected positives.
@@ -93,9 +105,13 @@ def grid_candidates(
     It has the size with the highest value per second.
 
     Args:
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
+        out: The images and cells that the page is not given.
         open_share: Fraction of all cells that is undecided, 0 to 1; the learning value is proportional to it.
         answers: Class id -> cells that people have answered. A grid asks for no more than that, or NEW: what is asked
             later is chosen by a model that knows twice as much.
+        account: What the probabilities are worth.
         tiles: How many tiles a grid may have; None: any of SIZES.
     """
     sizes = sizes_within(tiles)
@@ -107,20 +123,80 @@ def grid_candidates(
         cells = list(islice(grid.ranked(snapshot, column, out.images(class_id)), sizes[-1]))
         most = max(NEW, answers.get(class_id, 0))
         front_cells = [cells[:size] for size in sizes if size == sizes[0] or (size <= most and len(cells) > size // 2)]
-        candidates = [grid_candidate(class_id, front, time_model, open_share) for front in front_cells if front]
+        candidates = [
+            grid_candidate(class_id, front, time_model, open_share, account) for front in front_cells if front
+        ]
         if candidates:
             yield max(candidates, key=_value_per_second)
 
 
 def grid_candidate(
-    class_id: int, cells: Sequence[tuple[int, float]], time_model: TimeModel, open_share: float
+    class_id: int, cells: Sequence[tuple[int, float]], time_model: TimeModel, open_share: float, account: Account
 ) -> Candidate:
     """Return the candidate of a grid of these cells, (image id, probability)."""
-    probabilities = np.array([probability for _, probability in cells])
+    probabilities = account.worth_in_grid(class_id, np.array([probability for _, probability in cells]))
     positives = float(probabilities.sum())
     changes = min(positives, len(cells) - positives)
     seconds, learning = time_model.grid(len(cells), changes), _learning(probabilities, open_share)
     return Candidate("grid", class_id, cells, positives, len(cells), changes, learning, seconds)
+
+
+Worth = Callable[[dict[int, float]], dict[int, float]]
+"""What the probabilities of the open classes of one image are worth: class id -> probability, before and after."""
+
+
+def unseen_rates(counts: Mapping[int, tuple[int, int, int]], has_model: Callable[[int], bool]) -> dict[int, float]:
+    """Return the share of the images that is expected to show each class of which there is no example and no model.
+
+    After n absent answers it is 0.5 / (n + NEW): the posterior mean of a share with a Beta prior of shape 1/2, as
+    Jeffreys' is, that weighs as much as NEW answers.
+
+    Args:
+        counts: Class id -> answers present, absent and unsure.
+        has_model: Returns whether a model has probabilities of a class.
+    """
+    return {
+        class_id: 0.5 / (absent + NEW)
+        for class_id, (present, absent, _) in counts.items()
+        if not present and not has_model(class_id)
+    }
+
+
+def search_candidates(
+    rates: Mapping[int, float],
+    draw: Callable[[int, int, bool], Sequence[int]],
+    searched: Mapping[int, int],
+    time_model: TimeModel,
+    answers: Mapping[int, int],
+    tiles: int | None = None,
+) -> Iterator[Candidate]:
+    """Yield the best grid for each of the SEARCHED likeliest classes without an example.
+
+    Unusual images come first, which show rare classes more often. After UNUSUAL of them every other grid is of random
+    images: these also say how many images show the class at most.
+
+    Args:
+        rates: Class id -> share of the images that is expected to show it.
+        draw: Returns up to so many images whose cell of a class is open and free: random ones, or unusual ones first.
+        searched: Class id -> unusual images that were answered absent.
+        answers, tiles: As of `grid_candidates`.
+    """
+    sizes = sizes_within(tiles)
+    for class_id in sorted(rates, key=lambda class_id: (-rates[class_id], class_id))[:SEARCHED]:
+        most = max(NEW, answers.get(class_id, 0))
+        is_random = searched.get(class_id, 0) >= UNUSUAL and searched[class_id] > answers[class_id] / 2
+        drawn = draw(class_id, max(size for size in sizes if size == sizes[0] or size <= most), is_random)
+        fronts = [drawn[:size] for size in sizes if size == sizes[0] or len(drawn) > size // 2]
+        candidates = [_search_candidate(class_id, front, rates[class_id], time_model) for front in fronts if front]
+        if candidates:
+            yield replace(max(candidates, key=_value_per_second), reason="random" if is_random else "")
+
+
+def _search_candidate(class_id: int, image_ids: Sequence[int], rate: float, time_model: TimeModel) -> Candidate:
+    tiles, positives = len(image_ids), rate * len(image_ids)
+    cells, learning = [(image_id, None) for image_id in image_ids], FIRST * float(1 - np.exp(-positives))
+    seconds = time_model.grid(tiles, positives)
+    return Candidate("search", class_id, cells, positives, tiles, positives, learning, seconds)
 
 
 def image_candidates(
@@ -131,13 +207,20 @@ def image_candidates(
     open_share: float,
     unlabeled: Sequence[int],
     prior: "PositivePrior",
+    worth: Worth,
     guessed_from: float | None = None,
 ) -> Iterator[Candidate]:
     """Yield the best image to answer in every class, and the best image for a single click.
 
     Args:
+        db: The project's database.
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
         images_out: Images that are leased, in hand or passed.
+        open_share: Fraction of all cells that is undecided, 0 to 1.
         unlabeled: Images without a known positive, tried besides the likeliest ones.
+        prior: P(a class) of images without a known positive.
+        worth: What the probabilities of an image's open classes are worth.
         guessed_from: As of `image_candidate`.
     """
     rows = snapshot.rankings.by_image[:IMAGES_TRIED]
@@ -147,9 +230,10 @@ def image_candidates(
     for image_id, probabilities, has_positive in open_cells(db, snapshot, image_ids):
         least = 0.0 if has_positive else prior.any_of(probabilities)
         more = {"least": least, "guessed_from": guessed_from}
-        whole.append(image_candidate(image_id, probabilities, time_model, open_share, **more))
+        corrected = worth(probabilities)
+        whole.append(image_candidate(image_id, corrected, time_model, open_share, **more))
         if not has_positive:
-            clicks.append(click_candidate(image_id, probabilities, time_model, open_share, least=least))
+            clicks.append(click_candidate(image_id, corrected, time_model, open_share, least=least))
     for candidates in (whole, clicks):
         if candidates:
             yield max(candidates, key=_value_per_second)
@@ -223,7 +307,10 @@ def image_candidate(
     """Return the candidate of answering every open class of one image.
 
     Args:
+        image_id: The image.
         probabilities: Class id -> probability, of the open classes.
+        time_model: The seconds of this annotator.
+        open_share: Fraction of all cells that is undecided, 0 to 1.
         least: Lower bound on the expected positives.
         guessed_from: From this probability on a class starts as present (snapshot/guesses.py); None: none does.
     """

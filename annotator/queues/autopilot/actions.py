@@ -1,15 +1,19 @@
 """Actions: what a page shows of a candidate once its image or its cells are leased to that page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from time import time_ns
 from typing import Any
 
+import numpy as np
+
 from annotator.queues import annotate, grid
 from annotator.queues.annotate import WorkItem
 from annotator.queues.autopilot import acquisition, wording
+from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
+from annotator.queues.autopilot.wording import Evidence
 from annotator.queues.grid import Grid, Out
 from annotator.records import WantedActions, WantedGrids
 from annotator.snapshot.guesses import guessed_from
@@ -25,8 +29,14 @@ from annotator.store.people import blindness, leases
 from annotator.store.people.assignment import Taken
 from annotator.store.runs.prediction_evidence import in_words
 
-IMAGE_SOURCES = {"": "suggestion", "random": "random", "exploration": "exploration", "leftover": "exploration"}
-"""Source of the decisions on a whole image, by Candidate.reason; of the other kinds it is the kind."""
+SOURCES = {
+    ("image", ""): "suggestion",
+    ("image", "random"): "random",
+    ("image", "exploration"): "exploration",
+    ("image", "leftover"): "exploration",
+    ("search", "random"): "sample",
+}
+"""Source of the decisions by kind and reason of the candidate; of all others it is the kind."""
 
 _number = count(time_ns() // 1_000_000)
 
@@ -69,6 +79,8 @@ class Leasing:
         out: Cells of grids that are not free.
         images_out: Images that are not free.
         guessed_from: From this probability on a class of an image starts as present; None: none does.
+        account: What promises were worth so far.
+        rates: Class id -> share of the images expected to show it, of the classes without an example.
     """
 
     def __init__(
@@ -78,8 +90,12 @@ class Leasing:
         names: dict[int, str],
         snapshot: Snapshot | None,
         time_model: TimeModel,
+        account: Account,
+        rates: Mapping[int, float],
+        evidence: Evidence,
     ):
         self.db, self.wanted, self.names, self.snapshot, self.time_model = db, wanted, names, snapshot, time_model
+        self.account, self.rates, self.evidence = account, rates, evidence
         self.grids = WantedGrids(
             wanted.holder, wanted.annotator, None, acquisition.SIZES[-1], wanted.have, 1, wanted.passed
         )
@@ -92,7 +108,7 @@ class Leasing:
         """Lease what a candidate needs and return its action; None when another page holds it."""
         if candidate.kind == "relabel":
             return self._relabel(candidate, others)
-        if candidate.kind == "grid":
+        if candidate.kind in ("grid", "search"):
             return self._grid(candidate, others)
         return self._image(candidate, others)
 
@@ -130,6 +146,12 @@ class Leasing:
         answered = cells.answered(self.db, [image_id]).get(image_id, {})
         return {class_id: 0.0 for class_id in self.names if class_id not in answered}
 
+    def worth(self, probabilities: dict[int, float]) -> dict[int, float]:
+        """Return what the probabilities of an image's open classes are worth; of a class without a model, its rate."""
+        values = self.account.worth_on_image(list(probabilities), np.array([*probabilities.values()]))
+        worth = dict(zip(probabilities, values.tolist(), strict=True))
+        return worth | {class_id: rate for class_id, rate in self.rates.items() if class_id in probabilities}
+
     def _relabel(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
         tiles = self._tiles(candidate.class_id, candidate.cells, hide_predictions=True)
         if tiles is None:
@@ -143,9 +165,11 @@ class Leasing:
         tiles = self._tiles(candidate.class_id, candidate.cells)
         if tiles is None:
             return None
-        if len(tiles.tiles) < len(candidate.cells):  # another page leased some of them first
+        if candidate.kind == "grid" and len(tiles.tiles) < len(candidate.cells):  # another page leased some first
             left = [(tile.image.id, tile.probability or 0.0) for tile in tiles.tiles]
-            candidate = acquisition.grid_candidate(candidate.class_id, left, self.time_model, 0.0)
+            candidate = acquisition.grid_candidate(candidate.class_id, left, self.time_model, 0.0, self.account)
+        if candidate.kind == "grid":  # not as the model's own probabilities say, or it would take needless presses
+            tiles = replace(tiles, start="yes" if candidate.positives >= grid.EVEN * len(candidate.cells) else "no")
         return self._described(tiles.id, candidate, others, grid=tiles)
 
     def _image(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
@@ -163,7 +187,7 @@ class Leasing:
         # A random or leftover image starts with nothing preset, which keeps the estimates from it unbiased.
         presets = candidate.kind == "image" and candidate.reason in ("", "exploration")
         least = self.guessed_from if presets and self.guessed_from is not None else float("inf")
-        preset = tuple(class_id for class_id, chance in open_classes.items() if chance >= least)
+        preset = tuple(class_id for class_id, chance in self.worth(open_classes).items() if chance >= least)
         scores = (
             tuple((class_id, round(chance, 4)) for class_id, chance in open_classes.items()) if self.snapshot else ()
         )
@@ -173,9 +197,9 @@ class Leasing:
         return self._described(action_id, candidate, others, item=item, preset=preset, scores=scores, models=models)
 
     def _described(self, action_id: str, candidate: Candidate, others: tuple[str, ...], **content: Any) -> Action:
-        kind = "grid" if candidate.kind == "relabel" else candidate.kind
-        source = IMAGE_SOURCES[candidate.reason] if candidate.kind == "image" else candidate.kind
-        line = wording.candidate_line(candidate, self.names)
+        kind = "grid" if candidate.kind in ("relabel", "search") else candidate.kind
+        source = SOURCES.get((candidate.kind, candidate.reason), candidate.kind)
+        line = wording.candidate_line(candidate, self.evidence)
         numbers = (candidate.positives, candidate.decided, candidate.seconds)
         return Action(action_id, kind, source, line, *numbers, others=others, **content)
 
@@ -185,6 +209,8 @@ class Leasing:
         """Lease tiles and return a grid of them; None when no tile is free.
 
         Args:
+            class_id: The class of the grid.
+            wanted: The image ids with their probability of the class, None without a model.
             hide_predictions: As in records.WantedGrids.
         """
         asked = replace(self.grids, size=len(wanted), hide_predictions=hide_predictions)

@@ -8,8 +8,9 @@ answers keep probabilities calibrated, answers to audits support the certificate
 expect.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from annotator.quality import audit
 from annotator.queues import query_order
 from annotator.queues.annotate import Work, with_surroundings
 from annotator.queues.autopilot import acquisition, relabel, wording
-from annotator.queues.autopilot.acquisition import PositivePrior
+from annotator.queues.autopilot.account import account_of
+from annotator.queues.autopilot.acquisition import Candidate, PositivePrior
 from annotator.queues.autopilot.actions import Action, Leasing
 from annotator.records import Class, WantedActions
 from annotator.settings import FIRST_RUN_AT
@@ -26,7 +28,7 @@ from annotator.snapshot.time_model import TimeModel, time_model_of
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import answer_times, cells
+from annotator.store.labels import answer_times, cells, promises
 from annotator.store.labels import counts as overview
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.derivation import LABELED, UNTOUCHED
@@ -41,10 +43,13 @@ EXPLORED = 20  # images without a known positive that are then answered in every
 MANY, EXPLORED_OF_MANY = 50, 8  # from 50 images a class on only 8 of these, as grids then teach absence in less time
 SHARP = 0.3  # exploration beyond the least goes on while the model's sharpness (acquisition.sharpness) is below this
 LONGEST = 30.0  # seconds of such an image; where all its classes take longer, exploration is by clicks alone
+YIELDS, YIELDS_AMONG = 100, 5000  # actions whose yield is held against what was promised, and decisions read for them
+KEEPS = 0.95  # of the positives a second that the best kind of action keeps, Autopilot brings at least
 READING_SHARE = 0.2  # share of the actions that are blind answers, while there are some
 AUDIT_TILES = 24
 IMAGES_TRIED = 200  # images tried to find one that is free and has an open class
 EXPLORED_AMONG = 20_000  # newest decisions among which images answered in every class are counted
+DRAWN_OF = 4  # times as many images are read as a grid of random ones takes
 UNLABELED_AMONG, UNLABELED = 5000, 64  # images read to find ones without a known positive, and how many are evaluated
 EXPECTED_POSITIVES = 1.5  # of an image, before there is a model
 
@@ -74,7 +79,14 @@ class _Planner:
         self.snapshot: Snapshot | None = read_snapshot(db)
         self.time_model: TimeModel = time_model_of(db, wanted.annotator)
         names = {class_.id: class_.name for class_ in all_classes}
-        self.leasing = Leasing(db, wanted, names, self.snapshot, self.time_model)
+        self.counts, self.account = overview.class_counts(db), account_of(db)
+        delta = self.snapshot and self.snapshot.delta
+        self.rates = acquisition.unseen_rates(
+            self.counts, lambda class_id: delta is not None and delta.column(class_id) is not None
+        )
+        searched, drawn = promises.absent_by_source(db, list(self.rates))
+        evidence = wording.Evidence(names, self.account, drawn, searched)
+        self.leasing = Leasing(db, wanted, names, self.snapshot, self.time_model, self.account, self.rates, evidence)
         # Set for a person with a share of the images: drawing from all images would seldom meet one of theirs.
         self.own = self.leasing.out.aside.own
         self.whole_images = not assignment.has_classes(db, wanted.annotator)
@@ -83,7 +95,6 @@ class _Planner:
         self.known_share = known_answers.share(db)
         if not self.whole_images:
             self.reading_share = self.known_share = 0.0
-        self.counts = overview.class_counts(db)
         self.answered = sum(map(sum, self.counts.values()))
         sources = overview.decisions_by_source(db)
         # "done" counts as well: an image without anything to name was answered, too.
@@ -94,6 +105,7 @@ class _Planner:
         has_positive = [positive for cells_answered, positive in together if cells_answered >= self.class_count]
         present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.prior = PositivePrior(len(has_positive), sum(has_positive), present)
+        self.is_behind = False
         self.rng = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
 
     def next(self) -> Action | None:
@@ -104,10 +116,19 @@ class _Planner:
             return action
         if (kind := self._exploration_kind()) and (action := self._explore(kind)):
             return action
-        # Grids cannot find a class that has no model; random images can.
-        if self.snapshot is None or self.rng.random() < RANDOM_SHARE:
-            return self._unbiased() or self._best() or self._leftover() or self._reading()
-        return self._best() or self._unbiased() or self._leftover() or self._reading()
+        candidates = self._candidates()
+        if self._is_random(candidates):
+            return self._unbiased() or self._best(candidates) or self._leftover() or self._reading()
+        return self._best(candidates) or self._unbiased() or self._leftover() or self._reading()
+
+    def _is_random(self, candidates: Sequence[Candidate]) -> bool:
+        """Return whether the next action is sampled at random: for at most RANDOM_SHARE of the actions and the time."""
+        if self.snapshot is None or not candidates:
+            return True
+        if self.is_behind:
+            return False
+        of_time = candidates[0].seconds / max(self.time_model.image(self.class_count, 0.0), 1e-9)
+        return bool(self.rng.random() < RANDOM_SHARE * min(1.0, of_time))
 
     def _known(self) -> Action | None:
         """Return an image with known answers that this person has not answered; it looks like a blind answer."""
@@ -143,28 +164,75 @@ class _Planner:
         long = self.time_model.image(self.class_count, EXPECTED_POSITIVES) > LONGEST
         return "" if long else "image"
 
-    def _best(self) -> Action | None:
-        """Return the action with the highest acquisition value per second; None without a model or a free candidate."""
+    @cached_property
+    def _realised(self) -> float | None:
+        """Return the positives a second that this person's last YIELDS actions brought; None of too few of them."""
+        found, seconds, actions = answer_times.recent_yield(self.db, self.annotator, YIELDS_AMONG, YIELDS)
+        return None if actions < YIELDS or not seconds else found / seconds
+
+    def _candidates(self) -> list[Candidate]:
+        """Return all candidates, the highest acquisition value per second first; none without a model.
+
+        A guarantee: where the last YIELDS actions brought over 5 % less a second than the best candidate is worth by
+        what its kind has kept so far, the most positives a second come first, and nothing is drawn at random.
+        """
         if self.snapshot is None:
-            return None
+            return []
         open_share = 1 - self.answered / max(1, self.image_count * self.class_count)
         out, images_out = self.leasing.out, self.leasing.images_out
-        image_arguments = (images_out, open_share, self._unlabeled(), self.prior, self.leasing.guessed_from)
+        of_image = (
+            images_out,
+            open_share,
+            self._unlabeled(),
+            self.prior,
+            self.leasing.worth,
+            self.leasing.guessed_from,
+        )
         answers = {class_id: sum(counts) for class_id, counts in self.counts.items()}
+        of_search = (self.rates, self._drawn, self.leasing.evidence.searched)
+        of_grid = (out, open_share, answers, self.account, self.tiles)
         candidates = [
-            *acquisition.grid_candidates(self.snapshot, self.time_model, out, open_share, answers, self.tiles),
-            *relabel.candidates(self.db, self.snapshot, self.time_model, out, self.tiles),
+            *acquisition.grid_candidates(self.snapshot, self.time_model, *of_grid),
+            *acquisition.search_candidates(*of_search, self.time_model, answers, self.tiles),
+            *relabel.candidates(self.db, self.snapshot, self.time_model, out, self.account, self.tiles),
         ]
         if self.whole_images:
-            candidates += acquisition.image_candidates(self.db, self.snapshot, self.time_model, *image_arguments)
-        candidates.sort(key=lambda candidate: -candidate.value_per_second)
+            candidates += acquisition.image_candidates(self.db, self.snapshot, self.time_model, *of_image)
+        best_rate = max((candidate.positives_per_second for candidate in candidates), default=0.0)
+        self.is_behind = self._realised is not None and self._realised < KEEPS * best_rate
+        if self.is_behind:
+            return sorted(candidates, key=lambda candidate: -candidate.positives_per_second)
+        return sorted(candidates, key=lambda candidate: -candidate.value_per_second)
+
+    def _best(self, candidates: Sequence[Candidate]) -> Action | None:
+        """Return the action of the first candidate that is free; None without one."""
         best = {candidate.kind: candidate for candidate in reversed(candidates)}
-        lines = {kind: wording.candidate_line(candidate, self.leasing.names) for kind, candidate in best.items()}
+        lines = {kind: wording.candidate_line(candidate, self.leasing.evidence) for kind, candidate in best.items()}
         for candidate in candidates:
             others = tuple(line for kind, line in lines.items() if kind != candidate.kind)
             if action := self.leasing.action(candidate, others):
                 return action
         return None
+
+    def _drawn(self, class_id: int, most: int, is_random: bool) -> list[int]:
+        """Return up to `most` images whose cell of a class is open and free: random ones, or unusual ones first."""
+        if class_id in self.leasing.out.classes_away:
+            return []
+        taken, found = self.leasing.out.images(class_id), []
+        looked_at = max(IMAGES_TRIED, DRAWN_OF * most)
+        if not is_random:
+            ordered = query_order.load(self.db, query_order.SEARCH)
+            if self.own is not None:
+                ordered = ordered[np.isin(ordered, self.own)]
+            for start in range(0, len(ordered), looked_at):
+                some = cells.open_among(self.db, class_id, ordered[start : start + looked_at].tolist())
+                found += [image_id for image_id in some if image_id not in taken]
+                if len(found) >= most:
+                    return found[:most]
+        drawn = self._drawn_of_own(looked_at) if self.own is not None else None
+        drawn = drawn or images.from_place(self.db, self.rng.bytes(8).hex(), looked_at)
+        some = cells.open_among(self.db, class_id, drawn)
+        return [*found, *(image_id for image_id in some if image_id not in taken and image_id not in found)][:most]
 
     def _unlabeled(self) -> list[int]:
         if self.own is not None:

@@ -1,13 +1,15 @@
 """Relabel: grids of answers that are probably wrong, to check again; every answer once.
 
-P(wrong) combines the model's probability of the opposite with the share of relabels that changed an answer, so an
-annotator who never changes an answer is soon not asked again.
+P(wrong) begins with the model's probability of the opposite and the share of answers that are wrong in general. Both
+promise too much of people who are right, so what relabels changed decides more with each of them: an annotator who
+never changes an answer is soon not asked again.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.queues.grid import Out
 from annotator.records import ABSENT, PRESENT
@@ -18,16 +20,21 @@ from annotator.store.labels import answer_times, cells
 
 SIZE = 24
 CELLS_TRIED = 400  # likely mistakes that are read, those first on which model and people differ most
-NEWEST = 3000  # decisions among which relabels are counted
-WRONG, WEIGHT = 0.03, 20.0  # prior share of wrong answers, and the number of relabels that it weighs as much as
+WRONG = 0.03  # share of all answers that is wrong, as a prior
+PROMISED = 2.0  # relabels that the promise of the model weighs as much as
 
 
 def candidates(
-    db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out, tiles: int | None = None
+    db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out, account: Account, tiles: int | None = None
 ) -> Iterator[Candidate]:
     """Yield grids of likely mistakes of one class and state, the answers that are most probably wrong first.
 
     Args:
+        db: The project's database.
+        snapshot: The predictions, and what was decided since.
+        time_model: The seconds of this annotator.
+        out: The images and cells that the page is not given.
+        account: Has what earlier relabels changed.
         tiles: How many tiles a grid may have; None: SIZE.
     """
     size = SIZE if tiles is None else min(SIZE, tiles)
@@ -39,7 +46,6 @@ def candidates(
         return
     answers = cells.labels_with_annotators(db, likely_mistakes)
     relabeled = answer_times.answered_twice(db, likely_mistakes)
-    prior = _prior(db)
     groups: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for (image_id, class_id), probability in zip(likely_mistakes, probabilities.tolist(), strict=True):
         state = answers.get((image_id, class_id), (0, ""))[0]
@@ -48,11 +54,13 @@ def candidates(
         if image_id in out.images(class_id):
             continue
         opposite = probability if state == ABSENT else 1 - probability
-        wrong = opposite * prior[state] / max(opposite * prior[state] + (1 - opposite) * (1 - prior[state]), 1e-9)
+        wrong = opposite * WRONG / max(opposite * WRONG + (1 - opposite) * (1 - WRONG), 1e-9)
         groups.setdefault((class_id, state), []).append((image_id, wrong))
     for (class_id, state), group in groups.items():
         worst = sorted(group, key=lambda cell: -cell[1])[:size]
-        mistakes = float(np.sum([wrong for _, wrong in worst]))
+        mistakes = len(worst) * _kept(
+            float(np.mean([wrong for _, wrong in worst])), *account.relabels.get(state, (0, 0))
+        )
         yield Candidate(
             kind="relabel",
             class_id=class_id,
@@ -66,10 +74,9 @@ def candidates(
         )
 
 
-def _prior(db: Database) -> dict[int, float]:
-    """Return the probability that an answer is wrong before the model is consulted: state -> probability."""
-    counts = answer_times.relabel_counts(db, NEWEST)
-    return {
-        state: (WRONG * WEIGHT + changed) / (WEIGHT + relabels)
-        for state, (relabels, changed) in ((state, counts.get(state, (0, 0))) for state in (PRESENT, ABSENT))
-    }
+def _kept(promised: float, relabels: int, changed: int) -> float:
+    """Return P(wrong) of answers of which the model promises `promised`, after so many relabels and changes.
+
+    It is the posterior mean of a share with a Beta prior of mean `promised` that weighs PROMISED relabels.
+    """
+    return (PROMISED * promised + changed) / (PROMISED + relabels)

@@ -1,8 +1,10 @@
 """The words of the Autopilot page: one line for each action, and why there is none."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from annotator.queues.annotate import BACK, elsewhere
+from annotator.queues.annotate import BACK, open_on_other_pages
+from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.records import Run, WantedActions
 from annotator.shares import counted
@@ -11,19 +13,37 @@ from annotator.store.database.database import Database
 from annotator.store.labels import overlap as readings
 from annotator.store.people import assignment, leases
 
+KNOWN = 12  # tiles of a class that were answered, from which on the next grid says how many it brings
+BARREN = 48  # tiles of a class in a row without a positive that the line speaks of
 
-def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the words about a candidate rest on.
+
+    Attributes:
+        names: Class id -> name.
+        account: What was promised and found.
+        absent: Class id -> random images on which a class without an example was answered absent.
+        searched: The same of unusual images.
+    """
+
+    names: Mapping[int, str]
+    account: Account
+    absent: Mapping[int, int]
+    searched: Mapping[int, int]
+
+
+def candidate_line(candidate: Candidate, evidence: Evidence) -> str:
     """Return one line on what a candidate asks, what it brings and how long it takes.
 
-    Args:
-        names: Class id -> name.
+    How many positives a grid brings is said only of a class of which a grid was answered before.
     """
-    time = _seconds(candidate.seconds)
+    time, names = _seconds(candidate.seconds), evidence.names
     if candidate.kind == "grid":
-        name, tiles = names[candidate.class_id], len(candidate.cells)
-        if candidate.positives >= tiles / 2:
-            return f"{tiles} likely '{name}': about {candidate.positives:.0f} to confirm, {time}"
-        return f"{tiles} possible '{name}': about {_few(candidate.positives)} to find, {time}"
+        return _grid_line(candidate, evidence)
+    if candidate.kind == "search":
+        return _search_line(candidate, evidence)
     if candidate.kind == "relabel":
         name, state = names[candidate.class_id], "present" if candidate.start_present else "absent"
         return f"{counted(len(candidate.cells), 'answer')} to check again: marked {state} for '{name}', {time}"
@@ -37,6 +57,36 @@ def candidate_line(candidate: Candidate, names: Mapping[int, str]) -> str:
     if candidate.reason == "random":
         return f"One image drawn at random, not chosen by the model: {task}, {time}"
     return f"One image with about {_few(candidate.positives)} missing: {task}, {time}"
+
+
+def _grid_line(candidate: Candidate, evidence: Evidence) -> str:
+    name, tiles, time = evidence.names[candidate.class_id], len(candidate.cells), _seconds(candidate.seconds)
+    is_known = evidence.account.asked.get(candidate.class_id, 0) >= KNOWN
+    if candidate.positives >= tiles / 2:
+        how_many = f": about {candidate.positives:.0f}" if is_known else ""
+        return f"{tiles} likely '{name}'{how_many} to confirm, {time}"
+    if not is_known:
+        return f"{tiles} possible '{name}': the first grid of this class, {time}"
+    barren = evidence.account.barren.get(candidate.class_id, 0)
+    since = f"; the last {barren} tiles showed none" if barren >= BARREN else ""
+    return f"{tiles} possible '{name}': about {_few(candidate.positives)} to find, {time}{since}"
+
+
+def _search_line(candidate: Candidate, evidence: Evidence) -> str:
+    name, tiles = evidence.names[candidate.class_id], len(candidate.cells)
+    absent, searched = evidence.absent.get(candidate.class_id, 0), evidence.searched.get(candidate.class_id, 0)
+    so_far = f"; none of {searched} unusual ones did so far" if searched else ""
+    so_far += f"; none of {absent} random ones did, so {at_most(absent)}" if absent >= KNOWN else ""
+    which = "random" if candidate.reason == "random" else "unusual"
+    return f"{tiles} {which} images: does any show '{name}'? {_seconds(candidate.seconds)}{so_far}"
+
+
+def at_most(absent: int) -> str:
+    """Return how many images show a class of which so many random images showed none, in words.
+
+    The bound is the one-sided 95 % interval of Clopper and Pearson, Biometrika 1934: 1 - 0.05 ** (1 / n).
+    """
+    return f"at most {100 * (1 - 0.05 ** (1 / absent)):.1f} % of all do (95 %)"
 
 
 def reading_line(seconds: float) -> str:
@@ -53,7 +103,11 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
     """Return why there is no action.
 
     Args:
+        db: The project's database.
+        wanted: The request of the page.
         counts: Images by stage (store/labels/counts.py).
+        has_classes: Whether the project has classes.
+        run: The current run; None before the first.
     """
     if not counts["all"]:
         return "There are no images yet. Add a folder of them on the Images page."
@@ -68,7 +122,7 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
         wait = counted(others, "image waits", "images wait")
         return f"Nothing left to do here: {wait} for the blind answers of other people."
     if open_elsewhere := leases.held_by_others(db, wanted.holder):
-        return f"Nothing left to do here: {elsewhere(open_elsewhere)}. {BACK}"
+        return f"Nothing left to do here: {open_on_other_pages(open_elsewhere)}. {BACK}"
     if run is None:
         missing = suggestions.labels_until_first_run(db, counts)
         if missing:

@@ -78,7 +78,11 @@ def reorder(
     """Move these classes to the front of lists, in this order; the other classes follow in their present order.
 
     Args:
+        db: The project's database.
+        by: The person who makes the change.
+        class_ids: The classes, in their new order.
         heading: The new heading of these classes; "" for none; None leaves their headings unchanged.
+        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
     """
     rows = db.tuples("SELECT id FROM class WHERE archived = 0 ORDER BY position, id")
     order = list(dict.fromkeys([*class_ids, *(row[0] for row in rows)]))
@@ -111,8 +115,13 @@ def merge(
     where it has no answer. Answers that open pages still send for a merged class count in the same way.
 
     Args:
+        db: The project's database.
+        by: The person who makes the change.
+        from_ids: The classes that are merged.
+        into_id: The class that remains.
         same: The merged names mean the same as the remaining class: where it has no answer, it gets their absent.
             Otherwise they are kinds of it, and the absence of one kind says nothing about it.
+        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
 
     Raises:
         AnnotatorError: The classes cannot be merged.

@@ -209,12 +209,12 @@ def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
         known: Names of the existing classes; a name among them adds no class and gets no warning.
     """
     existing = set(known)
-    first = {looks(name): name for name in sorted(existing, reverse=True)}
+    first = {lookalike_key(name): name for name in sorted(existing, reverse=True)}
     warnings: list[str] = []
     for name in dict.fromkeys(new):
         if name in existing:
             continue
-        twin = first.setdefault(looks(name), name)
+        twin = first.setdefault(lookalike_key(name), name)
         invisible = any(unicodedata.category(letter) == "Cf" for letter in name)
         if twin != name:
             warnings.append(f"{ascii(name) if invisible else repr(name)} looks like {twin!r}. Is it the same class?")
@@ -226,7 +226,7 @@ def name_warnings(new: Iterable[str], known: Iterable[str]) -> list[str]:
 _SEPARATORS = ("Cc", "Zl", "Zp")  # control characters, and the separators at which Python and editors break lines
 
 
-def looks(name: str) -> str:
+def lookalike_key(name: str) -> str:
     """Return a key that is equal for look-alike names: NFKC, case-folded, without invisible characters."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     visible = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")

@@ -93,6 +93,9 @@ def make_change(
     """Make a change in one transaction, and update labels, stages and disagreements.
 
     Args:
+        db: The project's database.
+        kind: The kind of the change, such as "merge" or "undo".
+        by: The person who makes the change.
         uuid: Made where the person acted; a uuid that is stored already changes nothing.
         plan: Receives the connection and the state of every class, which it may modify.
 
@@ -147,8 +150,10 @@ def undo_change(db: Database, by: str, change_id: int | None = None, uuid: str |
     """Undo a change of classes as a whole, and return the undo.
 
     Args:
+        db: The project's database.
         by: The person who undoes it.
         change_id: None: the newest change that can be undone, whoever made it.
+        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
 
     Raises:
         AnnotatorError: The change is unknown, undone already or an undo, a later change depends on it, it added the

@@ -26,6 +26,7 @@ def lists_among(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list
     """Return the names of the (name, description) pairs that may be lists.
 
     Args:
+        pairs: (name, description) pairs.
         known: Names that the project has; these are no lists.
     """
     return [name for name, text in pairs if not text and name not in known and len(parts_of(name)) > 1]
@@ -46,6 +47,7 @@ def settled(
     """Return the pairs with possible lists split or kept, as `commas` (SPLIT or KEEP) says.
 
     Args:
+        pairs: (name, description) pairs.
         known: Names that the project has.
         where: The place the pairs were read from, for the message.
         commas: None: not said.

@@ -23,6 +23,7 @@ def in_words(change: ClassChange, names: dict[int, str]) -> str:
     """Return a text of what a change did.
 
     Args:
+        change: The change.
         names: Class id -> name right after the change, including archived classes.
     """
     if change.kind == "undo":

@@ -32,6 +32,7 @@ def replacing(target: Path, *, sync: bool = True) -> Generator[Path]:
     """Yield a temporary path in the target's folder that becomes the target when the block ends well.
 
     Args:
+        target: The path of the finished file.
         sync: Whether to wait until the new name is on the disk. With False, a power cut may take the target away, but
             never leaves parts of it: for files that are made again when missing, and for all but the last of several
             files of one folder.
@@ -65,6 +66,7 @@ def sweep(folder: Path, names: str = "**/.*", *, alone: bool = False) -> None:
     """Remove the unfinished files that killed processes have left in a folder.
 
     Args:
+        folder: The folder; it may be missing.
         names: A glob pattern for the beginning of their names; by default all of them, at any depth.
         alone: Nobody else writes there: remove all of them, whoever wrote them.
     """
@@ -113,7 +115,9 @@ def open_array(path: Path, dtype: DTypeLike | None = None, dimensions: int | Non
     """Map one .npy into memory, read-only.
 
     Args:
-        dtype, dimensions: The type and the number of dimensions that the array must have; None: any.
+        path: The .npy file.
+        dtype: The type that the array must have; None: any.
+        dimensions: The number of dimensions that it must have; None: any.
 
     Raises FileNotFoundError, or ValueError for a damaged file and one that holds something else.
     """

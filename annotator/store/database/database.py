@@ -120,6 +120,23 @@ class Database:
             self._connections.add(connection)
         return connection
 
+    @contextmanager
+    def lend(self) -> Generator["Database"]:
+        """Yield this database to a block that may be cut short; its owner goes on with it in any case.
+
+        After an error this thread gets a new connection: the old one may have temporary tables, an attached file or an
+        open cursor.
+        """
+        try:
+            yield self
+        except BaseException:
+            connection = getattr(self._threads, "connection", None)
+            if connection is not None:
+                self._threads.connection = None
+                self._connections.discard(connection)
+                connection.conn.close()
+            raise
+
     def close(self) -> None:
         """Close the connections of all threads and free the caches. No thread may be in the middle of a query."""
         self._is_closed = True

@@ -72,6 +72,7 @@ def claim(db: Database, kind: str, limit: int = 8) -> list[Job]:
 
 
 def finish(db: Database, job: Job) -> None:
+    """Delete a finished job."""
     with db.writing() as sql:
         sql.execute("DELETE FROM job WHERE id = ?", [job.id])
 

@@ -28,6 +28,8 @@ def copy(source: Path, target: Path, progress: Progress | None = None) -> None:
     """Write a consistent copy of a database to `target`, synced. Raises DiskFull, sqlite3.DatabaseError.
 
     Args:
+        source: The database.
+        target: The file to write.
         progress: Called with (pages done, pages in all); an exception from it ends the copying.
     """
     with (
@@ -68,6 +70,8 @@ def check_room(folder: Path, size: int, what: str) -> None:
     """Raise DiskFull where `size` bytes do not fit in a folder besides the RESERVE.
 
     Args:
+        folder: The folder to write to.
+        size: The bytes that are needed.
         what: Names in the message the thing that needs the bytes.
     """
     free = shutil.disk_usage(folder).free

@@ -187,7 +187,7 @@ class Manifest:
         query = "SELECT count(*), coalesce(sum(max(bytes, 0)), 0) FROM entry WHERE pass = ?"
         return self._sql.execute(query, [self._pass]).fetchone()
 
-    def gone(self, shown: int) -> tuple[int, list[str]]:
+    def unseen_entries(self, shown: int) -> tuple[int, list[str]]:
         """Return the number of entries not seen in this pass, and up to `shown` of their paths."""
         count = self._sql.execute("SELECT count(*) FROM entry WHERE pass != ?", [self._pass]).fetchone()[0]
         query = "SELECT path FROM entry WHERE pass != ? ORDER BY key LIMIT ?"

@@ -35,6 +35,7 @@ def read_only(path: Path, what: str) -> Generator[Connection]:
     """Yield a connection to somebody else's SQLite file.
 
     Args:
+        path: The SQLite file.
         what: What the file should be, for messages: "a database of Timelapse".
 
     Raises:

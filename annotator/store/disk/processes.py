@@ -94,6 +94,7 @@ def has_ended(claim: Claim, silent: float) -> bool:
     """Return whether the process that holds a claim has ended.
 
     Args:
+        claim: The claim, with the process and its last heartbeat.
         silent: Seconds without a heartbeat after which a process of another machine counts as ended.
     """
     gone = is_gone(claim.process)
@@ -119,6 +120,7 @@ def part_of(target: Path, kind: str = "") -> Path:
     """Return the temporary path under which this process writes `target`; its random part differs at each call.
 
     Args:
+        target: The path of the finished file.
         kind: A word in the name that tells these files from other temporary ones; "" for none.
     """
     return target.with_name(f".{target.name}.{this_process()}-{uuid.uuid4().hex[:6]}.{kind and f'{kind}.'}part")
@@ -133,6 +135,7 @@ def is_abandoned(part: Path, older_than: float = ABANDONED_AFTER) -> bool:
     """Return whether no process writes this temporary file or folder any more. Raises OSError where it is gone.
 
     Args:
+        part: The temporary file or folder.
         older_than: Seconds since the last change after which it counts as abandoned, where its name does not say who
             wrote it, or the writer ran on another machine.
     """

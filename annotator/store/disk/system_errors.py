@@ -42,6 +42,7 @@ def of_sqlite(error: sqlite3.DatabaseError, path: Path | None, busy_seconds: flo
     """Return the error for a person that stands for an error of SQLite; None where file and disk are not the cause.
 
     Args:
+        error: The error of SQLite.
         path: The database; None where it is not known: a temporary one.
         busy_seconds: How long SQLite has waited for a lock.
     """
@@ -89,7 +90,7 @@ def _of_system(error: OSError) -> AnnotatorError | None:
 
 
 @contextmanager
-def told() -> Generator[None]:
+def system_errors_in_words() -> Generator[None]:
     """Turn system errors raised in the block into AnnotatorError, for code that no command calls."""
     try:
         yield

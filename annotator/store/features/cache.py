@@ -285,6 +285,7 @@ def count_features(folder: Path, caches: Caches, contents: Contents) -> int:
     """Return the number of images with features and regions, without reading the features themselves.
 
     Args:
+        folder: The folder of the features.
         caches: The project's caches: a shard never changes once it is written, so each is read once.
         contents: The contents of the project's images.
     """

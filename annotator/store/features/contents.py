@@ -49,6 +49,7 @@ class ProjectContents:
         return self._db.value("SELECT coalesce(max(id), 0) FROM image")
 
     def changes(self) -> int:
+        """Return how often the contents of known images have changed."""
         return self._db.setting(CHANGES, 0)
 
     def hashes_of(self, image_ids: np.ndarray) -> np.ndarray:

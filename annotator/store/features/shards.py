@@ -44,7 +44,13 @@ NOT_FINITE = np.uint16(0x7C00)  # the bits of a float16 that are all set in inf 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """The regions of n images as codes (n, R, K) int8 and lengths (n, R) float16 along the basis of this name."""
+    """The regions of n images in coded form.
+
+    Attributes:
+        codes: (n, R, K) int8, the steps of each region along the K axes of the basis.
+        lengths: (n, R) float16, the distance of each region from the centre of the basis.
+        basis: The name of the basis.
+    """
 
     codes: np.ndarray
     lengths: np.ndarray

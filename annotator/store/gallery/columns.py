@@ -183,7 +183,7 @@ class ImageColumns:
         return values
 
     def texts(self, fact: str) -> Texts:
-        """Return a fact that is a text."""
+        """Return the texts of a fact, one for each image; the fact must be a text, not a number."""
         values = self.facts[fact]
         assert isinstance(values, Texts), f"{fact} is a number"
         return values

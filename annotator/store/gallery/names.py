@@ -100,6 +100,7 @@ class Texts:
         """Return (k,) int64: the rows of the texts that begin with a part.
 
         Args:
+            part: The beginning that is looked for.
             among: Rows to look at, whose order is kept; None: all, ascending.
         """
         rows = np.arange(len(self)) if among is None else among

@@ -95,6 +95,8 @@ def copy_name(location: Location, kind: str, bands: str) -> str:
     """Return the name in the cache of the copy of an image for the browser.
 
     Args:
+        location: The image's file.
+        kind: The kind of copy.
         bands: What is shown of an image of many bands, "" for others.
     """
     shown = f"-{bands.replace(':', '.').replace(',', '.')}" if bands else ""

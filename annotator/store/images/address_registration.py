@@ -16,6 +16,7 @@ from annotator.store.database.database import Database
 from annotator.store.images.band_setting import shown_bands
 from annotator.store.images.registration import Registered, Scan, count_registration
 from annotator.store.locations import staged_listing
+from annotator.store.locations.addresses import Address
 from annotator.store.locations.file_systems import failed
 from annotator.store.locations.listing import is_sorted, listed
 from annotator.store.locations.objects import NOT_NOW, Objects, folder_of, objects_at
@@ -35,17 +36,18 @@ Progress = Callable[[str, int, int], None]
 """Called with what is done, how much of it, and of how much (0: not known); what it raises ends the work."""
 
 
-def register_address(db: Database, named: str, progress: Progress | None = None) -> Registered:
+def register_address(db: Database, named: Address, progress: Progress | None = None) -> Registered:
     """Register the images at an address: every content once, every bad file with its reason.
 
-    Safe to repeat and to kill. Raises AnnotatorError for an address that is not allowed, cannot be listed, or holds no
-    image; NoAnswer when it stops answering: images registered until then stay.
+    Safe to repeat and to kill. Raises AnnotatorError for an address that has secrets in it, cannot be listed, or holds
+    no image; NoAnswer when it stops answering: images registered until then stay.
     """
     db.refuse_read_only()
-    address, shown = folder_of(named), progress or _silent
+    folder, shown = folder_of(named), progress or _silent
+    address = folder.plain
     if looks_like_image(address):
         raise AnnotatorError(f"{address} is one file. Name the folder of it, or import it without --in-place.")
-    objects = objects_at(address)
+    objects = objects_at(folder)
     with staged_listing.opened(db.paths.project, address) as staged:
         if not staged.is_complete:
             _list(objects, staged, shown, _known_leftovers(db, address))
@@ -94,7 +96,7 @@ def _list(objects: Objects, staged: StagedListing, shown: Progress, known: Colle
         raise _unlisted(objects.address, error) from None
 
 
-def _unlisted(address: str, error: Exception) -> AnnotatorError:
+def _unlisted(address: Address, error: Exception) -> AnnotatorError:
     return NoAnswer(str(failed(address, error)))  # the names listed so far are kept
 
 
@@ -126,7 +128,7 @@ def _register(db: Database, folder_id: int, objects: Objects, count: int, shown:
     return scan.result
 
 
-def _check_refused(address: str, found: Sequence[FoundFile]) -> None:
+def _check_refused(address: Address, found: Sequence[FoundFile]) -> None:
     """Raise NoAnswer where most files are refused, though the address answers: keys that may list and not read."""
     refused = [file for file in found if file.reason.startswith(NOT_NOW)]
     if len(refused) > max(REFUSED_MOST, len(found) // 2):

@@ -34,6 +34,8 @@ def import_attributes(sql: sqlite_utils.Database, import_id: int, replace: bool)
     Where the source has several values of an attribute for an image, the last one counts.
 
     Args:
+        sql: The database, in a transaction, with the staged source attached.
+        import_id: The id of the import.
         replace: Whether other values that images have already are replaced, and kept for an undo; otherwise they stay.
     """
     said = """FROM staged.attribute a JOIN staged.item i ON i.id = a.item WHERE i.image_id > 0

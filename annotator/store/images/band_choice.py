@@ -24,6 +24,8 @@ def keep_bands(db: Database, three: Three, count: int | None) -> list[int]:
     """Store a choice; return the ids of the registered images that it concerns. Nothing of them is deleted yet.
 
     Args:
+        db: The project's database.
+        three: The bands to show as red, green and blue, from 1.
         count: Only for images of exactly so many bands, whatever their files say; None: for all images that do not say
             themselves which bands are red, green and blue.
 

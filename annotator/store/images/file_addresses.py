@@ -41,6 +41,7 @@ def open_image_file(files: ImageFiles, *, patient: bool = False) -> Path | io.By
     """Return what the decoder reads of an image on this machine, after its content was read and compared.
 
     Args:
+        files: The places at which the image's file may be.
         patient: Nobody waits for it (locations.location.open_source).
 
     Raises:

@@ -13,6 +13,7 @@ def differences(folder: Path, known: Mapping[str, FileState], paths: Sequence[st
     """Return the registered images' files that no longer exist, and those whose state has changed, both sorted.
 
     Args:
+        folder: The folder of the files.
         known: As `files_of` returns them; files that were kept out are in the state NOT_READ and are not compared.
         paths: The files that exist now.
     """
@@ -31,6 +32,8 @@ def same_contents(
     Only files that are as large as a registered one are read.
 
     Args:
+        db: The project's database.
+        folder: The folder of the files.
         paths: Files that are not registered.
         progress: Called with (files looked at, files in all); its exceptions end the search.
     """

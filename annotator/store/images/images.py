@@ -39,6 +39,7 @@ def all_images(db: Database) -> list[Image]:
 
 
 def images(db: Database, ids: Iterable[int]) -> dict[int, Image]:
+    """Return the images with these ids by id; unknown ids are left out."""
     ids = list(ids)
     rows = db.rows(f"SELECT id, name, sha256, width, height FROM image WHERE id IN ({','.join('?' * len(ids))})", ids)
     return {row["id"]: Image(**row) for row in rows}
@@ -68,6 +69,7 @@ def from_place(db: Database, start: str, limit: int) -> list[int]:
     """Return the ids of up to `limit` images that can be read, by their sha256 from `start` on and round again.
 
     Args:
+        db: The project's database.
         start: Hexadecimal digits: a random one makes every image as likely as any other to be near the front.
         limit: The largest number that is returned.
     """
@@ -152,11 +154,7 @@ def folders(db: Database) -> list[Folder]:
 
 
 def kept_out(db: Database, limit: int | None = None) -> list[BadFile]:
-    """Return the files and folders kept out of the project, with the reason.
-
-    Args:
-        limit: The most to return; None: all.
-    """
+    """Return the files and folders kept out of the project, with the reason: `limit` of them at most, None: all."""
     rows = db.rows(
         "SELECT path, reason FROM file WHERE reason != '' ORDER BY path LIMIT ?", [-1 if limit is None else limit]
     )
@@ -171,8 +169,7 @@ def each_kept_out(db: Database) -> Iterator[BadFile]:
 def kept_out_by_reason(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
     """Return files kept out by the kind of reason, the most frequent first: reason, files (their number), example.
 
-    Args:
-        limit: The most files to look at; None: all.
+    At most `limit` files are looked at; None: all.
     """
     return db.rows(
         """SELECT substr(reason, 1, instr(reason || ': ', ': ') - 1) AS reason, count(*) AS files, min(path) AS example
@@ -221,10 +218,12 @@ def missing_ids(db: Database) -> dict[int, str]:
 
 
 def count_kept_out(db: Database) -> int:
+    """Return the number of files and folders kept out of the project."""
     return db.value("SELECT count(*) FROM file WHERE reason != ''")
 
 
 def count_missing(db: Database) -> int:
+    """Return the number of images that cannot be shown any more."""
     return db.value("SELECT count(*) FROM image WHERE problem != ''")
 
 
@@ -333,7 +332,9 @@ def check_files(db: Database, after: int, limit: int) -> int | None:
     Files of a folder that does not exist are skipped: its disk is probably not mounted.
 
     Args:
-        after, limit: The images with ids after + 1 .. after + limit are checked.
+        db: The project's database.
+        after: Images with a greater id are checked.
+        limit: Ids up to `after` + `limit` are checked.
 
     Returns:
         `after` for the next call; None when all have been checked.
@@ -366,7 +367,9 @@ def read_capture_times(db: Database, after: int, limit: int) -> int | None:
     """Read the capture times of images that an older version registered; registration.py reads those of new ones.
 
     Args:
-        after, limit: At most `limit` images with ids above `after` are read.
+        db: The project's database.
+        after: Images with a greater id are read.
+        limit: The largest number of images that are read.
 
     Returns:
         `after` for the next call; None when there are no more. Images whose file cannot be reached now are left for

@@ -9,7 +9,7 @@ from annotator.store.images.name_kinds import NO_IMAGE
 from annotator.store.images.name_matching import WITHOUT_PREVIEW, Found, find
 
 
-def named(db: Database, names: Sequence[str]) -> list[int]:
+def ids_in_list(db: Database, names: Sequence[str]) -> list[int]:
     """Return the ids of the images in a list of names, each once, in its order.
 
     A bare file name is enough where it belongs to one image, and so is what else can mean one only (name_matching.py).

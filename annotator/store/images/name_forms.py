@@ -128,6 +128,7 @@ def joined(folder: str, name: str) -> str | None:
 
     Args:
         folder: "", or a path with "/" at its end.
+        name: The name.
     """
     path = posixpath.normpath(folder + name.replace("\\", "/"))
     return None if path.startswith(("../", "/")) else path

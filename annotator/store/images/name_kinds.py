@@ -89,8 +89,10 @@ def find_loosely(
     """Find the images of open names in the kinds after the first.
 
     Args:
-        schema, match: As in name_matching.by_name.
+        sql: The database, with the tables of name_matching.by_name.
+        schema: "staged" or "temp", where these tables are.
         open_: Condition on the rows of the table `item`, without a reason yet.
+        match: The loosest kind of KINDS that counts; None: all of them.
         root_id: The folder with the files of the table `original`; None: they are only coming.
         beside: Paths, with "/" at the end, that known names have which lie beside the file that names the images. These
             names come first: "1" in train/labels.csv is train/1.jpg, even if there is a valid/1.jpg.
@@ -155,6 +157,9 @@ def _pass(sql: sqlite_utils.Database, kind: str, pairs: Sequence[tuple[str, str]
     """Try one kind: the same path, then the longest end of a name that is a path, and paths that end with a name.
 
     Args:
+        sql: The database, with the temporary tables of find_loosely.
+        kind: The kind in which names are found.
+        pairs: The forms to compare: that of the open name, and that of the known ones.
         is_whole: Only the same path.
     """
     if not _compare(sql, pairs):
@@ -185,6 +190,8 @@ def _compare(sql: sqlite_utils.Database, pairs: Sequence[tuple[str, str]], part:
     """Fill the tables of a pass with the forms of open names and of known ones; return whether both have any.
 
     Args:
+        sql: The database, with the temporary tables of find_loosely.
+        pairs: The forms to compare: that of the open name, and that of the known ones.
         part: SQL of what counts of a form.
     """
     sql.execute("DELETE FROM temp.trial")

@@ -65,6 +65,8 @@ def find(db: Database, names: Iterable[str], match: str | None = None) -> dict[s
     """Return the image of each of these names, with the kind in which it was found.
 
     Args:
+        db: The project's database.
+        names: The names; "" is skipped.
         match: The loosest kind that counts; None: all of them.
     """
     wanted = {name: escaped(name) for name in names if name}
@@ -121,8 +123,10 @@ def by_name(
     `original` (name, path), files of `origin.root` that have another name than in the source.
 
     Args:
+        sql: The database, with these tables.
         schema: "staged" or "temp": where these tables are.
         match: The loosest kind of KINDS that counts; None: all of them.
+        origin: The folder that names are relative to first.
         where: Condition on the rows that are looked for.
         loosely: Condition on those for which the kinds after the first count.
     """

@@ -86,8 +86,11 @@ def register(
     Safe to repeat and to kill: unchanged files are skipped, each batch is committed.
 
     Args:
-        paths, kept_out: As files.list_files returns them.
+        db: The project's database.
+        folder: The folder of the images.
+        paths: The files, as files.list_files returns them.
         progress: Called with (files looked at, files in all); its exceptions end the scan.
+        kept_out: The files that cannot be registered, as files.list_files returns them.
         threads: Files read at a time; None: as many as there are cores.
 
     Raises:
@@ -150,6 +153,9 @@ def _not_listed(db: Database, folder_id: int, paths: Sequence[str], below: tuple
     """Return the registered files of a folder that are not among these sorted paths.
 
     Args:
+        db: The project's database.
+        folder_id: The id of the folder.
+        paths: The files that exist, sorted.
         below: Only files whose path begins with one of these.
     """
     missing: list[str] = []

@@ -27,9 +27,11 @@ def next_open(sql: sqlite_utils.Database, sequence: str, after: int, taken: Coll
     Skipped images are left out.
 
     Args:
+        sql: The database.
         sequence: One of SEQUENCES.
         after: Image id; 0: from the beginning.
         taken: Ids to leave out.
+        want: The largest number of images.
     """
     chosen: list[int] = []
     if want <= 0:

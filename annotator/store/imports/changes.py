@@ -51,6 +51,8 @@ def prepare(sql: sqlite_utils.Database, db: Database, over: str, version: int | 
     """Compute all rows; names must be resolved and cells built before.
 
     Args:
+        sql: The database, with the staged source attached.
+        db: The project's database.
         over: SQL condition on the decisions `d` whose labels are replaced.
         version: The class_version for which names were resolved; None: the present one.
     """

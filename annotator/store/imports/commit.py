@@ -94,6 +94,9 @@ def commit(
     """Store everything that is staged, in one transaction; names must be resolved and cells built before.
 
     Args:
+        staging: The staged source.
+        db: The project's database.
+        source: The path and the format of the source, and the person who imports it.
         replace: Replace answers of people that differ; otherwise they stay.
         replace_imports: Replace differing answers of earlier imports; None: as `replace`.
         new_images: Ids of the images that were registered for this import.
@@ -186,6 +189,7 @@ def without_triggers(sql: sqlite_utils.Database, cells: int) -> Generator[None]:
     Tallies of blind answers are counted again at the end. If the block fails, the rollback restores the triggers.
 
     Args:
+        sql: The database, in a transaction.
         cells: Approximate number of labels that change. If they are most of all labels, their index is dropped and
             created again at the end, which takes half as long as keeping it up to date.
     """
@@ -249,6 +253,8 @@ def _append(sql: sqlite_utils.Database, first: int, name: str) -> None:
     """Append the decisions of staged.change, with ids after `first`, and their origins.
 
     Args:
+        sql: The database, in a transaction, with the staged source attached.
+        first: The id of the newest decision.
         name: Prefix of their uuids. Numbers of equal length follow it, so that the index of uuids only grows at its
             end.
     """

@@ -38,7 +38,13 @@ _HOLDS = "NOT EXISTS (SELECT 1 FROM decision u WHERE u.undoes = d.id)"
 
 @dataclass(frozen=True)
 class Import:
-    """An import; `counts` has the numbers of images, classes, answers, replaced, completed, attributes and remarks."""
+    """An import of labels or images, in force or taken back.
+
+    Attributes:
+        counts: The numbers of images, classes, answers, replaced, completed, attributes and remarks that it stored.
+        undone_at: Unix seconds at which it was taken back; None while it is in force.
+        undone_by: The person who took it back; "" while it is in force.
+    """
 
     id: int
     source: str
@@ -119,6 +125,8 @@ def undo(db: Database, import_id: int, by: str, *, only_preview: bool = False) -
     that it added and nobody else answered. Importing the same source again restores them.
 
     Args:
+        db: The project's database.
+        import_id: The id of the import.
         by: The person who takes it back.
         only_preview: Roll the undo back and raise _OnlyPreviewError with its effects.
 

@@ -18,6 +18,7 @@ from annotator.store.database.database import Database
 from annotator.store.database.project_identity import HOME
 from annotator.store.disk.durable import sync_folder
 from annotator.store.imports.staging import is_staging
+from annotator.store.locations.addresses import Address
 from annotator.store.locations.staged_listing import is_listing
 from annotator.store.pictures.files import escaped
 
@@ -33,10 +34,11 @@ def holds_other_things(project: Path) -> bool:
 
 
 @contextmanager
-def making(project: Path, folder: Path | str) -> Generator[Database]:
+def making(project: Path, folder: Address | Path) -> Generator[Database]:
     """Yield the database of a new project, which becomes project.db when the block ends without an exception.
 
     Args:
+        project: The project folder.
         folder: The folder of the images, or their address; an earlier attempt with the same one is resumed.
 
     Raises:
@@ -66,7 +68,7 @@ def making(project: Path, folder: Path | str) -> Generator[Database]:
             if db:
                 _close(db)
             # The next attempt resumes after Ctrl+C, and always with an address, whose files take long to read.
-            if (isinstance(error, Exception) and not isinstance(folder, str)) or not begun:
+            if (isinstance(error, Exception) and not isinstance(folder, Address)) or not begun:
                 _remove(place.project, FILES[:-1])
             raise
         _rename(db.paths.database, place.database)
@@ -78,11 +80,11 @@ def making(project: Path, folder: Path | str) -> Generator[Database]:
                 place.project.rmdir()
 
 
-def _opened(project: Path, folder: Path | str) -> Database:
+def _opened(project: Path, folder: Address | Path) -> Database:
     """Return the database of an earlier attempt if it holds nothing but files of this folder, else a new one."""
     try:
         db = Database(project, create=True, file=UNFINISHED)
-        named = folder if isinstance(folder, str) else escaped(str(folder.resolve()))
+        named = folder.plain if isinstance(folder, Address) else escaped(str(folder.resolve()))
         others = db.value("SELECT count(*) FROM folder WHERE path != ?", [named])
         others += db.value("SELECT (SELECT count(*) FROM class) + (SELECT count(*) FROM decision)")
         others += db.value("SELECT count(*) FROM setting WHERE key NOT IN ('registrations', ?)", [HOME])

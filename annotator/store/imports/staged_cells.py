@@ -125,6 +125,8 @@ def build(staging: Staging, db: Database, note: Callable[[str], None]) -> None:
     """Compute what the source says of each cell of the project.
 
     Args:
+        staging: The staged source.
+        db: The project's database.
         note: Receives a sentence for every cell of which the source says two different things.
     """
     with staging.attached(db) as sql:

@@ -56,6 +56,9 @@ def resolve(staging: Staging, db: Database, rules: Rules, note: Callable[[str], 
     """Resolve the images and classes of all items; a second call resolves all of them again.
 
     Args:
+        staging: The staged source.
+        db: The project's database.
+        rules: How names of images and classes are understood.
         note: Receives a sentence for every name that cannot be used.
     """
     with staging.attached(db) as sql:
@@ -169,21 +172,21 @@ def _classes(
     archived = gone.keys() - back.keys()
     alike: dict[str, set[str]] = {}
     for name, class_ in named.items():
-        alike.setdefault(classes.looks(name), set()).add(class_.name)
+        alike.setdefault(classes.lookalike_key(name), set()).add(class_.name)
     rows: list[tuple[int, str, str]] = []
     listed: list[tuple[int, str]] = sql.execute("SELECT id, name FROM staged.class ORDER BY id").fetchall()
     rivals: dict[str, list[str]] = {}
     for _, name in listed:
         if name not in rules.class_map:
-            rivals.setdefault(classes.looks(name), []).append(name)
+            rivals.setdefault(classes.lookalike_key(name), []).append(name)
     staging.unclear = {}
     staging.warnings = _of_the_map(rules, {name for _, name in listed}, named)
     for class_id, name in listed:
         target, how = _target(name, named, alike, rules)
-        near = alike.get(classes.looks(name), set())
+        near = alike.get(classes.lookalike_key(name), set())
         unclear = ""
-        if how in (NEW, ALIKE) and near and len(near) + len(rivals[classes.looks(name)]) > 2:
-            unclear = _unclear(name, near, rivals[classes.looks(name)])
+        if how in (NEW, ALIKE) and near and len(near) + len(rivals[classes.lookalike_key(name)]) > 2:
+            unclear = _unclear(name, near, rivals[classes.lookalike_key(name)])
         elif target in archived and how != LEFT_OUT:
             unclear = f"the class {target!r} is archived: restore it, or choose another"
         elif target in back and how != LEFT_OUT:
@@ -244,7 +247,7 @@ def _target(name: str, named: Mapping[str, Class], alike: Mapping[str, set[str]]
         return (named[wanted].name if wanted in named else wanted), MAPPED if wanted else LEFT_OUT
     if name in named:
         return named[name].name, KNOWN if named[name].name == name else SYNONYM
-    near = alike.get(classes.looks(name), set())
+    near = alike.get(classes.lookalike_key(name), set())
     return (next(iter(near)), ALIKE) if len(near) == 1 else (name, NEW)
 
 

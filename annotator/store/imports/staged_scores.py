@@ -29,15 +29,29 @@ class IncomingScores(Protocol):
     """A block of scores of some images: exchange.predictions.score_tables.ScoreBlock."""
 
     @property
-    def images(self) -> Sequence[str]: ...
+    def images(self) -> Sequence[str]:
+        """The names of the images."""
+        ...
+
     @property
-    def places(self) -> Sequence[int | str]: ...
+    def places(self) -> Sequence[int | str]:
+        """The place of each image in the source, such as its line."""
+        ...
+
     @property
-    def classes(self) -> Sequence[str]: ...
+    def classes(self) -> Sequence[str]:
+        """The names of the classes."""
+        ...
+
     @property
-    def scores(self) -> np.ndarray: ...
+    def scores(self) -> np.ndarray:
+        """(n, C) scores, nan where there is none."""
+        ...
+
     @property
-    def boxes(self) -> CellBoxes | None: ...
+    def boxes(self) -> CellBoxes | None:
+        """The boxes of cells; None: the block has none."""
+        ...
 
 
 @dataclass(slots=True)
@@ -99,6 +113,7 @@ class StagedScores:
         """Create the temporary files.
 
         Args:
+            db: The project's database.
             scale: The scale of the scores, as in prediction_sources.Source.
             note: Receives a sentence for everything that is wrong.
             place_word: What a place is called: "line".
@@ -161,6 +176,7 @@ class StagedScores:
         """Find the images and classes that the names stand for.
 
         Args:
+            class_map: Name in the source -> class of the project, "" for one that is left out.
             match: The loosest kind of store/images/name_kinds.py in which images are found; None: all of them.
         """
         resolve(self._staging, self._db, Rules(class_map, match=match), self._note)

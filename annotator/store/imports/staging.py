@@ -40,31 +40,69 @@ class Incoming(Protocol):
     """The statements of a source about one image: exchange.formats.contents.Item."""
 
     @property
-    def image(self) -> str: ...
+    def image(self) -> str:
+        """The name of the image."""
+        ...
+
     @property
-    def place(self) -> int | str: ...
+    def place(self) -> int | str:
+        """The place in the source, such as a line."""
+        ...
+
     @property
-    def labels(self) -> Sequence[tuple[str, int, str, float | None, str]]: ...
+    def labels(self) -> Sequence[tuple[str, int, str, float | None, str]]:
+        """(class, state, annotator, unix seconds or None, source) of each answer about the image."""
+        ...
+
     @property
-    def exhaustive(self) -> bool: ...
+    def exhaustive(self) -> bool:
+        """Return whether a class of the source that the labels do not name is absent."""
+        ...
+
     @property
-    def answered(self) -> bool: ...
+    def answered(self) -> bool:
+        """Return whether anybody has answered for this image."""
+        ...
+
     @property
-    def scores(self) -> Mapping[str, float]: ...
+    def scores(self) -> Mapping[str, float]:
+        """Class -> score of a model."""
+        ...
+
     @property
-    def file(self) -> str: ...
+    def file(self) -> str:
+        """The path of the image's file, relative to the source's folder; "" for none."""
+        ...
+
     @property
-    def sha256(self) -> str: ...
+    def sha256(self) -> str:
+        """The sha256 of the image's file; "" where the source does not say."""
+        ...
+
     @property
-    def attributes(self) -> Mapping[str, str]: ...
+    def attributes(self) -> Mapping[str, str]:
+        """Name -> value of each fact that is no label."""
+        ...
+
     @property
-    def written(self) -> str: ...
+    def written(self) -> str:
+        """The name of the image's file in the export that the source is; "" for none."""
+        ...
+
     @property
-    def remarks(self) -> Sequence[tuple[str, str, str, float | None]]: ...
+    def remarks(self) -> Sequence[tuple[str, str, str, float | None]]:
+        """("flag" or "comment", text, annotator, unix seconds or None) of each flag and comment."""
+        ...
+
     @property
-    def event(self) -> str: ...
+    def event(self) -> str:
+        """The event (burst, sequence) of the image; "" for none."""
+        ...
+
     @property
-    def event_labels(self) -> Sequence[tuple[str, int, str, float | None, str]]: ...
+    def event_labels(self) -> Sequence[tuple[str, int, str, float | None, str]]:
+        """Answers, as in `labels`, about the event as a whole."""
+        ...
 
 
 _TABLES = """
@@ -188,6 +226,7 @@ class Staging:
         """Set the files that will be registered, in place of those set before.
 
         Args:
+            paths: The files that will be registered.
             held: Files that will not be registered because an image has their content: path -> its id.
         """
         self._file.execute("BEGIN")
@@ -210,6 +249,7 @@ class Staging:
         """Read all items into the file; items that cannot be stored are noted and left out.
 
         Args:
+            items: The items of the source.
             progress: Called with the number of items read; an exception that it raises ends the reading.
         """
         rest = iter(items)

@@ -120,27 +120,30 @@ def image_answers(db: Database, decisions: int) -> list[tuple[int, bool]]:
     return [(classes, bool(present)) for classes, present in rows]
 
 
-def relabel_counts(db: Database, decisions: int) -> dict[int, tuple[int, int]]:
-    """Count how often answered cells were answered again, and how often the answer changed.
+def recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> tuple[int, float, int]:
+    """Return what a person's newest timed actions brought that were no first clicks and no exploration.
 
     Args:
         db: The project's database.
-        decisions: How many of the newest answers in grids are read.
+        annotator: The person.
+        decisions: Number of their newest decisions that are read.
+        actions: Number of actions that count, at most.
 
     Returns:
-        The state before -> (answered again, changed).
+        Positives found (of answers given again: changed), seconds, and the number of actions.
     """
     rows = db.tuples(
-        f"""SELECT before, count(*), sum(state != before) FROM (
-            SELECT d.state, (SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
-                AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) AS before
-            FROM decision d WHERE d.id > (SELECT coalesce(max(id), 0) FROM decision) - ?
-            AND d.action = 'label' AND d.source IN {in_sql(timed="grid")} AND d.batch IS NOT NULL
-            ORDER BY d.id DESC LIMIT ?)
-        WHERE before IN (1, -1) AND state IN (1, -1) GROUP BY before""",
-        [LOOKED_AT, decisions],
+        f"""SELECT sum(CASE WHEN source != 'relabel' THEN state = 1 ELSE state != (
+                SELECT b.state FROM decision b WHERE b.image_id = d.image_id AND b.id < d.id
+                AND b.class_id = d.class_id AND b.action = 'label' ORDER BY b.id DESC LIMIT 1) END),
+            sum(max(0, min(milliseconds, ?))) AS taken FROM (
+            SELECT * FROM decision WHERE annotator = ? ORDER BY id DESC LIMIT ?) d
+        WHERE action = 'label' AND milliseconds IS NOT NULL AND batch IS NOT NULL
+            AND source IN {in_sql(timed="grid")[:-1]}, 'suggestion', 'random')
+        GROUP BY batch HAVING taken BETWEEN 1 AND ? ORDER BY max(id) DESC LIMIT ?""",
+        [LONGEST + 1, annotator, decisions, LONGEST, actions],
     )
-    return {state: (relabeled, changed) for state, relabeled, changed in rows}
+    return sum(found or 0 for found, _ in rows), sum(taken for _, taken in rows) / 1000, len(rows)
 
 
 def answered_twice(db: Database, cells: list[tuple[int, int]]) -> set[tuple[int, int]]:

@@ -89,7 +89,10 @@ def publish(
     """Store an audit and return its id.
 
     Args:
-        drawn_from, strata, scores: The fields of the Population; scores are read by rows.
+        db: The project's database.
+        drawn_from: The images and classes of the Population.
+        strata: The strata of its cells.
+        scores: The scores of its cells, read by rows.
         cells: (class id, image id, stratum, place in the random order) of each sampled cell.
         run_id: The run that the scores come from; None without a run.
         newest: The newest decision that the population includes.

@@ -72,7 +72,9 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
     Cells that a person has answered meanwhile are left out.
 
     Args:
+        db: The project's database.
         batch: Shared by the acceptances that are made together.
+        new: The class, the state, the cells and the guarantee.
 
     Returns:
         False, and nothing changes, where the present acceptance has the same cells and the same guarantee or the class

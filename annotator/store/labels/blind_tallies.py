@@ -30,7 +30,7 @@ def sees_all(db: Database) -> bool:
     return acting.problem(db.sql, Right.REVIEW) is None
 
 
-def beside(db: Database) -> str:
+def visible_condition(db: Database) -> str:
     """Return an SQL condition on rows `d` with an image_id: true where the current member may see facts of the image.
 
     Lists and counts that show what is known of images apply it.
@@ -38,7 +38,7 @@ def beside(db: Database) -> str:
     return "1" if sees_all(db) else BESIDE
 
 
-def among(db: Database, image_ids: Collection[int]) -> set[int]:
+def hidden_among(db: Database, image_ids: Collection[int]) -> set[int]:
     """Return those `image_ids` that are left out of counts for the current member."""
     if sees_all(db):
         return set()

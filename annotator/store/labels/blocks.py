@@ -166,7 +166,7 @@ def other_sources(db: Database) -> list[str]:
 
 
 def attribute_names(db: Database) -> list[str]:
-    """Return the names of all facts that any image has."""
+    """Return the names of the attributes that at least one image has."""
     return [row[0] for row in db.tuples(_skip_scan("attribute", "name"))]
 
 

@@ -39,7 +39,7 @@ def answers(db: Database, class_id: int, newest: int) -> tuple[np.ndarray, np.nd
     return labels[:, 0], labels[:, 1].astype(np.int8)
 
 
-def touched(db: Database, after: int) -> tuple[list[int], int]:
+def changed_since(db: Database, after: int) -> tuple[list[int], int]:
     """Return the images whose labels may have changed after decision `after`, and the newest decision.
 
     Both are read at the same moment.
@@ -147,7 +147,7 @@ def confirmed(db: Database, class_id: int, limit: int) -> list[int]:
     """
     rows = db.tuples(
         f"""SELECT image_id FROM (SELECT image_id, decision_id FROM label WHERE class_id = ? AND state = 1
-        ORDER BY decision_id DESC LIMIT ?) d WHERE {apart.beside(db)} ORDER BY decision_id DESC LIMIT ?""",
+        ORDER BY decision_id DESC LIMIT ?) d WHERE {apart.visible_condition(db)} ORDER BY decision_id DESC LIMIT ?""",
         [class_id, limit if apart.sees_all(db) else max(limit, NEWEST), limit],
     )
     return [image_id for (image_id,) in rows]
@@ -234,8 +234,10 @@ def fewest_answers(
     images whose last decision is oldest.
 
     Args:
+        sql: The database.
         ahead: Ids with the fewest answers when the worker counted them; their answers are counted again here.
         taken: Ids to leave out.
+        want: The largest number of images.
     """
     since_of: dict[int, int] = {}
     for start in range(0, len(ahead), ORDER_AT_ONCE):

@@ -41,5 +41,5 @@ def comment_counts(db: Database, image_ids: list[int]) -> dict[int, int]:
 def count_comments(db: Database) -> int:
     """Count the comments, without those that the current member may not see."""
     return db.value(
-        f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_HOLDS} AND {apart.beside(db)}"
+        f"SELECT count(*) FROM decision d INDEXED BY decision_comment WHERE {_HOLDS} AND {apart.visible_condition(db)}"
     )

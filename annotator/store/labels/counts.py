@@ -172,7 +172,7 @@ def flagged(db: Database, limit: int | None = None) -> list[dict[str, Any]]:
 
 def count_flagged(db: Database) -> int:
     """Count the flagged images, without those that the current member may not see."""
-    return db.value(f"SELECT count(*) {_FLAGGED} AND {apart.beside(db)}")
+    return db.value(f"SELECT count(*) {_FLAGGED} AND {apart.visible_condition(db)}")
 
 
 def notes(db: Database, image_ids: list[int]) -> dict[int, str]:

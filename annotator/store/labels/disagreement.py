@@ -26,7 +26,7 @@ _TAKEN_BACK = f"""SELECT d.class_id, d.annotator, min(u.id) FROM decision d JOIN
 
 def count(db: Database) -> int:
     """Count the cells that people disagree on, without those that the current member may not see (blind_tallies.py)."""
-    return db.value(f"SELECT count(*) FROM contradiction d WHERE {apart.beside(db)}")
+    return db.value(f"SELECT count(*) FROM contradiction d WHERE {apart.visible_condition(db)}")
 
 
 def newest(db: Database, limit: int) -> np.ndarray:

@@ -144,7 +144,7 @@ def waiting(db: Database) -> np.ndarray:
 
 
 def leaves_untouched(db: Database) -> bool:
-    """Return whether any showable image without an answer is not waiting. Scans all images where none is found."""
+    """Return whether any showable image without an answer waits for no blind answers. Scans all images for none."""
     statement = """SELECT EXISTS (SELECT 1 FROM image i WHERE stage < 2 AND problem = ''
         AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.image_id = i.id AND r.due > 0))"""
     return bool(db.value(statement))

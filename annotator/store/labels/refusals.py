@@ -40,7 +40,9 @@ def stored(sql: sqlite_utils.Database, uuid: str, parts: Sequence[Decision]) -> 
     A uuid is refused where its content differs from the stored decision, or where it is not a valid uuid of a decision.
 
     Args:
+        sql: The database.
         uuid: The uuid of a decision, or of a batch whose parts are named "<uuid>:0", "<uuid>:1", ...
+        parts: The decision, or the parts of the batch.
     """
     if not is_text(uuid):
         return False, f"its uuid {uuid!r} cannot be stored as text"

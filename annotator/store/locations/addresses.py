@@ -1,8 +1,14 @@
-"""Addresses: which are allowed, and how they are shown and stored: never with a password, key or signature."""
+"""Addresses: which are allowed, and how they are shown and stored: never with a password, key or signature.
+
+A text that somebody gave becomes an Address or a Path once, where it comes in (`parse_location`): an argument of the
+command line, a field of a page, an argument of the Python interface. What an Address shows is never its secrets.
+"""
 
 import ipaddress
 import re
 import socket
+from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from annotator.errors import AnnotatorError
@@ -21,11 +27,64 @@ SCHEMES = {
 }
 """Scheme -> the package beside fsspec that reads it. Schemes by which an address leads to files of this machine or into
 another address (file, local, memory, github, simplecache::...) are not among them."""
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 HIDDEN = "***"
 LONGEST_VALUE = 12  # letters of a value in a query that is shown
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
+_USER = re.compile(r"//[^/@]*@")
 _SECRET = re.compile(r"sig|token|key|secret|pass|cred|auth|expires|session|policy|^s[a-z]$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, repr=False)
+class Address:
+    """An address that may be read: whoever holds one need not check it again.
+
+    As text, in an f-string or a log, it is `redacted`. Only what connects reads `plain`.
+
+    Attributes:
+        plain: The address in full, with what may be secret in it.
+        scheme: In small letters, one of SCHEMES.
+        redacted: The address as people may see it.
+    """
+
+    plain: str
+    scheme: str = field(init=False, compare=False)
+    redacted: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "redacted", redacted(self.plain))
+        object.__setattr__(self, "scheme", _checked_scheme(self.plain))
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Return the address that a text is. Raises AnnotatorError for a text that is not an allowed address."""
+        return cls(text)
+
+    @property
+    def is_web(self) -> bool:
+        """Return whether a web server answers there."""
+        return self.scheme in ("http", "https")
+
+    @property
+    def is_s3(self) -> bool:
+        """Return whether it is a place in a store that speaks S3."""
+        return self.scheme in ("s3", "s3a")
+
+    @property
+    def host(self) -> str:
+        """Return its host or bucket."""
+        return urlsplit(self.plain).hostname or ""
+
+    def __str__(self) -> str:
+        return self.redacted
+
+    def __repr__(self) -> str:
+        return f"Address({self.redacted!r})"
+
+
+def parse_location(text: str) -> Address | Path:
+    """Return the address or path that a person gave. Raises AnnotatorError for an address that is not allowed."""
+    return Address.parse(text) if is_address(text) else Path(text)
 
 
 def is_address(named: str) -> bool:
@@ -34,10 +93,11 @@ def is_address(named: str) -> bool:
     return bool(match) and len(match[1]) > 1  # C:\ is a disk
 
 
-def check_address(named: str) -> str:
+def _checked_scheme(named: str) -> str:
     """Return the scheme of an address. Raises AnnotatorError for a text that is not an allowed address."""
     shown = redacted(named)
     if "::" in named:
+        shown = _USER.sub(f"//{HIDDEN}@", shown)  # each address of a chain may have one
         raise AnnotatorError(f"{shown} chains addresses with '::', which may lead to files of this machine. Name one.")
     scheme = named.split("://", 1)[0].lower()
     if scheme not in SCHEMES:
@@ -58,7 +118,7 @@ def redacted(address: str) -> str:
         parts = urlsplit(address)
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
-        return re.sub(r"//[^/@]*@", f"//{HIDDEN}@", address.split("?")[0])
+        return _USER.sub(f"//{HIDDEN}@", address.split("?")[0])
     place = f"{HIDDEN}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
     kept = "&".join(
         f"{quote(name)}={HIDDEN if _SECRET.search(name) or len(value) > LONGEST_VALUE else quote(value)}"
@@ -67,10 +127,10 @@ def redacted(address: str) -> str:
     return urlunsplit((parts.scheme, place, parts.path, kept, ""))
 
 
-def without_secrets(text: str, address: str) -> str:
+def without_secrets(text: str, address: Address) -> str:
     """Return a library's message about this address without the secrets that `redacted` hides."""
-    text = text.replace(address, redacted(address))
-    parts = urlsplit(address)
+    text = text.replace(address.plain, address.redacted)
+    parts = urlsplit(address.plain)
     secrets = {parts.query, *(value for _, value in parse_qsl(parts.query) if len(value) > 3)}
     for value in (parts.username, parts.password):
         secrets |= {value, unquote(value)} if value else set()
@@ -111,7 +171,7 @@ def check_place(host: str, text: str, may_be_own: bool) -> None:
         raise AnnotatorError(f"{host} is {address}, an address inside of this machine, its network or its cloud.")
 
 
-def _plain(address: Address) -> Address:
+def _plain(address: IPAddress) -> IPAddress:
     """Return the IPv4 address that an IPv6 one stands for (RFC 4291, 2765, 3056, 6052), else the address itself."""
     if address.version == 4:
         return address

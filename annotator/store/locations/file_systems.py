@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
 from annotator.store.locations import web
-from annotator.store.locations.addresses import SCHEMES, check_address, check_host, redacted, without_secrets
+from annotator.store.locations.addresses import SCHEMES, Address, check_host, without_secrets
 
 TRIES = 3
 WAIT_SECONDS = 1  # before the second try, and twice as much before the third
@@ -21,7 +21,7 @@ _NO_CONNECTION = re.compile("Connect|Disconnect|HTTPClientError")  # names of ex
 
 
 def file_system(
-    named: str,
+    address: Address,
     may_be_own: bool = True,
     *,
     connect: float = 0,
@@ -32,15 +32,17 @@ def file_system(
     """Return the file system of an address, for this address only.
 
     Args:
+        named: The address.
         may_be_own: Whether the address may be one of this machine or its network.
-        connect, read: Seconds without an answer after which S3 is given up; 0: as for web servers.
+        connect: Seconds without a connection after which S3 is given up; 0: as for web servers.
+        read: Seconds without an answer after which S3 is given up; 0: as for web servers.
         tries: Requests to S3 before it is given up.
         connections: To S3 at a time; 0: the library's default.
 
     Raises:
-        AnnotatorError: The address is not allowed or its package is missing.
+        AnnotatorError: The address leads where it must not, or its package is missing.
     """
-    scheme = check_address(named)
+    scheme = address.scheme
     try:
         fsspec, module = import_module("fsspec"), import_module(SCHEMES[scheme])
     except ImportError as error:
@@ -48,20 +50,15 @@ def file_system(
             f"{scheme}:// needs the package {SCHEMES[scheme]}. Install it with: pip install "
             f"'multilabel-annotator[cloud]' {SCHEMES[scheme]}"
         ) from error
-    parts = urlsplit(named)
     options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
-    if scheme in ("http", "https"):
-        check_host(parts.hostname or "", may_be_own)
-        may_be_own = may_be_own and web.is_own(
-            parts.hostname or ""
-        )  # a host outside of this network must not lead into it
-        client = web.client(module, parts.hostname or "", may_be_own)
+    if address.is_web:
+        check_host(address.host, may_be_own)
+        may_be_own = may_be_own and web.is_own(address.host)  # a host outside of this network must not lead into it
+        client = web.client(module, address.host, may_be_own)
         return fsspec.filesystem(scheme, get_client=client, **options)
-    if "@" in parts.netloc and not scheme.startswith(("az", "abfs")):
-        raise AnnotatorError(
-            f"{redacted(named)}: keys belong into the environment or your settings, not into addresses."
-        )
-    if scheme in ("s3", "s3a"):
+    if "@" in urlsplit(address.plain).netloc and not scheme.startswith(("az", "abfs")):
+        raise AnnotatorError(f"{address}: keys belong into the environment or your settings, not into addresses.")
+    if address.is_s3:
         times: dict[str, Any] = {"connect_timeout": connect or web.CONNECT_SECONDS}
         times |= {"read_timeout": read or web.READ_SECONDS, "retries": {"max_attempts": tries}}
         times |= {"max_pool_connections": connections} if connections else {}
@@ -74,7 +71,7 @@ def _has_keys() -> bool:
     return import_module("botocore.session").get_session().get_credentials() is not None
 
 
-def tried(call: Any, *values: Any, **options: Any) -> Any:
+def call_with_retry(call: Any, *values: Any, **options: Any) -> Any:
     """Call a function of a file system; retry after a pause where the network failed.
 
     Raises the exception of the last try, or at once one that no retry can change, such as a missing file.
@@ -103,16 +100,18 @@ def first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def failed(named: str, error: BaseException, again: str = AGAIN) -> AnnotatorError:
+def failed(address: Address, error: BaseException, again: str = AGAIN) -> AnnotatorError:
     """Return the error for a person: which address, what happened, what to do; never a secret.
 
     Args:
+        named: The address.
+        error: What was raised while it was read.
         again: How to try again.
     """
     error = first_cause(error)
     if isinstance(error, AnnotatorError):
-        return AnnotatorError(without_secrets(str(error), named))
-    kind, text = type(error).__name__, " ".join(without_secrets(str(error), named).split()).rstrip(".")
+        return AnnotatorError(without_secrets(str(error), address))
+    kind, text = type(error).__name__, " ".join(without_secrets(str(error), address).split()).rstrip(".")
     if is_missing(error):
         advice = "There is nothing of this name. Is the bucket and the path spelled right?"
     elif is_refused(error):
@@ -121,7 +120,7 @@ def failed(named: str, error: BaseException, again: str = AGAIN) -> AnnotatorErr
         advice = f"There was no answer within {web.READ_SECONDS} seconds. {again}"
     else:
         advice = f"Is the network there, and the address right? {again}"
-    return AnnotatorError(f"{redacted(named)} cannot be read ({kind}{': ' if text else ''}{text}). {advice}")
+    return AnnotatorError(f"{address} cannot be read ({kind}{': ' if text else ''}{text}). {advice}")
 
 
 def _status(error: BaseException) -> int:

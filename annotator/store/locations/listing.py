@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from annotator.errors import AnnotatorError, NoAnswer
-from annotator.store.locations.addresses import check_address, redacted
-from annotator.store.locations.file_systems import tried
+from annotator.store.locations.addresses import Address, redacted
+from annotator.store.locations.file_systems import call_with_retry
 
 AT_A_TIME = 8  # heads of a web server
 PAGE = 1000  # entries that are in memory
@@ -41,27 +41,26 @@ class Remote(NamedTuple):
     sha256: str = ""
 
 
-def listed(files: Any, named: str, is_file: Callable[[str], bool], after: str = "") -> Iterator[Remote]:
+def listed(files: Any, address: Address, is_file: Callable[[str], bool], after: str = "") -> Iterator[Remote]:
     """Yield every file below the address, or the one file that the address names.
 
     Args:
         files: The file system of the address.
-        named: The address.
+        address: Of a folder or a file.
         is_file: Returns whether a path is, by its name, that of a wanted file; else it is taken for a folder.
         after: S3: only names after this one, in the order of their bytes.
     """
-    scheme = check_address(named)
-    if scheme in ("http", "https"):
-        return _pages(files, named, is_file)
-    base = files._strip_protocol(named).rstrip("/")
+    if address.is_web:
+        return _pages(files, address.plain, is_file)
+    base = files._strip_protocol(address.plain).rstrip("/")
     if "/" in base and is_file(base):
         return iter([of_info(files.info(base), PurePosixPath(base).name)])
-    return _keys(files, base, after) if is_sorted(named) else _walked(files, base)
+    return _keys(files, base, after) if is_sorted(address) else _walked(files, base)
 
 
-def is_sorted(named: str) -> bool:
+def is_sorted(address: Address) -> bool:
     """Return whether the files of an address are listed by name, so that a listing can go on after any of them."""
-    return check_address(named) in ("s3", "s3a")
+    return address.is_s3
 
 
 def _keys(files: Any, base: str, after: str) -> Iterator[Remote]:
@@ -71,7 +70,7 @@ def _keys(files: Any, base: str, after: str) -> Iterator[Remote]:
     start = {"StartAfter": prefix + after} if after else {}
     last = after
     while True:
-        page = tried(files.call_s3, "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **start)
+        page = call_with_retry(files.call_s3, "list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=PAGE, **start)
         rows = [row for row in page.get("Contents", ()) if row["Key"].startswith(prefix)]
         for row in rows:
             if not row["Key"].endswith("/"):
@@ -94,7 +93,7 @@ def _walked(files: Any, base: str) -> Iterator[Remote]:
     files.invalidate_cache()  # some libraries keep what they have listed whatever they are told
     waiting = [base]
     while waiting:
-        for facts in tried(files.ls, waiting.pop(), detail=True):
+        for facts in call_with_retry(files.ls, waiting.pop(), detail=True):
             path = facts["name"].rstrip("/")
             if not path.startswith(f"{base}/"):
                 continue
@@ -126,7 +125,7 @@ def _pages(files: Any, named: str, is_file: Callable[[str], bool]) -> Iterator[R
             found = sorted({link for link in links if is_file(unquote(link[len(base) :]))})
             for start in range(0, len(found), PAGE):
                 some = found[start : start + PAGE]
-                for link, facts in zip(some, pool.map(partial(tried, files.info), some), strict=True):
+                for link, facts in zip(some, pool.map(partial(call_with_retry, files.info), some), strict=True):
                     yield of_info(facts | {"name": link}, unquote(link[len(base) :]))
 
 

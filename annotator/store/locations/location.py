@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotator.errors import AnnotatorError
+from annotator.store.locations.addresses import Address
 from annotator.store.locations.objects import is_remote, objects_at
 from annotator.store.pictures.files import FileState, open_checked, unescaped
 
@@ -39,6 +40,11 @@ class Location(NamedTuple):
         """Return whether the file lies at an address."""
         return is_remote(self.folder)
 
+    @property
+    def address(self) -> Address:
+        """Return the address of its folder. Raises AnnotatorError where that is no address that is allowed."""
+        return Address.parse(self.folder)
+
 
 Source = Path | Location
 """A file that was checked, or one that is checked when it is read."""
@@ -50,6 +56,7 @@ def open_source(source: Source, *, patient: bool = False) -> Path | io.BytesIO:
     """Return what the decoder reads: a path, or the content that was read at an address, which is not stored.
 
     Args:
+        source: A path, or the location of a registered file.
         patient: Nobody waits for it: longer without an answer, and several tries.
 
     Raises:
@@ -84,7 +91,7 @@ def _readers() -> ThreadPoolExecutor:
 
 def read(location: Location, *, patient: bool = False) -> bytes:
     """Return the content of a file at an address, checked by its sha256. Raises as `open_source` does."""
-    content = objects_at(location.folder).read(location.path, location.state.bytes, patient=patient)
+    content = objects_at(location.address).read(location.path, location.state.bytes, patient=patient)
     if hashlib.sha256(content).hexdigest() != location.sha256:
         raise AnnotatorError(
             f"its file holds another picture now: {location.folder}/{location.path} has changed since it was "

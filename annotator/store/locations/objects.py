@@ -16,12 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from annotator.errors import AnnotatorError, NoAnswer, NotAsked
 from annotator.store.locations import file_systems
-from annotator.store.locations.addresses import check_address, is_address, redacted, without_secrets
+from annotator.store.locations.addresses import Address, is_address, without_secrets
 from annotator.store.pictures.files import GONE, escaped, unescaped
 
 READ_SECONDS = 10.0  # for one image that somebody waits for: less than ui/serving/readers.py waits for a disk
@@ -43,12 +44,11 @@ NOT_NOW = "its file cannot be read now"  # the kind of problem of an image whose
 class Objects:
     """The files at one address; safe to share between threads, and in processes that were forked."""
 
-    def __init__(self, address: str):
+    def __init__(self, address: Address):
         self.address = address
         self._lock = threading.Lock()
         self._made: tuple[int, Any] | None = None  # process id, file system
         self._late, self._away_until = 0, 0.0
-        self._is_s3 = check_address(address) in ("s3", "s3a")
 
     def read(self, path: str, size: int = -1, *, patient: bool = False) -> bytes:
         """Return the content of a file.
@@ -73,7 +73,7 @@ class Objects:
             raise AnnotatorError(f"its file states no size, and has more than {most:,} bytes: {path}")
         if 0 <= size != len(content):
             raise AnnotatorError(
-                f"its file holds another picture now: {redacted(self.address)}/{path} does not have the {size:,} bytes "
+                f"its file holds another picture now: {self.address}/{path} does not have the {size:,} bytes "
                 "any more that were listed. Run annotator init again to look for changes."
             )
         return content
@@ -122,18 +122,18 @@ class Objects:
     def _full(self, path: str) -> str:
         """Return the path of a file as fsspec names it."""
         name = unescaped(path)
-        if check_address(self.address) in ("http", "https"):
-            return f"{self.address}/{quote(name)}"
-        base = self.files()._strip_protocol(self.address).rstrip("/")
+        if self.address.is_web:
+            return f"{self.address.plain}/{quote(name)}"
+        base = self.files()._strip_protocol(self.address.plain).rstrip("/")
         return f"{base}/{name}" if name else base
 
     def _content(self, files: Any, full: str, most: int) -> Any:
         """Return the first bytes of a file, at most one more than `most`; an awaitable from an asynchronous `files`."""
         if not files.async_impl:
             return files.cat_file(full, start=0, end=most + 1)
-        if self._is_s3:
+        if self.address.is_s3:
             return _of_s3(files, full, most)
-        if check_address(self.address) in ("http", "https"):
+        if self.address.is_web:
             return _of_web(files, full, most)
         return files._cat_file(full, start=0, end=most + 1)
 
@@ -199,7 +199,7 @@ class Objects:
         A request without an answer is counted; after LATE_MOST in a row the address counts as away.
         """
         cause = file_systems.first_cause(error)
-        shown = f"{redacted(self.address)}/{path}"
+        shown = f"{self.address}/{path}"
         if isinstance(cause, AnnotatorError):
             return AnnotatorError(without_secrets(str(cause), self.address))
         text = " ".join(without_secrets(str(cause), self.address).split())[:200].rstrip(".")
@@ -259,33 +259,41 @@ def _waiting(process: int) -> ThreadPoolExecutor:
 
 _large = threading.Lock()
 _lock = threading.Lock()
-_objects: dict[str, Objects] = {}
+_objects: dict[Address, Objects] = {}
 
 
-def objects_at(address: str) -> Objects:
+def objects_at(address: Address) -> Objects:
     """Return the files at the address of a registered folder, the same object at each call."""
     with _lock:
         return _objects.setdefault(address, Objects(address))
 
 
-def folder_of(named: str) -> str:
+def folder_of(named: Address) -> Address:
     """Return the address as a project stores it, for a folder of images that are read where they lie.
 
     Raises:
-        AnnotatorError: The address is not allowed, or has passwords or a query in it, which would be stored.
+        AnnotatorError: The address has passwords or a query in it, which would be stored.
     """
-    scheme = check_address(named)
-    address = named.split("?")[0].split("#")[0].rstrip("/")
-    if address != named.rstrip("/") or "@" in address.partition("://")[2].partition("/")[0]:
+    address = named.plain.split("?")[0].split("#")[0].rstrip("/")
+    if address != named.plain.rstrip("/") or "@" in address.partition("://")[2].partition("/")[0]:
         raise AnnotatorError(
-            f"{redacted(named)} has a password, a key or a query in it, which a project does not keep: images that are "
+            f"{named} has a password, a key or a query in it, which a project does not keep: images that are "
             "read where they lie are found by the credentials of this machine. Without --in-place they are downloaded."
         )
     if escaped(address) != address:
-        raise AnnotatorError(f"{redacted(named)} has a backslash that reads like an escaped byte. Name another.")
-    return f"{scheme}{address[len(scheme) :]}"
+        raise AnnotatorError(f"{named} has a backslash that reads like an escaped byte. Name another.")
+    return Address.parse(f"{named.scheme}{address[len(named.scheme) :]}")
 
 
 def is_remote(folder: str) -> bool:
     """Return whether a registered folder is an address."""
     return is_address(folder)
+
+
+def stored_folder(folder: str) -> Address | Path:
+    """Return the address or path of a registered folder, which the database stores as text.
+
+    Raises:
+        AnnotatorError: Its address is not allowed, as in a project that another program has changed.
+    """
+    return Address.parse(folder) if is_remote(folder) else Path(unescaped(folder))

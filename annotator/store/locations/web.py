@@ -28,6 +28,7 @@ def client(aiohttp: Any, host: str, may_be_own: bool) -> Any:
 
     Args:
         aiohttp: The module.
+        host: The host of the address.
         may_be_own: Whether a connection may lead to this machine or its network.
     """
 
@@ -178,6 +179,7 @@ def download(
 
     Args:
         files: The file system of the address.
+        address: The address of the file.
         part: The file to write or to continue.
         size: In bytes as stated, -1: not stated.
         is_version: Returns whether the headers of an answer are those of the wanted version for certain.

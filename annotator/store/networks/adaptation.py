@@ -4,9 +4,9 @@ Three settings. `adapting` is the state of the process that is at work, with hea
 `adapting_wanted` is what people ask for: the worker starts the process for "run" and "estimate", again after a kill,
 and the process ends for "pause". `adapting_result` is the result of the last one and stays until the next one begins.
 
-Once the project has twice as many answers as the last time, the advice is to adapt again (`again`). It is only shown,
-and followed by the worker where somebody has asked for that (setting `adapting_again`). An automatic start is stored
-with the number of answers at that moment, so that one that fails is not started again at once.
+Once the project has twice as many answers as the last time, the advice is to adapt again (`reason_to_adapt`). It is
+only shown, and followed by the worker where somebody has asked for that (setting `adapting_again`). An automatic start
+is stored with the number of answers at that moment, so that one that fails is not started again at once.
 """
 
 import json
@@ -145,7 +145,7 @@ def answers(db: Database) -> int:
     return counts["present"] + counts["absent"]
 
 
-def again(db: Database) -> Again | None:
+def reason_to_adapt(db: Database) -> Again | None:
     """Return the reason to adapt again; None where there is none.
 
     None where too few answers were added since, no network was adapted yet, or an adapting is under way.
@@ -173,7 +173,7 @@ def start_if_due(db: Database) -> None:
 
     Nothing is asked for after a pause, nor again before the answers have doubled since the last automatic start.
     """
-    due = again(db) if is_automatic(db) and result(db).get("kind") != "paused" else None
+    due = reason_to_adapt(db) if is_automatic(db) and result(db).get("kind") != "paused" else None
     if due is None:
         return
     started_at = db.setting(STARTED_AT, 0)

@@ -83,6 +83,7 @@ def refuse_unmet(name: str, db: Database | None = None, network: str | None = No
     The message says how to get them.
 
     Args:
+        name: The name of the method.
         db: The project; None: a new one.
         network: The one that is chosen together with the method; None: that of the project, or the default.
     """
@@ -108,6 +109,8 @@ def choose_method(db: Database, name: str, changed: dict[str, Any] | None = None
     """Set the method from the next run on.
 
     Args:
+        db: The project's database.
+        name: The name of the method.
         changed: Parameters that differ from the method's defaults; all others are reset to them.
 
     Raises:

@@ -202,7 +202,7 @@ def give_images(db: Database, annotator: str, called: str, names: Sequence[str])
     Raises:
         AnnotatorError: The list is empty, or images (all are named) or the person are unknown.
     """
-    return _give(db, annotator, IMAGES, called, image_lists.named(db, names))
+    return _give(db, annotator, IMAGES, called, image_lists.ids_in_list(db, names))
 
 
 def take_back(db: Database, share_id: int) -> None:

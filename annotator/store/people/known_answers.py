@@ -59,7 +59,7 @@ def choose(db: Database, names: Sequence[str], part: float) -> int:
         AnnotatorError: Images are unknown or not complete (all are named), or `part` is out of bounds.
     """
     _check(part)
-    ids = image_lists.named(db, names)
+    ids = image_lists.ids_in_list(db, names)
     marks = ",".join("?" * len(ids))
     found = db.tuples(f"SELECT name, stage FROM image WHERE id IN ({marks}) ORDER BY name", ids)
     if incomplete := [name for name, stage in found if stage != COMPLETE]:

@@ -54,13 +54,18 @@ def take_next(
     skipped with answers on them, so that somebody who keeps skipping a few images still reaches all others.
 
     Args:
+        db: The project's database.
+        holder: The page that leases.
+        annotator: The person at it.
         have: Images that this page shows or has fetched already: their leases are renewed, and they are not returned.
+        want: The largest number of images.
         first: Ids of images that, while untouched, come before all others, in this order.
         resumed: Begin with images that this page leases but does not have: it had them before a reload.
         ahead: Ids of incomplete images with the fewest answers, as the worker counted them.
         incomplete_first: Incomplete images come before all others.
         sequence: Untouched and incomplete images come in the order of this sequence (sequences.py), from the image
             after `after` on.
+        after: The image after which a sequence goes on; 0: its beginning.
     """
     aside = assignment.assigned_to_others(db, annotator)
     with db.writing(durable=False, right=Right.ANSWER) as sql:

@@ -102,6 +102,10 @@ def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
     """Add a member and return them.
 
     Args:
+        db: The project's database.
+        name: The member's name; blanks around it are removed.
+        role: The name of a role.
+        by: The person who adds them.
         email: An address by which a login provider that has verified it recognises the member, who then needs no link.
 
     Raises:
@@ -126,6 +130,10 @@ def set_role(db: Database, name: str, role: str, by: str, expected: str | None =
     """Give a member another role; `none` also ends their sessions and revokes their link.
 
     Args:
+        db: The project's database.
+        name: The member's name.
+        role: The name of the new role.
+        by: The person who gives it.
         expected: The role that the caller has seen. If the member's role differs by now, an error is raised, so that
             two owners who change the same member do not overwrite each other unknowingly.
 
@@ -286,6 +294,9 @@ def set_newcomer_role(db: Database, role: str, by: str, expected: str | None = N
     """Set the role given to a first-time sign-in.
 
     Args:
+        db: The project's database.
+        role: The name of the role.
+        by: The person who sets it.
         expected: The role that the caller has seen, as in set_role.
 
     Raises:
@@ -314,6 +325,9 @@ def hide(db: Database, parts: Sequence[str], by: str, expected: Sequence[str] | 
     """Set the views that guests and annotators do not see.
 
     Args:
+        db: The project's database.
+        parts: The views; all others are shown.
+        by: The person who hides them.
         expected: The hidden views that the caller has seen, as in set_role.
 
     Raises:

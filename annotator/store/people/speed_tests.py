@@ -22,7 +22,10 @@ def store(db: Database, annotator: str, place: tuple[int, int], answer: Answer) 
     """Store the time of one task; storing the same task again changes nothing.
 
     Args:
+        db: The project's database.
+        annotator: The person who took the test.
         place: The round, and the task in it.
+        answer: The kind of the task, its cells, changes and seconds.
 
     Raises:
         AnnotatorError: The task is impossible: of an unknown kind, without cells, or longer than LONGEST.

@@ -23,7 +23,7 @@ Three = tuple[int, int, int]  # numbers of bands from 1, in the order red, green
 
 @dataclass(frozen=True)
 class Bands:
-    """What a person has said about the images of a project.
+    """The bands that a person chose to show of a project's images.
 
     Attributes:
         unknown: For images that do not say it themselves; None: not said.
@@ -55,7 +55,10 @@ def shown_of(count: int, known: Three | None, by: str, bands: Bands) -> Shown | 
     """Return the bands to show of an image of `count` bands; None where nobody has said it.
 
     Args:
-        known, by: The bands that the file itself gives as red, green and blue, and how: PLAIN, NAMED or ORDER.
+        count: The number of bands of the image.
+        known: The bands that the file itself gives as red, green and blue; None: it gives none.
+        by: How the file gives them: PLAIN, NAMED or ORDER.
+        bands: The choices of the project.
 
     Raises:
         AnnotatorError: The choice names a band that the image does not have.

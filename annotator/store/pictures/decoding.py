@@ -70,6 +70,7 @@ def check_image(source: Path | BinaryIO, bands: Bands = UNSAID) -> ImageFacts:
     size, which reads every byte and is several times faster than at full size.
 
     Args:
+        source: A path, or an open file.
         bands: Which bands to show of an image of many (bands.py).
 
     Raises BadImage, and nothing else, for whatever is wrong with the file or with reading it.
@@ -144,8 +145,10 @@ def write_display(source: Path | BinaryIO, target: Path, longest: int, bands: Ba
     """Write an upright copy for the browser, its longer side at most `longest` pixels; return its (width, height).
 
     Args:
+        source: A path, or an open file.
         target: Its suffix decides: .webp, .png, or else JPEG. It is written beside its final name and renamed, so that
             a reader never meets half a file; an existing file is replaced.
+        longest: Pixels of the longer side of the copy.
         bands: As of `open_rgb`.
 
     A copy of the original size is meant for pixel-level inspection, so it is written at a higher quality.
@@ -283,7 +286,9 @@ def _decoded(
     """Yield the picture as open_rgb returns it, and the (width, height) of the whole image; its memory is reserved.
 
     Args:
+        source: A path, or an open file.
         choose: Size of the whole image -> the size that suffices; None: all of it.
+        bands: Which bands to show of an image of many (bands.py).
     """
     with opened(source, bands) as image:
         size, turn, wanted = image.size, 1, None
@@ -345,6 +350,7 @@ def _bytes_to_load(image: ImageFile.ImageFile, whole: tuple[int, int]) -> int:
     """Return the most bytes that reading the pixels takes at the size of `image`, which draft() may have made smaller.
 
     Args:
+        image: The opened image, not decoded yet.
         whole: The size of the whole image.
     """
     if isinstance(image, ArrayImage):

@@ -39,6 +39,7 @@ def image_of_extra(file: BinaryIO, start: bytes) -> ArrayImage | None:
     """Return the image of a file that Pillow does not read, or reads as something else; None for all other files.
 
     Args:
+        file: The open file.
         start: Its first 132 bytes or more.
 
     Raises:

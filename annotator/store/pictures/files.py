@@ -3,8 +3,8 @@
 Identity is the sha256 of the content. A file that has changed since it was registered is another image: it is never
 shown under the old one's decisions. Links are followed only while they stay inside the folder.
 
-Paths are stored as text. A name that is not UTF-8 is stored escaped (b"caf\\xe9.jpg" as the text caf\\xe9.jpg);
-`unescaped` gives the name that opens it.
+Paths are stored as text. A name that is not UTF-8 is stored as `escaped` writes it; `unescaped` gives the name that
+opens the file.
 """
 
 import errno
@@ -95,9 +95,9 @@ class Listing:
 
 
 def escaped(name: str) -> str:
-    """Return the text under which a file name is stored: bytes that are not UTF-8 are written as \\xe9.
+    r"""Return the text under which a file name is stored: bytes that are not UTF-8 are written as \xe9.
 
-    A backslash that could be read as the beginning of such a byte is written as \\x5c, so that `unescaped` is exact.
+    A backslash that could be read as the beginning of such a byte is written as \x5c, so that `unescaped` is exact.
     """
     plain = _ESCAPE.sub(lambda match: f"\\x5c{match[0][1:]}", name)
     return plain.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -115,6 +115,8 @@ def list_files(folder: Path, leave_out: Path, known: Collection[str] = ()) -> Li
     """Return all files below a folder, except `leave_out`, other projects, hidden files and folders, and leftovers.
 
     Args:
+        folder: The folder to list.
+        leave_out: A folder that is skipped, such as the project's own.
         known: Registered files of the folder, escaped. Those that exist are listed, leftovers or not: a project keeps
             the images that it has.
 
@@ -203,6 +205,7 @@ def open_checked(folder: Path, path: str, recorded: FileState, sha256: str) -> t
     """Return the real path of a registered image's file, checked to hold that image still, and its state.
 
     Args:
+        folder: The image folder.
         path: Relative to the folder, escaped.
         recorded: The state at registration; when it differs, the content is hashed again.
         sha256: Of the registered image.
@@ -271,7 +274,12 @@ def _inspect(
     """Return the facts of one file; None when it is in the registered state.
 
     Args:
+        folder: The image folder.
+        inside: Its real path.
+        path: The file, relative to the folder, escaped.
+        known: The registered file; None for a new one.
         below: Subfolder -> its real path, for files looked at within milliseconds; filled here.
+        bands: Which bands to show of images of many (bands.py).
     """
     state = NOT_READ
     try:

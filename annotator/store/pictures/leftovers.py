@@ -34,10 +34,10 @@ def leftover_folder(name: str) -> bool:
 
 
 def leftover_of(path: str) -> str:
-    """Return the part of a path that makes it a leftover, as it is written; "" for a path that is none.
+    r"""Return the part of a path that makes it a leftover, as it is written; "" for a path that is none.
 
     Args:
-        path: With "/" or "\\", as in archives of Windows. All files of a folder that holds leftovers are leftovers; of
+        path: With "/" or "\", as in archives of Windows. All files of a folder that holds leftovers are leftovers; of
             files that begin like one ("._a.jpg") the beginning is returned, so that they are counted together.
     """
     *folders, name = path.replace("\\", "/").split("/")

@@ -17,7 +17,7 @@ MIDDLE = 128  # grey of an image of one value
 
 @dataclass(frozen=True)
 class Stretch:
-    """How the values of an image became 8 bits.
+    """The range of an image's values that became 8 bits.
 
     Attributes:
         bits: Of a value in the file.
@@ -35,6 +35,7 @@ def stretched(
     """Return values (H, W, C) of any numbers as (H, W, C) uint8, and the stretch.
 
     Args:
+        values: (H, W, C) of any type of number.
         nodata: The value that stands for "no data"; None: there is none.
         counts: (H, W) bool, the pixels that count for the range; None: all.
 

@@ -169,6 +169,8 @@ def opened(file: BinaryIO, layout: Layout, three: Three | None, kind: str) -> Ar
     """Return the image of a TIFF that is read here; its pixels are read by `load`.
 
     Args:
+        file: The open file.
+        layout: The size, the type and the places of its pixels.
         three: The bands to show, from 1; None for an image of one band.
         kind: What is noted with the image (bands.Shown).
     """

@@ -56,6 +56,7 @@ def write(folder: Path, boxes: np.ndarray, before: np.ndarray) -> None:
     """Write the boxes of a version, of each cell the MOST surest; no file where there are none. Raises DiskFull.
 
     Args:
+        folder: The folder of the version.
         boxes: (n,) BOX, in any order.
         before: (m,) BOX of the version before, of cells that have no newer score.
     """

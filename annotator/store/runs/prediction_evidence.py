@@ -27,7 +27,9 @@ def boxes(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[ModelBox, 
     """Return the boxes of some cells, the surest of each source first, without doubtful ones.
 
     Args:
-        image_ids, class_ids: (n,) each: the cells.
+        db: The project's database.
+        image_ids: (n,) the image of each cell.
+        class_ids: (n,) the class of each cell.
 
     Returns:
         For each cell at most DRAWN boxes of each source.

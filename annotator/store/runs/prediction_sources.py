@@ -124,10 +124,12 @@ def add(
     Memory stays flat: blocks are written one by one.
 
     Args:
+        db: The project's database.
         name: The name of the source.
         scale: One of SCALES.
         by: Who adds the scores.
-        image_ids, class_ids: All that the blocks name; in any order.
+        image_ids: All images that the blocks name, in any order.
+        class_ids: All classes that the blocks name, in any order.
         blocks: Called several times; where the blocks have several scores for a cell, the highest counts.
         boxes: (n,) prediction_boxes.BOX of cells that the blocks have a score for.
         replace: Delete all scores that the source had before.
@@ -187,21 +189,15 @@ def remove(db: Database, name: str) -> Source:
 
 
 def opened(db: Database, keys: Iterable[tuple[int, int]] | None = None) -> list[SourceScores]:
-    """Return all sources whose arrays can be read.
-
-    Args:
-        db: The project's database.
-        keys: (source, version) of those to open; None: the current ones.
-    """
+    """Return those of the sources `keys`, (source, version) each, whose arrays can be read; None: the current ones."""
     keys = versions(db) if keys is None else keys
     return [scores for key in keys if (scores := _by_key(db, key)) is not None]
 
 
 def said(db: Database, image_ids: Ids, class_ids: Ids) -> list[tuple[Source, np.ndarray]]:
-    """Return every source with its scores of some cells: (n,) float64, nan where it has none. Takes microseconds.
+    """Return every source with its scores of the cells (image_ids, class_ids), n each; takes microseconds.
 
-    Args:
-        image_ids, class_ids: (n,) each: the cells.
+    Scores are (n,) float64, nan where the source has none.
     """
     every = opened(db)
     if not every:
@@ -401,7 +397,11 @@ def _apply(
     """Write the blocks into the file.
 
     Args:
+        path: The .npy file of the scores.
+        index: The rows and columns of the file.
+        blocks: Returns (image ids, class ids, scores) of each block; called twice where `had` is set.
         had: Whether the file holds older scores, which are deleted where a block has a score.
+        progress: Called with the number of blocks written.
     """
     scores = np.load(path, mmap_mode="r+")
     largest = float(np.finfo(scores.dtype).max)

@@ -130,6 +130,10 @@ def save_columns(
     """Write a version that differs from the version `before` in some columns. Raises DiskFull.
 
     Args:
+        db: The project's database.
+        run_id: The id of the run.
+        version: The version to write.
+        before: The version from which it differs.
         columns: (k,) the columns that change.
         values: (k, N) float16, their probabilities.
     """

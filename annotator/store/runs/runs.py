@@ -67,6 +67,12 @@ def publish(
     """Make the run the current one: its arrays are on disk and whole.
 
     Args:
+        db: The project's database.
+        run_id: The id of the run.
+        epochs: The number of epochs.
+        seconds: How long the training took.
+        loss: The loss of each epoch.
+        calibration: The calibration as JSON values; None: none was fitted.
         threshold: None: the one it began with.
         sources: The predictions from elsewhere that the run used: source, version, and the weight by class.
     """
@@ -104,6 +110,9 @@ def advance(db: Database, run_id: int, version: int, last_decision_id: int) -> N
     """Make a later version of a run's probabilities the current one: its arrays are on disk and whole.
 
     Args:
+        db: The project's database.
+        run_id: The id of the run.
+        version: The version that becomes the current one.
         last_decision_id: The newest decision that they include; it may grow while the version stays.
     """
     with db.writing() as sql:

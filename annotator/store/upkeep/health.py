@@ -84,8 +84,10 @@ def examine(project: Path, *, repair: bool = False, progress: Progress | None = 
     """Check everything in a project, and repair what can be derived again.
 
     Args:
+        project: The project folder.
         repair: Derive again what does not agree with the decisions, delete damaged arrays that are made again, and
             remove what killed processes have left.
+        progress: Called with (state, done, of).
 
     Raises:
         AnnotatorError: The project does not exist, or the disk has no room for the copy kept before a repair.

@@ -43,7 +43,10 @@ def restore(source: Path, project: Path, name: str = "", progress: Progress | No
     """Restore a backup into a new folder, which appears complete or not at all.
 
     Args:
+        source: The folder of the backup.
+        project: The folder of the restored project.
         name: Name of a manifest; "" for the newest.
+        progress: Called with (state, done, of).
 
     Raises:
         AnnotatorError: `project` exists and is not empty, or the backup is incomplete, damaged or hostile.

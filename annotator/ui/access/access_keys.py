@@ -153,6 +153,9 @@ def headers_for(project: Path, address: str, annotator: str, of_member: bool = F
     """Return the headers of a request to our routes, for tests and measurements without a browser.
 
     Args:
+        project: The project folder.
+        address: The address of the server.
+        annotator: The name of the person.
         of_member: The annotator is a member, in whose session the token is valid; the cookie is not a member's.
     """
     cookie = "=".join(pass_for(project, address))

@@ -91,6 +91,7 @@ class Door:
         self._accepted: set[bytes] = set()  # digests of tokens that a route for programs has accepted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on to the app with the session of its member."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
@@ -169,7 +170,7 @@ class Door:
         member = await _member(sessions, cookies)
         if answer := self._limited(member.id if member else _client(scope)):
             return answer
-        sessions_.asking(member.id if member else acting.NOBODY)
+        sessions_.set_asking_member(member.id if member else acting.NOBODY)
         is_in = member is not None and member.highest_right >= Right.LOOK
         if is_in and (scope["type"] == "websocket" or path in FROM_PROVIDER):
             scope[MEMBER] = member

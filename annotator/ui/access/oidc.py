@@ -41,6 +41,9 @@ def in_words(scope: Scope, receive: Receive, send: Send, sign_in: str, is_in: bo
     The page in its place says why, and what to do.
 
     Args:
+        scope: The request, as ASGI has it.
+        receive: Of the same request.
+        send: Sends the answer to the browser.
         sign_in: The address at which a login begins.
         is_in: The browser has a session already, which an old address of a login does not end.
     """
@@ -94,6 +97,7 @@ def with_user_info(claims: Mapping[str, Any], about: Mapping[str, Any], access_t
     answer, or speaks of somebody else (section 5.3.2), the log says so and the claims stay as they are.
 
     Args:
+        claims: The claims of the ID token.
         about: Of the provider: server_metadata_url.
         access_token: Of the same login.
     """

@@ -207,7 +207,7 @@ def _value(signer: URLSafeTimedSerializer, text: str, moments: list[float]) -> b
     return value.encode() if isinstance(value, str) else None
 
 
-def asking(member_id: int) -> None:
+def set_asking_member(member_id: int) -> None:
     """Note that the running task handles a request of this member; acting.NOBODY: of somebody who is no member."""
     _asking.set(member_id)
 

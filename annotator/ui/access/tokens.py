@@ -80,6 +80,8 @@ class Tokens:
         """Return the cookie that gives a browser this member's session, at this port.
 
         Args:
+            port: The port of the server.
+            member_id: The member.
             began_at: Unix seconds; None for now.
         """
         return self._sessions.dumps([port, member_id, time.time() if began_at is None else began_at])
@@ -113,6 +115,8 @@ class Tokens:
         """Return a key for one run of the server, valid for this many seconds; None: as long as the run lasts.
 
         Args:
+            run: The id of the run of the server.
+            seconds: How long the key is valid; None: as long as the run lasts.
             member_id: The member whose session it begins; None without members.
         """
         until = None if seconds is None else time.time() + seconds

@@ -27,6 +27,8 @@ KINDS = {
     "audit": "Audit",
     "random": "Random image",
     "exploration": "Exploration",
+    "search": "Search",
+    "sample": "Search",
     "relabel": "Checked again",
     "settlement": "Settled",
     "done": "Nothing else",

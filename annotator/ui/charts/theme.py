@@ -105,10 +105,12 @@ def drawable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def points(colour: str, size: int) -> alt.OverlayMarkDef:
+    """Return the mark of a chart's points: filled, in this colour; `size` is the area in square pixels."""
     return alt.OverlayMarkDef(size=size, filled=True, color=colour)
 
 
 def categories(field: str, names: list[str], colours: list[str]) -> alt.Color:
+    """Return a colour scale from these names to these colours, with a legend at the top."""
     scale = alt.Scale(domain=names, range=colours)
     columns = 3 if len(names) <= 3 else 2  # on a phone a row has room for three short names
     legend = alt.Legend(title=None, orient="top", columns=columns, offset=4, padding=0)

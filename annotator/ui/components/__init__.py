@@ -54,6 +54,7 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
     """Put the component of this name on the page, with the project's classes and their version.
 
     Args:
+        name: The name of the component and of its folder.
         styles: Further style sheets, as paths in this folder: of pages that it shows parts of.
         more: JSON values that only this component needs.
     """
@@ -107,6 +108,8 @@ def _component(name: str, styles: tuple[str, ...], part: str = "root") -> Callab
     """Return Streamlit's component with the script and style sheets of this folder; call it with data= and key=.
 
     Args:
+        name: The name of the component and of its folder.
+        styles: Further style sheets, as paths in this folder.
         part: The CSS class of the element that its script fills; for a page it is root.
     """
     files = (*SHARED, *styles, f"{name}/{name}.css")

@@ -140,6 +140,8 @@ def _answers(names: Sequence[str], people: Sequence[str], differing: int) -> dic
     """Draw the choices of which answers count and return them; an empty field means all.
 
     Args:
+        names: Names of the classes.
+        people: Names of those who answered.
         differing: How many pairs people differ on.
     """
     st.caption("Leave a field empty for all of them. Answers that are not chosen count as unanswered.")

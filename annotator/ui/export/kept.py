@@ -13,6 +13,8 @@ def kept(key: str, usual: Any, allowed: Collection[Any] | None = None) -> str:
     """Return the key of a widget, which shows its last value, or `usual`.
 
     Args:
+        key: The key of the widget.
+        usual: The value that it has at first.
         allowed: Its options; a value that is not among them is dropped.
     """
     state = st.session_state

@@ -39,7 +39,10 @@ def section(db: Database, chosen: Chosen, summary: Summary | None, by: str) -> N
     """Draw this part of the page.
 
     Args:
+        db: The project's database.
+        chosen: What was chosen above this part.
         summary: None while it is being counted.
+        by: The person who exports.
     """
     work = exporting(db)
     found = losses(chosen.format, summary.tallies) if summary else []
@@ -157,7 +160,7 @@ def _outcomes(db: Database, work: Exporting) -> None:
 
 
 def _outcome(outcome: Outcome, token: str) -> None:
-    when = note_list.when(outcome.ended_at, frame.zone())
+    when = note_list.moment_in_words(outcome.ended_at, frame.zone())
     name = f"{outcome.order.name} ({outcome.order.kind}, by {outcome.order.by})"
     if outcome.error:
         frame.error(outcome.error)
@@ -179,7 +182,7 @@ def _outcome(outcome: Outcome, token: str) -> None:
 
 def link_to(address: str, path: Path, size: str, expires_at: float) -> None:
     """Draw a link that downloads a file which is offered for a while."""
-    until = note_list.when(expires_at, frame.zone()).removeprefix("today ")
+    until = note_list.moment_in_words(expires_at, frame.zone()).removeprefix("today ")
     st.html(
         f'{STYLE}<div class="download"><a href="{escape(address)}" download>Download {escape(path.name)}</a>'
         f"<small>{escape(size)}, kept until {escape(until)}</small></div>"

@@ -155,7 +155,7 @@ def _age(db: Database, work: Work) -> None:
     """Say when the counts were made, where something has changed since, and offer to count again."""
     if not work.ended.is_set() or work.stamp == stamp_of(db):
         return
-    moment = note_list.when(work.began_at, frame.zone())
+    moment = note_list.moment_in_words(work.began_at, frame.zone())
     words = f"Counted {moment}; something has changed since. An export is always of the moment it is made."
     st.caption(frame.escaped(words))
     if st.button("Count again", key="count_again_button"):

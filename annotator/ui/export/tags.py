@@ -85,7 +85,7 @@ def _shown(row: Row) -> dict[str, str]:
     states = {state.capitalize(): f"{row.states.get(state, 0):,}" for state in ("present", "absent", "unsure")}
     return {
         "Tag": row.name,
-        "When": note_list.when(row.tagged_at, frame.zone()),
+        "When": note_list.moment_in_words(row.tagged_at, frame.zone()),
         "Who": row.annotator,
         "Format": row.format,
         "Images": f"{row.images:,}",

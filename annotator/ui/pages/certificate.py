@@ -168,7 +168,7 @@ def _audit(db: Database, certified: Certificate) -> None:
             frame.link("grid", "Answer in the audit grid", ":material/visibility_off:", audit="1")
         elif certified.audits:
             st.markdown("Every audit question has been answered.")
-        if more := len(audit.again(db, None)):
+        if more := len(audit.cells_to_repeat(db, None)):
             st.markdown(f"**{counted(more, 'pair')} for a second person to check**, or a third.")
             frame.link("grid", "Answer as another person", ":material/group:", audit="1")
         audited = certified.overall.audited

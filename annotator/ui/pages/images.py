@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import streamlit as st
 
@@ -18,9 +17,8 @@ from annotator.store.images import address_cache as fetched
 from annotator.store.images import images
 from annotator.store.images.band_choice import has_many_bands, waiting_folders
 from annotator.store.images.band_setting import bands_in_words, shown_bands
-from annotator.store.locations.objects import is_remote
+from annotator.store.locations.objects import is_remote, stored_folder
 from annotator.store.pictures.bands import parsed
-from annotator.store.pictures.files import unescaped
 from annotator.ui.access import context
 from annotator.ui.parts import frame, tables
 from annotator.ui.work.adding import Adding, Progress, adding
@@ -83,15 +81,11 @@ def _add(db: Database, known: Sequence[images.Folder]) -> None:
             )
     try:
         if add or again:
-            work.start([whole_path(given)] if add else [_place(folder) for folder in known])
+            work.start([whole_path(given)] if add else [stored_folder(folder.path) for folder in known])
             st.session_state["was_adding"] = True
     except AnnotatorError as error:
         frame.error(error)
     frame.refreshed(_progress, REFRESH if work.is_at_work else None)(work)
-
-
-def _place(folder: images.Folder) -> Path | str:
-    return folder.path if is_remote(folder.path) else Path(unescaped(folder.path))
 
 
 def _cache(db: Database, known: Sequence[images.Folder]) -> None:
@@ -130,7 +124,7 @@ def _bands(db: Database) -> None:
             changed = change_bands(db, parsed(given))
             frame.info(f"{counted(len(changed), 'image')} to analyze again; {seconds_to_analyze(db, changed)}.")
             if waiting:
-                adding(db).start([path if is_remote(path) else Path(unescaped(path)) for path in waiting])
+                adding(db).start([*map(stored_folder, waiting)])
                 st.session_state["was_adding"] = True
         except AnnotatorError as error:
             frame.error(error)

@@ -54,7 +54,7 @@ def _row(known: KnownSource) -> dict[str, str]:
         "Images": f"{source.images:,} ({percent(known.covered)})",
         "Classes": f"{len(source.class_ids):,}",
         "Numbers": source.scale,
-        "Added": note_list.when(source.added_at, frame.zone()),
+        "Added": note_list.moment_in_words(source.added_at, frame.zone()),
         "By": source.annotator,
         "Believed": known.weights_in_words(),
     }
@@ -83,9 +83,9 @@ def imports(db: Database, by: str) -> None:
 def _in_words(one: Import) -> str:
     brought = [counted(count, *words) for key, words in BROUGHT.items() if (count := one.counts.get(key, 0))]
     zone = frame.zone()
-    undone = f" Undone by {one.undone_by}, {note_list.when(one.undone_at, zone)}." if one.undone_at else ""
+    undone = f" Undone by {one.undone_by}, {note_list.moment_in_words(one.undone_at, zone)}." if one.undone_at else ""
     what = ", ".join(brought) or "nothing new"
-    when = note_list.when(one.imported_at, zone)
+    when = note_list.moment_in_words(one.imported_at, zone)
     return f"{one.id} · {when} · {one.annotator}: {one.source} ({one.format}): {what}.{undone}"
 
 

@@ -68,6 +68,9 @@ def outcome(db: Database, by: str, work: Importing, state: State) -> None:
     """Draw the import that waits for a decision, or the outcome of the last one.
 
     Args:
+        db: The project's database.
+        by: The person at the page.
+        work: The project's import in the background.
         state: Of `work`, while it is not at work.
     """
     if state.order is None:
@@ -142,7 +145,7 @@ def _numbers(lines: Sequence[in_words.Line]) -> None:
     for line in lines:
         if line.examples:
             with st.expander(frame.escaped(f"Examples: {line.title.split(':')[0]}")):
-                _listed([*line.examples, *([f"and {line.more:,} more"] if line.more else [])], line.title)
+                _listed([*line.examples, *([f"and {line.remaining:,} more"] if line.remaining else [])], line.title)
 
 
 def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:
@@ -173,7 +176,9 @@ def mapped(staged: Sequence[StagedClass], becomes: Sequence[str], known: Sequenc
     """Return the changed entries of the class map: name in the source -> class of the project, "" for one left out.
 
     Args:
+        staged: The classes of the source.
         becomes: Of each staged class: NEW, OUT, the id of a class of the project, CHOOSE, or NAMED and another name.
+        known: The classes of the project.
     """
     names = {str(class_.id): class_.name for class_ in known} | {OUT: ""}
 
@@ -212,6 +217,10 @@ def _class_table(
     """Draw the classes of the source, unclear ones first and known ones last, and return the target of each.
 
     Args:
+        staged: The classes of the source.
+        known: The classes of the project.
+        state: The state of the import, for the keys of the fields.
+        may_be_new: Whether a class of the source may become a new one.
         unclear: Name -> why it has to be chosen.
         chosen: The class map: what was chosen for an unclear name but cannot be used.
     """

@@ -49,6 +49,8 @@ def reading(order: Order, plan: Plan, given: Reading, since: float) -> Reading:
     """Draw the first rows and the decisions, those that have to be made first, and return the person's reading.
 
     Args:
+        order: The import that the person asked for.
+        plan: The import, read but not carried out.
         given: What the person has said until now.
         since: Of the import, for the keys of the fields.
     """

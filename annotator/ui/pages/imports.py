@@ -16,14 +16,14 @@ from annotator.exchange.predictions import outside_predictions as predictions
 from annotator.exchange.predictions.score_tables import OWN
 from annotator.exchange.sources.landing import size_in_words
 from annotator.store.database.database import Database
-from annotator.store.locations.addresses import is_address, redacted
+from annotator.store.locations.addresses import Address
 from annotator.store.runs.prediction_sources import LONGEST_NAME, PROBABILITY, SCORE
 from annotator.ui.access import context
 from annotator.ui.components import mount_upload
 from annotator.ui.pages import import_history, import_preview
 from annotator.ui.parts import frame, tables
 from annotator.ui.work import paths
-from annotator.ui.work.importing import Importing, Order, State, importing
+from annotator.ui.work.importing import ONE_FILE, Importing, Order, State, importing
 from annotator.ui.work.uploads import Upload, uploads
 
 REFRESH = 0.5  # seconds, while an import is at work
@@ -56,7 +56,7 @@ class Source:
     """A source that somebody has named."""
 
     name: str
-    path: str
+    path: Address | Path
     upload: Upload | None = None
 
 
@@ -216,9 +216,9 @@ def _companion(source: Source, name: str | None) -> Path | None:
     """
     if not name:
         return None
-    path = Path(source.path).with_name(Path(name).name)
-    if not path.is_file():
-        raise AnnotatorError(f"{path.name} does not lie beside {source.name}.")
+    path = None if isinstance(source.path, Address) else source.path.with_name(Path(name).name)
+    if path is None or not path.is_file():
+        raise AnnotatorError(f"{Path(name).name} does not lie beside {source.name}.")
     return path
 
 
@@ -233,17 +233,17 @@ def _images() -> str:
 
 def _of_upload(upload: Upload, chosen: str) -> Source:
     if chosen == WHOLE:
-        return Source(", ".join(name for name, _ in upload.files), str(upload.folder), upload)
-    return Source(chosen, str(upload.folder / chosen), upload)
+        return Source(", ".join(name for name, _ in upload.files), upload.folder, upload)
+    return Source(chosen, upload.folder / chosen, upload)
 
 
 def _of_path(given: str) -> Source:
     path = paths.source(given)
-    return Source(redacted(path) if is_address(path) else path, path)
+    return Source(str(path), path)
 
 
 def _refuse_nameless(called: str, source: Source) -> None:
     if not called:
         raise AnnotatorError(f"Give the model a name, under which what {source.name} says is kept.")
-    if is_address(source.path) or Path(source.path).is_dir():
-        raise AnnotatorError("Predictions are read from one file.")
+    if isinstance(source.path, Address) or source.path.is_dir():
+        raise AnnotatorError(ONE_FILE)

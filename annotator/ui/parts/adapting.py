@@ -47,7 +47,7 @@ def _now(db: Database, was_at_work: bool) -> None:
         adapting.want(db, "estimate")
         st.rerun()
     is_paused = adapting.result(db).get("kind") == "paused"
-    due = None if is_paused else adapting.again(db)
+    due = None if is_paused else adapting.reason_to_adapt(db)
     if due is not None:
         frame.info(due.sentence)
     label = "Continue" if is_paused else "Adapt now" if due is None else "Adapt again"

@@ -63,7 +63,9 @@ def add_class(db: Database, by: str, name: str, sure: bool) -> tuple[Class | Non
     """Add one class while labeling.
 
     Args:
+        db: The project's database.
         by: The person who adds it.
+        name: The name of the class; runs of blanks count as one.
         sure: The person has seen what may be a surprise.
 
     Returns:

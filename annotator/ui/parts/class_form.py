@@ -89,7 +89,7 @@ def _ask_which(pending: Pairs, lists: list[str]) -> None:
     """Ask whether names with commas are lists of several classes, or one class each."""
     apart, state = name_lists.split(pending, lists), st.session_state
     with st.container(border=True):
-        frame.info(which(lists))
+        frame.info(commas_question(lists))
         with st.container(horizontal=True):
             if st.button(
                 f"Add {_counted(apart)}: {frame.escaped(_names([name for name, _ in apart]))}", key="classes_split"
@@ -105,7 +105,7 @@ def _ask_which(pending: Pairs, lists: list[str]) -> None:
                 st.rerun()
 
 
-def which(lists: Sequence[str]) -> str:
+def commas_question(lists: Sequence[str]) -> str:
     """Return the question that names with commas raise."""
     if len(lists) > 1:
         return f"{len(lists):,} lines contain commas. Are these lists of classes, or names?"

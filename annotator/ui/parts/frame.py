@@ -142,6 +142,7 @@ def chosen(key: str, labels: Mapping[Any, str], usual: Any = None) -> str:
     The browser keeps the label that it showed first; it takes another one only with a value that is set here.
 
     Args:
+        key: The key of the select box.
         labels: Option -> its label.
         usual: The option that is chosen at first, None for none.
     """

@@ -28,6 +28,7 @@ def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | 
     """Show notes, as overview.flagged and comments.comments give them.
 
     Args:
+        rows: The notes.
         label: What a screen reader calls the list.
         token: The token with which the browser fetches the pictures; "" for no pictures.
         zone: Of the times.
@@ -40,14 +41,14 @@ def _item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
     address = f"./?image={int(row['id'])}&amp;from=progress"
     source = f"{context.base()}/api/thumb/{int(row['id'])}?token={quote(token)}"
     picture = f'<a href="{address}" tabindex="-1"><img src="{source}" alt="" loading="lazy"></a>' if token else ""
-    about = f"{escape(row['annotator'])}, {when(row['at'], zone)}"
+    about = f"{escape(row['annotator'])}, {moment_in_words(row['at'], zone)}"
     return (
         f'<li>{picture}<div><p>{escape(row["note"])}</p><small><a href="{address}">{escape(row["image"])}</a> · '
         f"{about}</small></div></li>"
     )
 
 
-def when(at: float, zone: tzinfo | None) -> str:
+def moment_in_words(at: float, zone: tzinfo | None) -> str:
     """Return a moment (unix seconds) as "today 14:02", or as the day and the time."""
     time, now = (moment.astimezone(zone) for moment in (datetime.fromtimestamp(at, UTC), datetime.now(UTC)))
     if time.date() == now.date():

@@ -156,7 +156,7 @@ def _settled(db: Database, name: str) -> list[str]:
     if not name_lists.lists_among([(name, "")], classes.by_name(db)):
         return [name]
     parts = name_lists.parts_of(name)
-    frame.info(class_form.which([name]))
+    frame.info(class_form.commas_question([name]))
     with st.container(horizontal=True):
         listed = frame.escaped(" and ".join(parts))
         if st.button(f"Split off {len(parts)} classes: {listed}", key="split_apart"):

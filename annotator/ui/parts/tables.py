@@ -19,6 +19,7 @@ def show(rows: Sequence[dict[str, str]], label: str) -> None:
     """Show rows that all have the same columns; the first column names the row.
 
     Args:
+        rows: At least one row: column -> value.
         label: What a screen reader calls the table.
     """
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in rows[0])

@@ -45,6 +45,8 @@ def guarded(handler: Handler, right: Right, part: str = "") -> Callable[[Request
     Errors become JSON that a person can read.
 
     Args:
+        handler: Answers the request.
+        right: The right that the route needs.
         part: The part of roles.KEPT_FROM_SIGHT that the route shows; "": none of them.
     """
 

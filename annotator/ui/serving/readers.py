@@ -60,6 +60,8 @@ class Readers:
         Args:
             file: What is read: while a read of it hangs, no other is started.
             kind: What is made of it: requests for the same file and kind share one read.
+            function: Reads the file.
+            *arguments: Its arguments.
 
         Raises:
             NoAnswer: The disk does not answer.

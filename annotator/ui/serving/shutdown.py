@@ -52,7 +52,7 @@ class Ending:
 
     @contextlib.contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Inside this context SIGINT and SIGTERM also start the clock; outside the main thread it changes nothing."""
+        """Let SIGINT and SIGTERM also start the clock during the block; do nothing outside the main thread."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

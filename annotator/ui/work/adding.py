@@ -15,6 +15,7 @@ from annotator.exchange.setup import add_folder
 from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.store.images.registration import Registered
+from annotator.store.locations.addresses import Address
 
 THREADS = 2  # files read at a time: people at work come first
 
@@ -29,7 +30,7 @@ class _Stopped(Exception):
 class Outcome:
     """The result of adding one folder or address: that of its scan, or an error."""
 
-    folder: Path | str
+    folder: Path | Address
     registered: Registered | None = None
     error: str = ""
 
@@ -41,7 +42,7 @@ class Progress:
     folder: the one being read, None while none is; of: 0 while files are listed.
     """
 
-    folder: Path | str | None = None
+    folder: Path | Address | None = None
     done: int = 0
     of: int = 0
     outcomes: tuple[Outcome, ...] = field(default=())
@@ -62,7 +63,7 @@ class Adding:
         """Return whether images are being added."""
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, folders: Sequence[Path | str]) -> None:
+    def start(self, folders: Sequence[Path | Address]) -> None:
         """Begin to add these folders.
 
         Raises AnnotatorError while others are being added, and Forbidden for a person who is no owner.
@@ -85,7 +86,7 @@ class Adding:
         if self._thread:
             self._thread.join()
 
-    def _add(self, folders: Sequence[Path | str]) -> None:
+    def _add(self, folders: Sequence[Path | Address]) -> None:
         for folder in folders:
             self.progress = replace(self.progress, folder=folder, done=0, of=0)
             outcome = self._outcome(folder)
@@ -94,7 +95,7 @@ class Adding:
                 break
         self.progress = replace(self.progress, folder=None)
 
-    def _outcome(self, folder: Path | str) -> Outcome:
+    def _outcome(self, folder: Path | Address) -> Outcome:
         try:
             return Outcome(folder, add_folder(self._db, folder, self._note, THREADS))
         except _Stopped:

@@ -25,12 +25,14 @@ from annotator.exchange.sources.landing import forget
 from annotator.roles import Right
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.locations.addresses import Address
 from annotator.store.pictures.files import unescaped
 from annotator.store.runs.prediction_sources import Source
 from annotator.ui.work.uploads import uploads
 
 IDLE, READING, READY, STORING = "", "reading", "ready", "storing"
 DONE, CANCELLED, FAILED = "done", "cancelled", "failed"
+ONE_FILE = "Predictions are read from one file."
 
 Plan = labels.Plan | predictions.Plan
 Choices = labels.Choices | predictions.Choices
@@ -58,13 +60,14 @@ class Order:
 
     by: str
     name: str
-    source: str
+    source: Address | Path
     choices: Choices
     upload: Path | None = None
     called: str = ""
 
     @property
     def is_predictions(self) -> bool:
+        """Return whether the source holds predictions, not labels."""
         return isinstance(self.choices, predictions.Choices)
 
 
@@ -95,6 +98,7 @@ class State:
 
     @property
     def is_at_work(self) -> bool:
+        """Return whether the import is reading its source or storing."""
         return self.stage in (READING, STORING)
 
     @property
@@ -191,7 +195,7 @@ class Importing:
         finally:
             if order.upload and self.state.stage != DONE:
                 known = [Path(unescaped(folder.path)) for folder in images.folders(self._db)]
-                forget(self._db.paths.project, order.source, known)
+                forget(self._db.paths.project, str(order.source), known)
 
     def _settle(self, order: Order, plan: Plan) -> None:
         """Wait for decisions until the import is stored or dropped."""
@@ -228,13 +232,14 @@ class Importing:
 
     @contextmanager
     def _opened(self, order: Order) -> Generator[Plan]:
-        if isinstance(order.choices, predictions.Choices):
-            path = Path(order.source)
-            with predictions.prepare(self._db, path, order.called, order.choices, order.by, self._counted) as plan:
+        source, choices = order.source, order.choices
+        if isinstance(choices, labels.Choices):
+            with labels.prepare(self._db, source, choices, order.by, self._note, order.name) as plan:
                 yield plan
+        elif isinstance(source, Address):
+            raise AnnotatorError(ONE_FILE)
         else:
-            project = self._db.paths.project
-            with labels.prepare(project, order.source, order.choices, order.by, self._note, order.name) as plan:
+            with predictions.prepare(self._db, source, order.called, choices, order.by, self._counted) as plan:
                 yield plan
 
     def _note(self, what: str, done: int, of: int) -> None:

@@ -6,13 +6,12 @@ kinds: the error of a reader may quote them. Addresses are read unless they lead
 """
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.sources.landing import LABEL_SUFFIXES
 from annotator.exchange.sources.path_list import PATHS, is_hidden
 from annotator.exchange.sources.tar_archive import ENDINGS as TARS
-from annotator.store.locations.addresses import check_address, check_host, is_address
+from annotator.store.locations.addresses import Address, check_host, parse_location
 
 LISTS = (".txt", ".lst")
 ENDINGS = (*sorted(LABEL_SUFFIXES - {".md", ".cls"}), ".lst", ".zip", ".arrow", *TARS)
@@ -32,16 +31,17 @@ def whole_path(given: str) -> Path:
     return path
 
 
-def source(given: str) -> str:
+def source(given: str) -> Address | Path:
     """Return the path or address that somebody typed, to be imported.
 
     Raises AnnotatorError for what a page may not read.
     """
     text = given.strip()
-    if is_address(text):
-        if check_address(text) in ("http", "https"):
-            check_host(urlsplit(text).hostname or "", may_be_own=False)
-        return text
+    named = parse_location(text)
+    if isinstance(named, Address):
+        if named.is_web:
+            check_host(named.host, may_be_own=False)
+        return named
     path = whole_path(text)
     try:
         real = path.resolve(strict=True)
@@ -54,14 +54,14 @@ def source(given: str) -> str:
         raise AnnotatorError(
             f"{path} does not end as files of data sets do. Pages read folders and: {', '.join(ENDINGS)}."
         )
-    if real.suffix.lower() in LISTS and real.is_file() and not PATHS.recognise(str(real)):
+    if real.suffix.lower() in LISTS and real.is_file() and not PATHS.recognise(real):
         raise AnnotatorError(f"{path} is no list of images: its first line has to be the path of one.")
-    return str(path)
+    return path
 
 
 def folder(given: str) -> Path:
     """Return the folder with images that somebody typed. Raises AnnotatorError where a page may not read it."""
-    path = Path(source(given))
-    if not path.is_dir():
+    path = source(given)
+    if isinstance(path, Address) or not path.is_dir():
         raise AnnotatorError(f"{path} is no folder.")
     return path

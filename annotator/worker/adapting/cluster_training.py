@@ -29,6 +29,7 @@ def train_on_cluster(on: str, training: Training, storage: str | None, say: Call
 
     Args:
         on: As in adapt_now.
+        training: The training, which is changed.
         storage: For checkpoints; None: a folder of the project, where the cluster is this machine alone.
         say: As in adapt_now.
 

@@ -38,7 +38,7 @@ def within_room(plan: Plan, bytes_each: int, most: int = MOST_BYTES) -> Plan:
         return plan
     chance = np.random.default_rng(0).random(len(fitted))
     order = np.lexsort([chance, ~plan.unbiased[fitted].any(1)])
-    smaller = plan.only(np.sort(np.concatenate([plan.judging, fitted[order[:room]]])))
+    smaller = plan.with_rows(np.sort(np.concatenate([plan.judging, fitted[order[:room]]])))
     check(smaller)
     return smaller
 
@@ -51,6 +51,9 @@ def make_inputs(
     The reason is stored with each such image.
 
     Args:
+        db: The project's database.
+        plan: The images of the training.
+        files: The files of the inputs.
         progress: Called with (images done, of).
         should_stop: Called between images; it may raise.
 
@@ -78,7 +81,7 @@ def make_inputs(
         done += len(rows)
     read = np.array([image_id not in unread for image_id in plan.image_ids.tolist()], bool)
     if not plan.is_settled:
-        plan = replace(plan.only(np.flatnonzero(read)), is_settled=True)
+        plan = replace(plan.with_rows(np.flatnonzero(read)), is_settled=True)
         check(plan)
     elif not read.all():
         raise NothingToLearn(

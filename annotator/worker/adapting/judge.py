@@ -17,7 +17,10 @@ def judge(db: Database, plan: Plan, fitted: np.ndarray, judging: np.ndarray) -> 
     were held out.
 
     Args:
-        fitted, judging: The features of these images by the adapted network, (n, D) and (m, D).
+        db: The project's database.
+        plan: The images and labels of the training.
+        fitted: (n, D) features by the adapted network of the images that were trained on.
+        judging: (m, D) features by the adapted network of the images that were held out.
 
     Raises:
         ValueError: No class can be judged.

@@ -162,7 +162,7 @@ class Training:
             unread: Rows of the plan that could not be read there; they are removed from the plan.
         """
         if unread:
-            self.plan = self.plan.only(np.setdiff1d(np.arange(len(self.plan.image_ids)), unread))
+            self.plan = self.plan.with_rows(np.setdiff1d(np.arange(len(self.plan.image_ids)), unread))
             check(self.plan)
         prefix = "body."
         ours = {name.removeprefix(prefix): tensor for name, tensor in weights.items() if name.startswith(prefix)}

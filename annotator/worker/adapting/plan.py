@@ -85,7 +85,7 @@ class Plan:
         held = self.held_out_labels
         return int((((held > 0).sum(0) >= FEWEST) & ((held < 0).sum(0) >= FEWEST)).sum())
 
-    def only(self, rows: np.ndarray) -> "Plan":
+    def with_rows(self, rows: np.ndarray) -> "Plan":
         """Return the plan with these rows alone."""
         arrays = {name: getattr(self, name)[rows] for name in ARRAYS if name != "class_ids"}
         return replace(self, **arrays)

@@ -18,7 +18,7 @@ from annotator.store.pictures.decoding import BadImage, open_rgb
 from annotator.store.runs import runs
 from annotator.store.runs.heatmap_findings import note
 from models.backbones.cam import colour, heat_map
-from models.backbones.occlusion import beside, gains
+from models.backbones.occlusion import confused_class, gains
 from models.linear.training import Head
 
 
@@ -52,7 +52,7 @@ class Explainer:
         if any(other != column for other in others for column in columns):
             gained = gains(self.backbone, head.weight, head.bias, image, heats)
         for class_id, column, heat, gain in zip(class_ids, columns, heats, gained, strict=True):
-            found = beside(gain, column, others)
+            found = confused_class(gain, column, others)
             note(self.db, run_id, class_id, image_id, None if found is None else known[found])
             with replacing(self.db.paths.heatmap(run_id, image_id, class_id), sync=False) as part:
                 Picture.fromarray(np.ascontiguousarray(colour(heat)), "RGBA").save(part, format="PNG")

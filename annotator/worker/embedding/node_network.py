@@ -29,7 +29,11 @@ class Network:
         """Load the network, on a GPU if `gpu` is set and there is one.
 
         Args:
+            name: The name of the network.
             source: Returns a separate copy of the network at each call.
+            threads: The number of threads that decode images.
+            gpu: Whether to use a GPU if there is one.
+            bands: Which bands to show of images of many.
         """
         self._backbone = loaded(name, source, "cuda" if gpu and torch.cuda.is_available() else "cpu")
         self._threads, self._bands = threads, bands
@@ -49,6 +53,7 @@ class Network:
         """Embed images 0 .. count - 1 as one batch, with features (float16) of their regions.
 
         Args:
+            count: The number of images.
             begin: Place -> what gives its file (embed_places).
         """
         parts = list(embed_places(count, begin, self._backbone, self._pool, regions=True, bands=self._bands))

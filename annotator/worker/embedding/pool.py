@@ -60,7 +60,12 @@ class Pool:
         """Put the network into the cluster, once; each machine takes it from there.
 
         Args:
+            ray: The module, connected to a cluster.
+            db: The project's database.
+            use: The cluster, and what messages say about it.
+            work: The job of each worker; its `network` is replaced.
             network: The Pretrained of the backbone.
+            cache: The features of the project.
         """
         self._ray, self._db, self._use, self._cache = ray, db, use, cache
         self._basis: Any = None  # a reference, once there is a basis
@@ -275,6 +280,9 @@ class Pool:
         """Drop a lost worker: its chunks go back to the queue; yield failures for images that are given up.
 
         Args:
+            member: The worker.
+            chunks: The queue of chunks of images.
+            why: Why it was lost.
             final: Whether a new worker would end the same way.
         """
         if member.ready is None:

@@ -15,7 +15,7 @@ from annotator.store.database.database import Database
 from annotator.store.networks import adapted
 from annotator.store.networks import machine_settings as machine
 from models.backbones import hub, licences
-from models.backbones.curated import lacking
+from models.backbones.curated import install_command
 
 if TYPE_CHECKING:
     from models.backbones.networks import Backbone
@@ -34,6 +34,7 @@ def prepare_backbone(
     """Make sure that a network can be used: its licence accepted, its weights here, whole, and of finite output.
 
     Args:
+        name: The name of the network.
         accepts: Asks a person whether a licence is accepted; an accepted one is recorded.
         show: Called with (bytes done, of, the present step).
 
@@ -64,7 +65,7 @@ def prepare_backbone(
 
 def refuse_lacking(name: str) -> None:
     """Raise AnnotatorError for a network whose library is not installed."""
-    if command := lacking(name):
+    if command := install_command(name):
         raise AnnotatorError(f"{name} needs open_clip, which is not installed.\n    Install it with: {command}")
 
 
@@ -84,7 +85,7 @@ def _facts(part: str) -> "Published":
 
 def _is_to_accept(licence: str) -> bool:
     """Return whether a licence binds those who use the weights, and was not accepted on this machine."""
-    return licences.binds(licence) and licence not in machine.accepted_licences()
+    return licences.must_be_accepted(licence) and licence not in machine.accepted_licences()
 
 
 def refuse_unaccepted(name: str) -> None:
@@ -109,6 +110,7 @@ def fetch_weights(name: str, show: Callable[[int, int], None]) -> None:
     """Download and check the weights of a network, where they are on the hub and not on this machine.
 
     Args:
+        name: The name of the network.
         show: Called with (bytes done, of).
 
     Raises:
@@ -168,6 +170,7 @@ def measure_speed(name: str, db: Database | None = None, seconds: float | None =
     The images are made up and in memory: reading files comes on top, which takes less where a network is slow.
 
     Args:
+        name: The name of the network.
         db: A project that has adapted networks.
         seconds: To measure; None: MEASURED_SECONDS.
 

@@ -79,6 +79,8 @@ def embed(
     """Yield the features of image files, batch by batch, in the order of the paths.
 
     Args:
+        paths: The image files, on this machine or at addresses.
+        backbone: The frozen network.
         regions: Whether features of the regions of each image are wanted too: no slower, but ten times the memory.
         batch: Paths a batch; the last may be shorter. None: BATCH, on a GPU as many as it takes.
         workers: Batches in the making at once; None: one a core, at most MOST_WORKERS.
@@ -86,8 +88,8 @@ def embed(
             after the batches that are already in the making.
         contents: The sha256 that each file should have; a file with another content is a failure. None: not checked.
             Files at addresses are always checked.
-        bands: Which bands are shown of images of many.
         leave_out: Asked for each path when its batch is next: True makes it a failure without a try.
+        bands: Which bands are shown of images of many.
 
     A file that cannot be read is a failure in its batch, never an exception. The decoded image is handed to the network
     at the size it wants, read at reduced scale where the format can do that.
@@ -119,10 +121,15 @@ def embed_places(
     """Yield the features of images 0 .. count - 1 in batches, as `embed` does.
 
     Args:
+        count: The number of images.
         begin: Place -> a call that returns its file (read_batch); called when its batch is next, so that files at
             addresses are read while batches before it are embedded.
+        backbone: The frozen network.
         pool: May be used by several such iterators at once.
-        regions, batch, should_stop, bands: As in `embed`.
+        regions: As in `embed`.
+        batch: As in `embed`.
+        should_stop: As in `embed`.
+        bands: As in `embed`.
     """
     stopped = should_stop or (lambda: False)
     if backbone.on_gpu:

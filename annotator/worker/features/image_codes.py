@@ -38,7 +38,9 @@ class KeptImageCodes:
         """Return the codes of images, made where they are missing.
 
         Args:
-            features, image_ids: (N, D) and (N,), of the cache as it was at one moment.
+            cache: The features, in whose folder the codes are kept.
+            features: (N, D) of the cache as it was at one moment.
+            image_ids: (N,) the images of these rows.
         """
         if self._codes is None or self._folder != cache.folder or not self._begins(image_ids):
             self._folder, self._codes = cache.folder, None

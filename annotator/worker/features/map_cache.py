@@ -158,7 +158,9 @@ def views_of(plain: torch.Tensor, key: int | str, strong_views: int = STRONG) ->
     """Return the views of an image (3, S, S) uint8: WEAK weak ones, the first unchanged, then the strong ones.
 
     Args:
+        plain: The image, (3, S, S) uint8.
         key: Seeds the strong views: an image always gets the same ones.
+        strong_views: The number of strong views.
     """
     mirrored = plain.flip(2)
     strong = []

@@ -41,7 +41,7 @@ class Away:
             self.note_answer(source)
         elif source.folder not in self.addresses:
             self._failed[source.folder] += 1
-            refuses = source.folder in self._answered and not objects_at(source.folder).is_late
+            refuses = source.folder in self._answered and not objects_at(source.address).is_late
             if self._failed[source.folder] >= AT_A_TIME * (MORE if refuses else 1):
                 self.addresses.add(source.folder)
             return False

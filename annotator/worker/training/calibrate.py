@@ -86,6 +86,7 @@ def calibration_of(answers: Answers, probabilities: np.ndarray, unknown: np.ndar
     """Return the calibration of a new run; None with fewer than FEWEST answers.
 
     Args:
+        answers: Answers to logged predictions.
         probabilities: (N, C) float of the model, nan where it has none.
         unknown: (N, C) bool, cells that nobody has answered: those the calibration is for.
 

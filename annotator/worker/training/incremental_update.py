@@ -87,7 +87,9 @@ class _LoadedRun:
         """Load the run's own probabilities and its ranking.
 
         Args:
+            db: The project's database.
             trained: The predictions of the newest version.
+            codes: The codes of images.
             images: (N,) the rows of the run's images in codes.
         """
         self.run_id = trained.run.id

@@ -36,7 +36,11 @@ class ProjectImages:
         """Give trainers access to the images of a cache.
 
         Args:
+            db: The project's database.
+            cache: The features of the images.
+            backbone: The name of the network.
             load: Returns the backbone; None: it is loaded by its name when it is needed.
+            regions: Keeps region codes from one training to the next.
             class_ids: The classes of the columns.
         """
         self._class_ids = class_ids

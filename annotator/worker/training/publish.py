@@ -48,7 +48,14 @@ def publish_run(
     """Write the result of a training, and make its run the current one.
 
     Args:
+        db: The project's database.
+        cache: The features of the images.
+        known: The labels that were trained on.
         run_id: The id of the row that runs.begin made.
+        method: The method, with its parameters.
+        backbone: The name of the network.
+        outcome: The probabilities and the head.
+        losses: The loss of each epoch.
         started: time.perf_counter() when the training began.
         left_out: One sentence for each kind of rows of the database that could not be used.
         sources: The predictions from elsewhere that it used (runs.publish).
@@ -87,7 +94,12 @@ def write_arrays(db: Database, run_id: int, head: Head, scores: Rows, cache: Fea
     """Write the run's files: query orders, probabilities, rankings, head.
 
     Args:
+        db: The project's database.
+        run_id: The id of the run.
+        head: The linear head.
         scores: (N, C) float, calibrated, in the order of the cache; read by rows.
+        cache: The features of the images.
+        known: The labels that were trained on.
     """
     folder, class_ids = db.paths.run(run_id), np.array(known.class_ids)
     labels = _Labels(known, len(cache.image_ids))

@@ -94,6 +94,7 @@ class ScoringOnCluster:
         classes: int,
         tell: Callable[[], None],
     ) -> np.ndarray:
+        """Return the probabilities of all N images, (N, C) float32; what no machine can score is scored here."""
         images = _Images(features, region_codes, known)
         shared = model, None if region_codes is None else region_codes.basis
         result = scratch_array(self._folder, (len(features), classes), np.float32)
@@ -158,6 +159,7 @@ class _Images:
         """Return the chunk of images that begins at a row.
 
         Args:
+            start: The row.
             read: Whether the chunk carries the features themselves, not only where they lie.
         """
         stop = start + self.size(start)

@@ -42,6 +42,11 @@ def train(
     """Train on everything decided so far and publish the result.
 
     Args:
+        db: The project's database.
+        cache: The features of the images.
+        method_name: A name in METHODS.
+        parameters: Parameters of the method that differ from its defaults.
+        backbone: The name of the network.
         between: Called after every epoch, and more often where that takes long, with (state, done, of): the worker does
             its other duties there.
         load: Returns the backbone for a method that reads more than features; None: it is loaded by its name.

@@ -16,6 +16,7 @@ from models.backbones.sources.timm_models import described_by_timm
 
 
 def load(name: str) -> Pretrained:
+    """Return the network of an installed package. Raises ValueError."""
     packaged = PACKAGED[name]
     try:
         locator = getattr(importlib.import_module(packaged.module), packaged.locator)
@@ -61,6 +62,7 @@ def translate(weights: dict[str, torch.Tensor], network: Any) -> dict[str, torch
     block timm numbers the existing batch norms, and names the last 1x1 convolution by its place.
 
     Args:
+        weights: Name -> parameter of the checkpoint.
         network: An EfficientNet of timm, whose `blocks` are stages of blocks.
 
     Raises:

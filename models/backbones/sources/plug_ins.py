@@ -8,6 +8,7 @@ from models.plugins import package_of
 
 
 def load(name: str) -> Pretrained:
+    """Return the network that a plug-in gives. Raises ValueError for whatever goes wrong in its code."""
     entry = plugin_backbones()[name]
     try:
         source = entry.load()()

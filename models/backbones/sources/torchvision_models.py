@@ -13,6 +13,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Pretrained:
+    """Return torchvision's network of this name with its default weights. Raises ValueError."""
     try:
         published: Any = torchvision.models.get_model_weights(name)  # an enumeration of its own for each network
         weights = published.DEFAULT

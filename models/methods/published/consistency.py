@@ -32,7 +32,8 @@ def consistency_loss(
     presences.
 
     Args:
-        weak, strong: (B, C) float, logits of the two views; the weak ones are constants of L_PLC.
+        weak: (B, C) float, logits of the weak view, which are constants of L_PLC.
+        strong: (B, C) float, logits of the strong view.
         labels: (B, C), 1 present, -1 absent, 0 not looked at (any value below 0 counts as absent).
         mask: (B, C) bool, True where a cell may be used; None: all.
         threshold: A cell counts as present from this probability on, as absent below one minus it.

@@ -40,8 +40,12 @@ class LabelDecoder(nn.Module):
 
         Args:
             channels: K of the map.
+            classes: C.
             width: d, to which a 1x1 convolution first brings the map; 0: d = channels, and no convolution.
+            heads: Attention heads of each layer.
             feed_forward: Inner size of the two-layer networks; 0: 4 d.
+            dropout: Share of values that are dropped in training.
+            decoder_layers: The number of layers of the decoder.
             projection: P, the length of the embeddings that are compared in the second stage.
             generator: Source of the initial weights (on the CPU); None: torch's global one.
 

@@ -75,10 +75,11 @@ class LAGC(Method):
         """Store the constants, sizes and the form of the losses.
 
         Args:
-            threshold_first, threshold_second: Probability from which a cell of the weak view is taken as present, in
-                the first and in the second stage.
+            threshold_first: Probability from which a cell of the weak view is taken as present, in the first stage.
+            threshold_second: The same in the second stage.
             first: Share of the epochs that belong to the first stage.
-            weight_plc, weight_lac: Weights of the agreement of views and of the contrast of embeddings.
+            weight_plc: Weight of the agreement of views.
+            weight_lac: Weight of the contrast of embeddings.
             temperature: Temperature of the contrast.
             queue: Number of cells that are kept for comparison.
             projection: Length of the embeddings that are compared.

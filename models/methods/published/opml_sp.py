@@ -71,9 +71,11 @@ class OPMLSP(Method):
         """Store the constants of the paper, by the paper's letters where they are known.
 
         Args:
-            a, b: Exponents of the constants of the loss (eq. 6).
+            a: First exponent of the constants of the loss (eq. 6).
+            b: Second exponent of the constants of the loss (eq. 6).
             strength: Weight of the high-rank term (eq. 10).
-            delta, rank: Diagonal and form of the high-rank term (losses/high_rank.py).
+            delta: Diagonal of the high-rank term (losses/high_rank.py).
+            rank: Form of the high-rank term (losses/high_rank.py).
             gamma: Power of the smoothing (eq. 11); 0: no smoothing.
             rule: Soft target of an unseen cell with score p. "both": (AP p)^gamma; "ap": AP^gamma p.
             rho: Of n images, rho n (1 - AP) unseen cells of a class are corrected to present (algorithm 1).
@@ -136,7 +138,8 @@ def smoothing(p: Tensor, reliability: Tensor, gamma: float, rule: str = "both") 
     Args:
         p: (B, C) current probabilities.
         reliability: (C,) AP of each class.
-        gamma, rule: As in OPMLSP.
+        gamma: As in OPMLSP.
+        rule: As in OPMLSP.
     """
     soft = (reliability * p) ** gamma if rule == "both" else reliability**gamma * p
     return soft.clamp(max=1 - 1e-6)  # -1 would be a person's word
@@ -148,7 +151,8 @@ def observed_ap(probabilities: Tensor, labels: Tensor, mask: Tensor | None = Non
     0 for a class without a marked cell.
 
     Args:
-        probabilities, labels: (N, C).
+        probabilities: (N, C).
+        labels: (N, C), 1 where a cell is marked present.
         mask: (N, C) bool: cells that take part; None: all.
     """
     scores, marked = probabilities.T.cpu().numpy(), (labels >= PRESENT).T.cpu().numpy()
@@ -180,9 +184,11 @@ def corrected(
     """Return the labels with the likeliest unseen cells of each class set to present (algorithm 1).
 
     Args:
-        probabilities, labels: (N, C) float.
+        probabilities: (N, C) float.
+        labels: (N, C) float.
         reliability: (C,) AP of each class.
-        rho, kappa: floor(rho n (1 - AP)) cells of a class, at most floor(kappa x its marked cells).
+        rho: floor(rho n (1 - AP)) cells of a class are corrected.
+        kappa: At most floor(kappa x the marked cells of the class) are corrected.
         mask: (N, C) bool: cells that may be used, and of which n are counted; None: all.
     """
     usable = torch.ones_like(labels, dtype=torch.bool) if mask is None else mask

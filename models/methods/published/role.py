@@ -108,7 +108,10 @@ def role_loss(
         phi: (B, C) float, logits of the estimates for the same images.
         labels: (B, C), 1 present, -1 absent, 0 not looked at.
         mask: (B, C) bool, True where a cell may be used; None: all.
-        k: Expected classes an image; strength, eps and form as in `ROLE`.
+        k: Expected classes an image.
+        strength: As in `ROLE`.
+        eps: As in `ROLE`.
+        form: As in `ROLE`.
 
     Half of: the mean over cells of each side's cross-entropy towards the other, taken as a constant, plus the negative
     log-likelihood of the labels under both; plus `strength` times ((classes an image - k) / C)^2 of both. Confirmed

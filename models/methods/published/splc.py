@@ -26,7 +26,8 @@ class SPLC(Method):
 
         Args:
             tau: Probability above which an unseen cell counts as present.
-            margin, gamma: Margin subtracted from the logits of present cells, and the focal exponent of all cells.
+            margin: Margin subtracted from the logits of present cells.
+            gamma: Focal exponent of all cells.
             change_epoch: Number of epochs before the first correction.
 
         Raises:

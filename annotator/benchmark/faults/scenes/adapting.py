@@ -67,9 +67,9 @@ class Adapt(Scene):
         return used in (before[0], after[0]) and following in known and names in (before[2], after[2])
 
     @override
-    def broken(self) -> list[str]:
+    def check_always(self) -> list[str]:
         db = Database(self.project)
-        broken = super().broken()
+        broken = super().check_always()
         place = db.paths.adapted("")
         for folder in sorted(place.iterdir()) if place.exists() else ():
             if folder.name.startswith("."):
@@ -96,7 +96,7 @@ class Adapt(Scene):
         return broken
 
     @override
-    def done(self) -> list[str]:
+    def check_completed(self) -> list[str]:
         worker = Worker(self.project)
         worker.close()
         db = Database(self.project)
@@ -167,7 +167,7 @@ class AdaptForWorker(Adapt):
         return ["worker", self.project]
 
     @override
-    def again(self) -> Sequence[object]:
+    def words_after_kill(self) -> Sequence[object]:
         return ["adapt", self.project]
 
     @override

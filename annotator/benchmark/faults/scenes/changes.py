@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from annotator.benchmark.faults.scenes.scene import Scene, decide, told
+from annotator.benchmark.faults.scenes.scene import Scene, comparable_contents, decide
 from annotator.errors import AnnotatorError
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import history as class_history
@@ -30,10 +30,10 @@ class Merge(Scene):
 
     @override
     def state(self) -> Any:
-        return told(self.project)
+        return comparable_contents(self.project)
 
     @override
-    def done(self) -> list[str]:
+    def check_completed(self) -> list[str]:
         merged = self.state()
         db = Database(self.project)
         class_history.undo_change(db, "Ann")
@@ -41,7 +41,7 @@ class Merge(Scene):
         undone = self.state()
         labels = [row for row in undone["labels"] if row[1] == 2]
         wrong = [] if labels and merged["labels"] != undone["labels"] else ["The undo of a merge gave nothing back."]
-        return wrong + self.broken()
+        return wrong + self.check_always()
 
 
 class UndoMerge(Scene):
@@ -62,7 +62,7 @@ class UndoMerge(Scene):
 
     @override
     def state(self) -> Any:
-        return told(self.project)
+        return comparable_contents(self.project)
 
 
 class Backup(Scene):
@@ -96,7 +96,10 @@ class Backup(Scene):
         for manifest in restoring.manifests(self.folder / "kept"):
             with tempfile.TemporaryDirectory() as place:
                 restoring.restore(self.folder / "kept", Path(place) / "again", manifest.stem)
-                one = [len(told(Path(place) / "again")["decisions"]), len(list(Path(place).glob("again/tags/*")))]
+                one = [
+                    len(comparable_contents(Path(place) / "again")["decisions"]),
+                    len(list(Path(place).glob("again/tags/*"))),
+                ]
             found += [one] if one not in found[-1:] else []
         return found
 
@@ -141,11 +144,15 @@ class Restore(Scene):
     @override
     def state(self) -> Any:
         again = self.folder / "again"
-        return (told(again), len(list(again.glob("tags/*")))) if again.exists() else None
+        return (comparable_contents(again), len(list(again.glob("tags/*")))) if again.exists() else None
 
     @override
-    def done(self) -> list[str]:
-        return [] if self.state() == (told(self.project), 1) else ["What was restored is not what was backed up."]
+    def check_completed(self) -> list[str]:
+        return (
+            []
+            if self.state() == (comparable_contents(self.project), 1)
+            else ["What was restored is not what was backed up."]
+        )
 
 
 class Upgrade(Scene):
@@ -171,7 +178,7 @@ class Upgrade(Scene):
         return read_any(self.project / "project.db")
 
     @override
-    def broken(self) -> list[str]:
+    def check_always(self) -> list[str]:
         broken: list[str] = []
         now, before = self.state(), None
         for path in sorted((self.project / "copies").glob("*.db")):
@@ -187,5 +194,5 @@ class Upgrade(Scene):
         return broken
 
     @override
-    def done(self) -> list[str]:
-        return Scene.broken(self)
+    def check_completed(self) -> list[str]:
+        return Scene.check_always(self)

@@ -62,7 +62,7 @@ class SingleFile(Scene):
         return state in (before, after) or any(self.path.parent.glob(".*.renaming.part"))
 
     @override
-    def done(self) -> list[str]:
+    def check_completed(self) -> list[str]:
         names = [self.path, *(path for path in self.path.parent.iterdir() if path.stem.startswith("labels."))]
         names.sort(key=lambda path: path.name.endswith(".card.json"))
         return destination.problems(names, False)
@@ -83,8 +83,8 @@ class TaggedFile(SingleFile):
         return super().allowed(state, before, after) or state == (after[0], 0)
 
     @override
-    def broken(self) -> list[str]:
-        return super().broken() + [f"a tag without its cells: {each}" for each in self._tags() if each]
+    def check_always(self) -> list[str]:
+        return super().check_always() + [f"a tag without its cells: {each}" for each in self._tags() if each]
 
     def _tags(self) -> list[str]:
         db, found = Database(self.project), []
@@ -124,7 +124,7 @@ class CopiedFolder(SingleFile):
         return state in (before, after)
 
     @override
-    def done(self) -> list[str]:
+    def check_completed(self) -> list[str]:
         return [] if self.state() == "new" else [f"The export is {self.state()}"]
 
 
@@ -159,7 +159,7 @@ class DownloadedZip(Scene):
         return None
 
     @override
-    def done(self) -> list[str]:
+    def check_completed(self) -> list[str]:
         files = [path for path in (self.project / "downloads").rglob("*") if path.is_file()]
         if [path.name for path in files] != ["set.zip"] or zipfile.ZipFile(files[0]).testzip() is not None:
             return [f"downloads holds {[path.name for path in files]}, not one whole zip"]
@@ -180,7 +180,7 @@ class FolderOnServer(DownloadedZip):
         return "in parts" if problems else "new"
 
     @override
-    def done(self) -> list[str]:
+    def check_completed(self) -> list[str]:
         db = Database(self.project)
         exporting(db)  # as the next server does when it starts
         db.close()

@@ -51,7 +51,7 @@ class Scene:
         """Return the command line, as Dying.run takes it."""
         raise NotImplementedError
 
-    def again(self) -> Sequence[object]:
+    def words_after_kill(self) -> Sequence[object]:
         """Return the command that continues after a kill; by default the killed command itself."""
         return self.words()
 
@@ -63,11 +63,11 @@ class Scene:
         """Return whether a kill may leave this state; by default only the states before and after the command."""
         return state in (before, after)
 
-    def broken(self) -> list[str]:
+    def check_always(self) -> list[str]:
         """Return sentences on faults that no kill may cause, at whatever moment it comes."""
         return project_broken(self.project)
 
-    def done(self) -> list[str]:
+    def check_completed(self) -> list[str]:
         """Return sentences on faults after the command has ended without error."""
         return []
 
@@ -101,7 +101,7 @@ def decide(db: Database, uuid: str, kind: str = "label", person: str = "Ann", im
     decisions.decide(db, [Decision(uuid, kind, person, "done" if kind == "done" else "click", image, **cell | more)])
 
 
-def told(project: Path) -> dict[str, list[tuple]]:
+def comparable_contents(project: Path) -> dict[str, list[tuple]]:
     """Return all decisions and the tables derived from them, without times and randomly drawn names."""
     with closing(Database(project)) as db:
         queries = {

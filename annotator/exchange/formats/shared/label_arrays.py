@@ -92,8 +92,11 @@ def items(
     """Yield one item a row.
 
     Args:
+        array: The names of the images, and their labels.
+        classes: Names of the columns.
         splits: Called with (start, stop); returns the split of each of these rows, "" for none.
         with_files: Names are paths of files that the source brings.
+        problems: Takes cells with other values than labels may have.
     """
     present, absent = ([Given(name, state) for name in classes] for state in (PRESENT, ABSENT))
     allowed = (0, 1) if array.is_truth else (-1, 0, 1)

@@ -26,7 +26,7 @@ from annotator.exchange.formats.contents import Contents, Given, Item, Remark
 from annotator.exchange.formats.shared.card_beside import columns_of_classes
 from annotator.exchange.formats.shared.class_list import names_beside
 from annotator.exchange.formats.shared.table_items import Table, contents
-from annotator.exchange.formats.shared.times import when
+from annotator.exchange.formats.shared.times import unix_seconds
 from annotator.exchange.reading.columns import IMAGE as IMAGE_WORDS
 from annotator.exchange.reading.columns import label_number
 from annotator.exchange.reading.reading import Reading
@@ -162,7 +162,7 @@ def _long(
     seen: set[str] = set()
     times: dict[str, float | None] = {}
 
-    def given(line: int, row: list[str]) -> Given | None:
+    def parse_answer(line: int, row: list[str]) -> Given | None:
         word = "present" if state is None else row[state].strip().lower()
         if word not in _STATES:
             problems.add(f"line {line}: state {row[state or 0]!r}; it must be present, absent or unsure")
@@ -176,7 +176,7 @@ def _long(
             if len(times) >= 10_000:  # clearing all is cheaper than deleting the oldest key each time
                 times.clear()
             try:
-                times[facts[2]] = when(facts[2])
+                times[facts[2]] = unix_seconds(facts[2])
             except (ValueError, OverflowError):
                 problems.add(f"line {line}: decided_at {facts[2]!r} is no time (ISO 8601)")
                 times[facts[2]] = None
@@ -194,7 +194,7 @@ def _long(
         place, labels, first = 0, [], None
         for line, row in group:
             place, first = place or line, first or row
-            if answer := given(line, row):
+            if answer := parse_answer(line, row):
                 labels.append(answer)
         assert first is not None  # a group has a row
         facts = {"split": first[split]} if split is not None and first[split] else {}
@@ -220,7 +220,7 @@ def _notes(rows: Iterator[tuple[int, list[str]]], header: list[str], image: int,
             yield Item(unescaped(row[image]), line, attributes=facts, written=place)
             continue
         try:
-            at = None if written is None else when(row[written])
+            at = None if written is None else unix_seconds(row[written])
         except (ValueError, OverflowError):
             problems.add(f"line {line}: written_at {row[written or 0]!r} is no time (ISO 8601)")
             continue

@@ -18,8 +18,10 @@ def box_inside(class_name: str, place: Sequence[float], score: float) -> Box | N
     """Return a box, cut off at the edges of the image; None where it has no area inside of the image.
 
     Args:
+        class_name: The name of the class.
         place: Left, top, width, height as fractions of the image; other lengths, and numbers that are not finite, are
             no place.
+        score: The score of the box.
     """
     if len(place) != 4 or not all(map(math.isfinite, place)):
         return None

@@ -9,7 +9,7 @@ def iso_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
-def when(text: str) -> float | None:
+def unix_seconds(text: str) -> float | None:
     """Return the Unix seconds of a time in ISO 8601 or in seconds; None for "". Raises ValueError, OverflowError."""
     if not text:
         return None

@@ -1,0 +1,193 @@
+"""The account of Autopilot: what its grids and images promised, what was found, and so what the next may promise.
+
+Probabilities are calibrated by each training, on all classes together. In the tail of a rare class that does not hold:
+the classes share the terms that say what a low score is worth, a class with a dozen answers moves its own little, and
+only the newest answers say what is left at the depth at which it is asked now. So promises are held against what came,
+class by class and by bands of the probability, at once and without a training:
+
+    rho(c, b) = (found(c, b) + OWN g(b) k(c)) / (promised(c, b) + OWN)
+    k(c) = (found(c) + OWN) / (sum over b of g(b) promised(c, b) + OWN),   g(b) = (found(b) + ALL) / (promised(b) + ALL)
+
+These are posterior means of a rate whose prior is Gamma and whose counts are Poisson (Gelman et al., Bayesian Data
+Analysis, 3rd ed., sec. 2.6): a class and band is drawn to its class, that to all classes, and these to 1. Older answers
+fade, because models change.
+
+Whoever takes the best of many estimates takes those that are too high more often than the others (the winner's curse).
+So what was promised by the account itself, before the answers were known, is held against what came once more: of
+grids and of images answered as a whole, each by bands. docs/learning-loop.md says how the constants were chosen.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from annotator.store.database.database import Database
+from annotator.store.labels import promises
+from annotator.store.labels.promises import Answers, Since
+
+BANDS = np.array([0.05, 0.2, 0.5])  # bounds between bands of the probability: how deep in the ranking a cell lies
+OWN, ALL = 4.0, 16.0  # promised positives that the prior weighs as much as: of a class, and of all
+HALF_LIFE = 10.0  # positives promised of a class since an answer, after which it counts half; of all, four times that
+CERTAIN = 0.99  # a corrected probability is at most this, or the model's own
+KEPT_FOR = 80.0  # positives that the account promised since an answer, after which it counts half
+AT_ONCE = 500  # answers that are held against the same account when all are read anew
+B = BANDS.size + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What the account promised of one kind of action, before the answers were known, and what came.
+
+    Attributes:
+        promised, found: (B,) positives in each band, older ones fading.
+    """
+
+    promised: np.ndarray
+    found: np.ndarray
+
+    @property
+    def ratios(self) -> np.ndarray:
+        """Return found over promised, (B,), drawn to 1 as by ALL promised positives."""
+        return (self.found + ALL) / (self.promised + ALL)
+
+    def followed_by(self, band: np.ndarray, worth: np.ndarray, present: np.ndarray) -> "Kept":
+        """Return the sums with later cells (n,): the band of each, what the account promised, and what came."""
+        fades = 0.5 ** (worth.sum() / KEPT_FOR)
+        promised, found = np.bincount(band, worth, B), np.bincount(band, present, B)
+        return Kept(self.promised * fades + promised, self.found * fades + found)
+
+
+NOTHING_KEPT = Kept(np.zeros(B), np.zeros(B))
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """What was promised and found up to one decision; never changed, only replaced by a later one.
+
+    Attributes:
+        newest: The last decision that it includes.
+        answers: The answers that it is made of.
+        ratios: (K + 1, B) found over promised of the K classes with answers in grids, and last of all classes.
+        known: Class id -> its row of `ratios`.
+        grids, images: What was kept of promises for grids, and for images answered as a whole.
+        barren: Class id -> tiles of it in a row, the newest ones, that were no positives.
+        asked: Class id -> tiles of it that were answered in grids.
+        relabels: State before -> (answers that were asked again, those of them that changed).
+    """
+
+    newest: int
+    answers: Answers
+    ratios: np.ndarray
+    known: Mapping[int, int]
+    grids: Kept
+    images: Kept
+    barren: Mapping[int, int]
+    asked: Mapping[int, int]
+    relabels: Mapping[int, tuple[int, int]]
+
+    @classmethod
+    def build(cls, answers: Answers, since: Since | None = None) -> "Account":
+        """Return the account of these answers, read from the beginning, and of the relabels in `since`."""
+        account = cls._of(Answers.build([]), 0, {}, NOTHING_KEPT, NOTHING_KEPT)
+        for start in range(0, len(answers.score), AT_ONCE):
+            part = Answers(**{name: values[start : start + AT_ONCE] for name, values in vars(answers).items()})
+            account = account.followed_by(Since(0, part, {}))
+        return account if since is None else account.followed_by(replace(since, answers=Answers.build([])))
+
+    def followed_by(self, since: Since) -> "Account":
+        """Return the account with what happened since it was made."""
+        later, kept = since.answers, {}
+        band, worth = (
+            np.searchsorted(BANDS, later.score, side="right"),
+            self._worth(later.class_id.tolist(), later.score),
+        )
+        for name, before, rows in (("grids", self.grids, later.in_grid), ("images", self.images, ~later.in_grid)):
+            kept[name] = before.followed_by(band[rows], worth[rows], later.present[rows])
+        relabels = _added(self.relabels, since.relabels)
+        return self._of(self.answers.followed_by(later), since.newest, relabels, **kept)
+
+    @classmethod
+    def _of(
+        cls, answers: Answers, newest: int, relabels: Mapping[int, tuple[int, int]], grids: Kept, images: Kept
+    ) -> "Account":
+        rows = np.flatnonzero(answers.in_grid)
+        rows = rows[np.argsort(answers.class_id[rows], kind="stable")]  # class by class, oldest first
+        class_ids, starts, asked = np.unique(answers.class_id[rows], return_index=True, return_counts=True)
+        score, present = answers.score[rows], answers.present[rows]
+        band, place = np.searchsorted(BANDS, score, side="right"), np.repeat(np.arange(len(class_ids)), asked)
+        cell = place * B + band
+        so_far = score.cumsum()
+        fades = 0.5 ** ((so_far[starts + asked - 1][place] - so_far) / HALF_LIFE)
+        promised = np.bincount(cell, fades * score, len(class_ids) * B).reshape(-1, B)
+        found = np.bincount(cell, fades * present, len(class_ids) * B).reshape(-1, B)
+        of_all = _of_all(answers)
+        of_own = (found.sum(1) + OWN) / ((of_all * promised).sum(1) + OWN)
+        of_class = (found + OWN * of_all * of_own[:, None]) / (promised + OWN)
+        last = np.full(len(class_ids), -1)
+        np.maximum.at(last, place[present], np.flatnonzero(present))
+        barren = np.minimum(starts + asked - 1 - last, asked)
+        known = {class_id: number for number, class_id in enumerate(class_ids.tolist())}
+        return cls(
+            newest, answers, np.vstack([of_class, of_all]), known, grids, images,
+            dict(zip(known, barren.tolist(), strict=True)), dict(zip(known, asked.tolist(), strict=True)), relabels,
+        )  # fmt: skip
+
+    def worth_in_grid(self, class_id: int, probabilities: np.ndarray) -> np.ndarray:
+        """Return what probabilities (n,) of a class are worth in a grid, (n,) in [0, 1]."""
+        return self._worth([class_id], probabilities, self.grids)
+
+    def worth_on_image(self, class_ids: Sequence[int], probabilities: np.ndarray) -> np.ndarray:
+        """Return what probabilities (n,) are worth on an image that is answered in all these classes, (n,) in [0, 1].
+
+        Args:
+            class_ids: (n,) the class of each.
+            probabilities: As the model gives them; nan counts as 0.
+        """
+        return self._worth(class_ids, probabilities, self.images)
+
+    def _worth(self, class_ids: Sequence[int], probabilities: np.ndarray, kept: Kept | None = None) -> np.ndarray:
+        rows = np.array([self.known.get(class_id, -1) for class_id in class_ids], np.intp)
+        known = np.nan_to_num(np.asarray(probabilities, np.float64))
+        band = np.searchsorted(BANDS, known, side="right")
+        worth = known * self.ratios[rows, band] * (1.0 if kept is None else kept.ratios[band])
+        return np.minimum(worth, np.maximum(CERTAIN, known))
+
+
+class _Newest:
+    """The newest account of a project; threads share it, and bring it up to date under its lock."""
+
+    def __init__(self):
+        self.lock, self.account = threading.Lock(), Account.build(Answers.build([]))
+
+
+def account_of(db: Database) -> Account:
+    """Return the account of the project up to now; what was taken back is not in it."""
+    newest = db.caches.get("account", "", _Newest, 1)
+    with newest.lock:
+        known = newest.account
+        since = promises.answers_since(db, known.newest)
+        if since.taken_back:
+            since = promises.answers_since(db, 0)
+            newest.account = Account.build(since.answers, since)
+        elif since.newest > known.newest:
+            newest.account = known.followed_by(since) if known.newest else Account.build(since.answers, since)
+        return newest.account
+
+
+def _added(some: Mapping[int, tuple[int, int]], others: Mapping[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    """Return the sums of relabels and changes, state by state."""
+    result = dict(some)
+    for state, (relabels, changed) in others.items():
+        before = result.get(state, (0, 0))
+        result[state] = (before[0] + relabels, before[1] + changed)
+    return result
+
+
+def _of_all(answers: Answers) -> np.ndarray:
+    """Return found over promised in each band over all classes, (B,), drawn to 1 as by ALL promised positives."""
+    score, present = answers.score[answers.in_grid], answers.present[answers.in_grid]
+    band, so_far = np.searchsorted(BANDS, score, side="right"), score.cumsum()
+    fades = 0.5 ** ((score.sum() - so_far) / (4 * HALF_LIFE))
+    return (np.bincount(band, fades * present, B) + ALL) / (np.bincount(band, fades * score, B) + ALL)

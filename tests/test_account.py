@@ -1,0 +1,114 @@
+"""The account of Autopilot: what promises were worth decides what comes next, at once and without a training."""
+
+import uuid
+
+import numpy as np
+import pytest
+from test_autopilot import known, wanted  # noqa: F401  (a fixture)
+from test_grid import publish
+
+from annotator.queues.autopilot import account, acquisition, planner
+from annotator.queues.autopilot.account import Account, account_of
+from annotator.records import Batch, Decision
+from annotator.store.labels import decisions
+from annotator.store.labels.promises import Answers
+
+
+def grid(db, class_id: int, images: range, chance: float | None, present: int = 0, source: str = "grid") -> str:
+    """Answer one grid in which the model promised `chance` of every tile; return the uuid of its batch."""
+    states = [1] * present + [-1] * (len(images) - present)
+    asked = [(image_id, class_id, state, chance) for image_id, state in zip(images, states, strict=True)]
+    batch = Batch(str(uuid.uuid4()), "Ann", source, asked, None, 10_000)
+    assert not decisions.decide(db, [batch]).refused
+    return batch.uuid
+
+
+def account_for(class_id: int, tiles: int, chance: float, present: int, in_grid: bool = True) -> Account:
+    rows = [(class_id, chance, place < present, in_grid) for place in range(tiles)]
+    return Account.build(Answers.build(rows))
+
+
+def test_a_class_whose_two_large_grids_brought_a_tenth_is_promised_at_less_than_a_third():
+    made = account_for(1, 192, 0.06, present=1)  # 11.5 promised
+    before, after = np.full(96, 0.06), made.worth_in_grid(1, np.full(96, 0.06))
+    assert after.sum() < before.sum() / 3
+    # Nothing says that of other classes, but a little.
+    assert before.sum() / 3 < made.worth_in_grid(2, before).sum() < before.sum()
+
+
+def test_what_a_class_keeps_is_promised_again_and_no_chance_exceeds_one():
+    made = account_for(1, 96, 0.6, present=96)
+    worth = made.worth_on_image([1, 1, 2], np.array([0.6, 0.995, np.nan]))
+    assert 0.6 < worth[0] <= account.CERTAIN and worth[1] == 0.995 and worth[2] == 0
+
+
+def test_newer_answers_count_more_than_older_ones():
+    barren, rich = [(1, 0.1, False, True)] * 200, [(1, 0.1, place % 5 == 0, True) for place in range(200)]
+    first_rich, first_barren = (Account.build(Answers.build(rows)) for rows in (rich + barren, barren + rich))
+    assert first_rich.worth_in_grid(1, np.array([0.1])) < first_barren.worth_in_grid(1, np.array([0.1])) / 1.5
+
+
+def test_the_account_follows_the_store_and_forgets_what_was_taken_back(db):
+    assert account_of(db).asked == {}
+    batch = grid(db, 1, range(1, 13), 0.25)
+    low = account_of(db)
+    assert low.asked == {1: 12} and low.barren == {1: 12}
+    grid(db, 1, range(13, 25), 0.25, present=1)
+    assert account_of(db).asked == {1: 24} and account_of(db).barren == {1: 11}
+    undo = Decision(str(uuid.uuid4()), "undo", "Ann", "grid", undoes=batch)
+    assert not decisions.decide(db, [undo]).refused
+    after = account_of(db)
+    assert after.asked == {1: 12} and after.worth_in_grid(1, np.array([0.25])) > low.worth_in_grid(1, np.array([0.25]))
+
+
+def test_whole_images_have_a_ratio_of_their_own():
+    rows = [(1 + place % 3, 0.3, False, False) for place in range(60)]  # 18 promised on whole images, none found
+    made = Account.build(Answers.build(rows))
+    assert made.worth_on_image([1], np.array([0.3])) < 0.2
+    assert made.worth_in_grid(1, np.array([0.3])) == pytest.approx(0.3)
+
+
+@pytest.mark.usefixtures("known")
+def test_a_grid_that_brought_nothing_is_not_asked_again_at_that_price(known):  # noqa: F811
+    chances = np.stack([np.full(24, 0.3), np.full(24, 0.25), np.full(24, np.nan)], 1)
+    publish(known, chances)
+    first = planner.next_actions(known, wanted("first")).items[0]
+    assert first.kind == "grid" and first.grid.class_id == 1
+    grid(known, 1, range(1, 13), 0.3)  # the same version goes on: no training has seen these answers
+    second = planner.next_actions(known, wanted("second", "Bob")).items[0]
+    assert second.kind == "grid" and second.grid.class_id == 2
+
+
+@pytest.mark.usefixtures("known")
+def test_the_line_says_how_many_only_of_what_was_asked_before(known):  # noqa: F811
+    publish(known, np.stack([np.full(24, 0.3), np.full(24, np.nan), np.full(24, np.nan)], 1))
+    line = planner.next_actions(known, wanted("first")).items[0].line
+    assert "the first grid of this class" in line and "about" not in line
+    grid(known, 1, range(1, 13), 0.3, present=4)
+    assert "about" in planner.next_actions(known, wanted("first")).items[0].line
+
+
+@pytest.mark.usefixtures("known")
+def test_a_class_without_an_example_is_searched_and_the_line_says_how_many_there_are_at_most(known):  # noqa: F811
+    publish(known, np.full((24, 3), np.nan))
+    for class_id in (2, 3):
+        grid(known, class_id, range(1, 25), None, source="sample")
+    assert "unusual images: does any show 'fox'" in search_line(known) and "none of" not in search_line(known)
+    grid(known, 1, range(1, 21), None, source="sample")
+    assert "none of 20 random ones did, so at most 13.9 % of all do (95 %)" in search_line(known)
+
+
+def search_line(db) -> str:
+    action = planner.next_actions(db, wanted("first")).items[0]
+    return next(line for line in (action.line, *action.others) if "images: does any" in line)
+
+
+def test_the_best_kind_takes_over_where_the_last_actions_brought_less_than_it_keeps(known, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(planner, "YIELDS", 3)
+    monkeypatch.setattr(planner, "RANDOM_SHARE", 1.0)
+    monkeypatch.setattr(acquisition, "RULED_OUT", 10.0)  # a value that has little to do with what is found
+    publish(known, np.stack([np.full(24, 0.04), np.r_[np.full(4, 0.9), np.full(20, 0.01)], np.full(24, np.nan)], 1))
+    for first in (1, 5, 9):  # twelve tiles in 30 seconds, and nothing on them
+        grid(known, 3, range(first, first + 4), None, source="sample")
+    action = planner.next_actions(known, wanted("first")).items[0]
+    assert action.source == "grid" and action.grid.class_id == 2  # more a second than 24 tiles of the first class
