@@ -16,7 +16,8 @@ class Auto(GR):
     """The generalized robust loss, ridge regression, regions of images, and images without a label together.
 
     The constants were chosen on eleven collections (photographs, cut-out objects, drawings, letters, digits; 160 to 600
-    images, 5 to 42 classes), with one click on 2 to 100 % of the images, random or salient: one set for all of them.
+    images, 5 to 42 classes), with one click on 2 to 100 % of the images, random or salient: one set for all of them;
+    `second` on six more. Four others were kept back (docs/benchmarks.md).
     Once people have answered whole questions, those of BESIDE_ANSWERS replace them.
 
     Only this method uses predictions of other models (`annotator predictions`): how far each is trusted is learned from
