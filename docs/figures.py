@@ -50,6 +50,17 @@ def effort(result: dict) -> tuple[str, str, str]:
     return what, cost["autopilot"], f"a form for every image {cost['form']}; grids of one class {cost['grid-only']}"
 
 
+def effort_by_times(result: dict) -> tuple[str, str, str]:
+    """Return the minutes to GOAL under every set of times: the lowest and the highest."""
+    minutes = {}
+    for row in result["range"]:
+        if row["goal"] == GOAL:
+            ends = row["seconds"] and [f"{row['seconds'][end] / 60:.1f}" for end in ("low", "high")]
+            minutes[row["policy"]] = " to ".join(ends) if ends else "never"
+    what = f"the same minutes with {len(result['sets']) - 1} published sets of times and ours; one seed"
+    return what, minutes["autopilot"], f"a form {minutes['form']}; grids {minutes['grid-only']}"
+
+
 def interface(result: dict) -> tuple[str, str, str]:
     """Return how long a key takes until the next image is painted."""
     figures = result["figures"]
@@ -76,6 +87,7 @@ def methods(result: dict) -> tuple[str, str, str]:
 
 ROWS = (
     Row("annotator bench effort --policies form,grid-only,autopilot --no-noisy --seeds 3 --json", effort),
+    Row("annotator bench effort --times published --policies form,grid-only,autopilot --json", effort_by_times),
     Row("annotator bench interface --rows key --json", interface),
     Row("annotator bench methods --json", methods),
 )

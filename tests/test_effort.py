@@ -236,7 +236,7 @@ def test_every_policy_finishes_a_small_set_and_the_form_does_it_in_as_many_actio
     assert result["ratios"]["form_over_autopilot_actions_at_recall_95"] == pytest.approx(
         result["figures"]["form_actions_at_recall_95"] / result["figures"]["autopilot_actions_at_recall_95"], abs=0.01
     )
-    text = report.markdown(result, "annotator bench effort")
+    text = report.markdown("annotator bench effort", [report.about(result)], report.tables(result))
     assert (
         f"| {result['figures']['form_actions_at_recall_95']:,.0f} |" in text and "Autopilot over the best other" in text
     )

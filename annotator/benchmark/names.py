@@ -16,7 +16,7 @@ from annotator.benchmark.datasets.clicks import clicks
 from annotator.benchmark.effort import curves
 from annotator.benchmark.effort.comparison import OURS
 from annotator.benchmark.effort.measure import make_project
-from annotator.benchmark.effort.play import play
+from annotator.benchmark.effort.play import PERFECT, Play, play
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.scratch import scratch_folder
 from annotator.errors import AnnotatorError
@@ -68,7 +68,7 @@ def measure(images: Path, truth: Path, backbone: str, *, effort: bool = True, se
         if effort:
             limit = float(shown.sum() + len(shown))
             for name, project in (("without names", without), ("with names", with_names)):
-                at: Any = curves.reached(play(project, folder / "played", shown, OURS, "perfect", seed, limit))
+                at: Any = curves.reached(play(project, folder / "played", shown, Play(OURS, PERFECT, seed), limit))
                 figures[f"{name}: actions to recall 0.95"] = at and at["actions"]
             actions = [figures[f"{name}: actions to recall 0.95"] for name in ("without names", "with names")]
             if actions[0] and actions[1]:

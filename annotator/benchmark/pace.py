@@ -128,6 +128,18 @@ def _answer(
     rng: np.random.Generator, times: TimeModel, kind: str, cells: int, changes: int, spread: float, paused: float
 ) -> Answer:
     mean = {"grid": times.grid(cells, changes), "image": times.image(cells, changes), "click": times.click}[kind]
+    return Answer(kind, cells, changes, taken(rng, mean, spread, paused))
+
+
+def taken(rng: np.random.Generator, mean: float, spread: float = 0.5, paused: float = 0.03) -> float:
+    """Draw the seconds of one answer.
+
+    Args:
+        rng: Decides them.
+        mean: The seconds it takes on average, pauses aside.
+        spread: The standard deviation of the log seconds of equal tasks.
+        paused: The probability that the person pauses, for PAUSE seconds on average.
+    """
     seconds = mean * rng.lognormal(-(spread**2) / 2, spread)
     seconds += rng.exponential(PAUSE) if rng.random() < paused else 0.0
-    return Answer(kind, cells, changes, min(max(seconds, 0.001), LONGEST / 1000))
+    return min(max(seconds, 0.001), LONGEST / 1000)

@@ -38,8 +38,8 @@ class TimeModel:
         begin: To read what a grid asks about and turn to it: a change of task costs a second or two before the first
             answer. Rogers and Monsell, Journal of Experimental Psychology: General, 1995, and a glance at an example.
         look: To take in one image.
-        check: To decide for one more class whether the image shows it: between 0.34 s (Lin et al., "Microsoft COCO",
-            ECCV 2014: about 20,000 hours for 328,000 images, 8 people and 80 classes) and 1 s (Bearman et al., "What's
+        check: To decide for one more class whether the image shows it: between 0.30 s (Lin et al., "Microsoft COCO",
+            ECCV 2014: about 20,000 hours for 328,000 images, 8 people and 91 classes) and 1 s (Bearman et al., "What's
             the Point", ECCV 2016: 20 classes of PASCAL VOC).
         click: To name one thing that an image shows: a look, a choice, and a key.
     """

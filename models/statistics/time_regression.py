@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-WIDTH = 0.7
-"""Standard deviation of the prior, in log seconds: 95 % of it lies between a quarter and four times the middle. That is
+WIDTH = 0.8
+"""Standard deviation of the prior, in log seconds: 95 % of it lies between a fifth and five times the middle. That is
 the widest spread published for one part of a task: 0.1 to 1.7 s an image, Krishna et al., CHI 2016."""
-COMMON = 0.5  # share of the prior's variance that all parts have in common: who is quick at one is often quick at all
+COMMON = 0.25
+"""Share of the prior's variance that all parts have in common: who is quick at one is often quick at all. With a half,
+and a width of 0.7, somebody quick at images and slow at tiles was asked for nine grids before they were believed."""
 SPREAD, SPREAD_WIDTH = 0.5, 0.5  # prior of how much times of equal tasks differ, in log seconds; and of its logarithm
 PAUSED, PAUSED_WIDTH = 0.03, 1.0  # prior share of interrupted tasks, and the standard deviation of its logit
 # Where the maximum is looked for: factors on the prior, spreads, and shares of interrupted tasks. Equal times, as a

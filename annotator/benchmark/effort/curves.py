@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotator.benchmark.effort.session import PARTS, Session, Spent
+from annotator.benchmark.effort.session import Session, Spent
 from annotator.records import PRESENT
-from annotator.snapshot.time_model import TimeModel
+from annotator.snapshot.time_model import PARTS, TimeModel
 from annotator.store.labels.audits import OPEN
 from models.statistics.metrics import best_threshold
 
@@ -31,7 +31,7 @@ def point(session: Session) -> dict:
     spent = session.spent
     return {
         "actions": spent.actions,
-        "seconds": round(spent.seconds(TimeModel()), 1),
+        "seconds": round(spent.seconds(session.time_model), 1),
         "parts": {part: round(count, 1) for part, count in spent.parts.items()},
         "decided_share": round(float((labels != OPEN).mean()), 4),
         "decided": scores(decided, session.truth),
@@ -95,6 +95,20 @@ def _between(before: float, after: float, share: float) -> float:
 def seconds(point_: dict, time_model: TimeModel) -> float:
     """Return the seconds that a point of a curve costs by the given time model."""
     return Spent(parts=point_["parts"]).seconds(time_model)
+
+
+def costed(curve: Sequence[dict], time_model: TimeModel) -> list[dict]:
+    """Return a curve with the seconds of another time model."""
+    return [point_ | {"seconds": round(seconds(point_, time_model), 1)} for point_ in curve]
+
+
+def parts_at(curve: Sequence[dict], seconds_: float) -> dict[str, float]:
+    """Return how often each part occurred until this time, interpolated linearly; after the last point, as there."""
+    places = [point_["seconds"] for point_ in curve]
+    return {
+        part: float(np.interp(seconds_, places, [point_["parts"][part] for point_ in curve]))
+        for part in curve[0]["parts"]
+    }
 
 
 def largest_shortfall(

@@ -85,12 +85,8 @@ def measure(
     Raises:
         AnnotatorError: Images and truth do not fit together, or a policy does not exist.
     """
-    names = list(dict.fromkeys(policies)) or [name for name, policy in POLICIES.items() if not policy.on_request]
-    if unknown := [name for name in names if name not in POLICIES]:
-        raise AnnotatorError(f"There is no policy {unknown[0]!r}. {did_you_mean(unknown[0], POLICIES)}")
-    if (images_folder is None) != (truth is None):
-        raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
-    images_folder, truth = images_folder or SAMPLE / "images", truth or SAMPLE / "truth.csv"
+    names = policies_named(policies) or [name for name, policy in POLICIES.items() if not policy.on_request]
+    images_folder, truth = given_or_sample(images_folder, truth)
     with scratch_folder() as folder:
         template = folder / "project" if work is None else work
         shown = make_project(template, images_folder, truth, backbone)
@@ -108,6 +104,28 @@ def measure(
             searched += rows
     more = {"searched": searched, "backbone": used, "seeds": list(range(seed, seed + seeds))}
     return _result(played, shown) | more
+
+
+def policies_named(names: Sequence[str]) -> list[str]:
+    """Return the names without repetitions.
+
+    Raises:
+        AnnotatorError: A policy does not exist.
+    """
+    if unknown := [name for name in names if name not in POLICIES]:
+        raise AnnotatorError(f"There is no policy {unknown[0]!r}. {did_you_mean(unknown[0], POLICIES)}")
+    return list(dict.fromkeys(names))
+
+
+def given_or_sample(images_folder: Path | None, truth: Path | None) -> tuple[Path, Path]:
+    """Return the folder of images and their truth, those of the sample data where both are None.
+
+    Raises:
+        AnnotatorError: Only one of them is given.
+    """
+    if (images_folder is None) != (truth is None):
+        raise AnnotatorError("Images and their truth belong together: give both --images and --truth, or neither.")
+    return images_folder or SAMPLE / "images", truth or SAMPLE / "truth.csv"
 
 
 def make_project(

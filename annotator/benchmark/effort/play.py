@@ -18,6 +18,7 @@ from annotator.benchmark.effort.people import Person
 from annotator.benchmark.effort.policies import POLICIES, SETTINGS
 from annotator.benchmark.effort.session import Session
 from annotator.benchmark.harness.processes import say
+from annotator.snapshot.time_model import DEFAULTS, TimeModel
 
 PERFECT, NOISY = "perfect", "noisy"
 POINTS = 0.015  # of the form's actions lie between two points of a curve
@@ -26,11 +27,20 @@ DONE = 0.995  # recall at which work stops
 
 @dataclass(frozen=True)
 class Play:
-    """One play: a policy, a person (PERFECT or NOISY), and the seed of the person's and the policy's random draws."""
+    """One play: a policy and a person.
+
+    Attributes:
+        person: PERFECT or NOISY.
+        seed: Of the person's and the policy's random draws.
+        times: The seconds of the person.
+        varies: Whether equal answers take the person times that vary, as of Session.
+    """
 
     policy: str
     person: str
     seed: int
+    times: TimeModel = DEFAULTS
+    varies: bool = False
 
 
 def all_curves(
@@ -56,7 +66,7 @@ def all_curves(
 
 def _numbered(template: Path, folder: Path, shown: np.ndarray, limit: float, play_: tuple[int, Play]) -> list[dict]:
     number, one = play_
-    return play(template, folder / f"copy-{number}", shown, one.policy, one.person, one.seed, limit)
+    return play(template, folder / f"copy-{number}", shown, one, limit)
 
 
 def _end_with_parent() -> None:
@@ -67,11 +77,13 @@ def _end_with_parent() -> None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
 
 
-def play(template: Path, copy: Path, shown: np.ndarray, name: str, by: str, seed: int, limit: float) -> list[dict]:
-    """Play one policy on a copy of a project for at most `limit` actions, and return its curve."""
-    policy = POLICIES.get(name) or SETTINGS[name]
-    person = Person.build(shown, noisy=by == NOISY, seed=seed)
-    session = Session(template, copy, shown, person, learns=policy.learns, seed=seed)
+def play(template: Path, copy: Path, shown: np.ndarray, one: Play, limit: float) -> list[dict]:
+    """Play on a copy of a project for at most `limit` actions, and return the curve."""
+    policy = POLICIES.get(one.policy) or SETTINGS[one.policy]
+    person = Person.build(shown, noisy=one.person == NOISY, seed=one.seed)
+    session = Session(
+        template, copy, shown, person, learns=policy.learns, seed=one.seed, times=one.times, varies=one.varies
+    )
     step = max(4.0, POINTS * (shown.sum() + len(shown)))
     curve, next_point = [curves.point(session)], step
     try:
@@ -92,7 +104,8 @@ def play(template: Path, copy: Path, shown: np.ndarray, name: str, by: str, seed
         shutil.rmtree(copy, ignore_errors=True)
     last, at = curve[-1], curves.reached(curve)
     say(
-        f"{name}, {by} person, seed {seed}: {last['actions']:,} actions, recall {last['decided']['recall']:.3f}; "
+        f"{one.policy}, {one.person} person, seed {one.seed}: {last['actions']:,} actions, "
+        f"recall {last['decided']['recall']:.3f}; "
         + (f"0.95 at 0.99 after {at['actions']:,}" if at else "0.95 at 0.99 not reached")
     )
     return curve

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotator.benchmark import pace
 from annotator.benchmark.effort.changed_constants import changed, changes
 from annotator.benchmark.effort.session import NAME, Session
 from annotator.benchmark.harness.processes import say
@@ -13,9 +14,11 @@ from annotator.queues.autopilot import planner
 from annotator.records import PRESENT, Filter, Wanted, WantedActions, WantedGrids
 from annotator.snapshot.guesses import LIKELY
 from annotator.snapshot.snapshot import read_snapshot
+from annotator.snapshot.time_model import TESTS
 from annotator.store.labels import cells
 from annotator.store.labels.audits import OPEN
 from annotator.store.networks.adapted import Adapted
+from annotator.store.people import speed_tests
 from models.query_strategies import order
 
 HOLDER = "bench"
@@ -38,6 +41,7 @@ class Policy:
             curve is measured.
         settings: Names in SETTINGS that are all played in place of this policy; the best of them counts, by hindsight.
         on_request: Whether it takes so long that it is only played if it is named.
+        timed: Whether what it asks for depends on how long the person's answers take.
     """
 
     about: str
@@ -46,6 +50,7 @@ class Policy:
     follows: bool = True
     settings: tuple[str, ...] = ()
     on_request: bool = False
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -250,6 +255,14 @@ def _autopilot(session: Session) -> Iterator[None]:
         yield
 
 
+def _known_autopilot(session: Session) -> Iterator[None]:
+    """Play Autopilot after the person has taken the speed test so often that their times are known."""
+    tested = pace.log(session.chance, session.time_model, TESTS, classes=len(session.class_ids))
+    for task, answer in enumerate(tested):
+        speed_tests.store(session.db, NAME, (1, task), answer)
+    yield from _autopilot(session)
+
+
 def _changed_autopilot(name: str, value: object) -> Callable[[Session], Iterator[None]]:
     def steps(session: Session) -> Iterator[None]:
         with changed(name, value):
@@ -288,7 +301,7 @@ MIXTURES = [
 ]
 _MIXTURES = {str(mixture): Policy(str(mixture), _mixture(mixture)) for mixture in MIXTURES}
 _CHANGED = {
-    f"{name} = {value}": Policy(f"Autopilot with {name} = {value}", _changed_autopilot(name, value))
+    f"{name} = {value}": Policy(f"Autopilot with {name} = {value}", _changed_autopilot(name, value), timed=True)
     for name, value in changes()
 }
 SETTINGS = _MIXTURES | _CHANGED
@@ -300,6 +313,7 @@ POLICIES = {
     "expert-grids": Policy(
         "the same clicks, then the class and size of grid with most positives a second, by true counts of each class",
         _expert_grids,
+        timed=True,
     ),
     "review-only": Policy("one click on 5 % of the images, then suggestions one by one", _reviews),
     "random": Policy(
@@ -314,16 +328,24 @@ POLICIES = {
         settings=tuple(_MIXTURES),
         on_request=True,
     ),
-    "autopilot": Policy("whatever is expected to finish most labels a second", _autopilot),
+    "autopilot": Policy("whatever is expected to finish most labels a second", _autopilot, timed=True),
+    "autopilot-known": Policy(
+        f"the same for a person whose times are known from the start, from {TESTS} tasks of the speed test",
+        _known_autopilot,
+        on_request=True,
+        timed=True,
+    ),
     "autopilot-adapting": Policy(
         f"the same; after {100 * ADAPTS_AT:.0f} % of the form's actions the network is adapted, and used if better",
         _autopilot_adapting,
         on_request=True,
+        timed=True,
     ),
     "changed-constants": Policy(
         f"Autopilot with one of its constants changed, in {len(_CHANGED)} ways, the best chosen by hindsight",
         lambda _: iter(()),
         settings=tuple(_CHANGED),
         on_request=True,
+        timed=True,
     ),
 }

@@ -1,5 +1,7 @@
 """The result of `bench effort` in words: tables for a terminal, the same in Markdown."""
 
+from collections.abc import Sequence
+
 from annotator.benchmark.effort.comparison import GOALS
 from annotator.benchmark.effort.curves import AFTER, COSTS
 from annotator.benchmark.effort.play import NOISY, PERFECT
@@ -68,10 +70,10 @@ def about(result: dict) -> str:
     )
 
 
-def markdown(result: dict, command: str) -> str:
-    """Return all tables in Markdown, below the exact command."""
-    lines = [f"`{command}`", "", about(result), "", NOTE, ""]
-    for title, headings, rows in tables(result):
+def markdown(command: str, paragraphs: Sequence[str], found: Tables) -> str:
+    """Return the exact command, the paragraphs and the tables in Markdown."""
+    lines = [f"`{command}`", "", *(line for paragraph in paragraphs for line in (paragraph, ""))]
+    for title, headings, rows in found:
         lines += [f"**{title}**", "", _line(headings), "|" + "---|" * len(headings)]
         lines += [*(_line(row) for row in rows), ""]
     return "\n".join(lines)
@@ -93,27 +95,28 @@ def _cost_row(result: dict, policy: str, by: str, cost: str) -> list[str]:
 def _cost_cell(row: dict, cost: str) -> str:
     if not row["reached"]:
         return "not reached"
-    text = _spread(row[cost], 1 if cost == "actions" else 60, 0 if cost == "actions" else 1)
+    text = spread_text(row[cost], 1 if cost == "actions" else 60, 0 if cost == "actions" else 1)
     return text if row["reached"] == row["seeds"] else f"{text}, with {row['reached']} of {row['seeds']} seeds"
 
 
 def _lead_cell(row: dict) -> str:
     if row["best"] is None:
         return "no other reaches it"
-    return f"{_spread(row['ratio'], 1, 2) if row['ratio'] else 'not reached'} ({row['best']})"
+    return f"{spread_text(row['ratio'], 1, 2) if row['ratio'] else 'not reached'} ({row['best']})"
 
 
 def _behind_cell(row: dict) -> str:
     if row["at"] is None:
         return "never"
     where = f"{row['at']:,.0f} actions" if row["cost"] == "actions" else f"{row['at'] / 60:.1f} min"
-    return f"{_spread(row['share'], 0.01, 1)} %, at {where}"
+    return f"{spread_text(row['share'], 0.01, 1)} %, at {where}"
 
 
 def _mean(mean: float | None, unit: float, digits: int) -> str:
     return "not reached" if mean is None else f"{mean / unit:,.{digits}f}"
 
 
-def _spread(spread: dict, unit: float, digits: int) -> str:
+def spread_text(spread: dict, unit: float, digits: int) -> str:
+    """Return the mean of a spread in a unit, with the smallest and the largest in brackets if they differ."""
     mean, low, high = (f"{spread[name] / unit:,.{digits}f}" for name in ("mean", "low", "high"))
     return mean if low == high else f"{mean} [{low} to {high}]"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from annotator.benchmark import pace
 from annotator.benchmark.effort.people import Person
 from annotator.benchmark.effort.project_copy import ProjectCopy
 from annotator.records import ABSENT, PRESENT, Batch, Decision
-from annotator.snapshot.time_model import TimeModel
+from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel
 
 NAME = "Bench"
-PARTS = ("tile", "change", "submit", "begin", "look", "check", "click")
 
 
 @dataclass
@@ -32,12 +32,39 @@ class Session(ProjectCopy):
 
     Attributes:
         truth: (N, C) bool in the order of `image_ids` (ascending) and `class_ids`.
+        time_model: The seconds that each part of an answer takes the annotator, on average. The project is never told:
+            it has only the milliseconds of each answer.
     """
 
-    def __init__(self, template: Path, folder: Path, truth: np.ndarray, person: Person, *, learns: bool, seed: int):
+    def __init__(
+        self,
+        template: Path,
+        folder: Path,
+        truth: np.ndarray,
+        person: Person,
+        *,
+        learns: bool,
+        seed: int,
+        times: TimeModel = DEFAULTS,
+        varies: bool = False,
+    ):
+        """Copy the project.
+
+        Args:
+            template: The project that is copied.
+            folder: The folder of the copy.
+            truth: As the attribute.
+            person: Who answers.
+            learns: Whether a model is trained.
+            seed: Of all random draws.
+            times: The attribute `time_model`.
+            varies: Whether equal answers take times that vary, with pauses, as pace.taken draws them; what is spent
+                counts the average. If not, every answer takes exactly the average.
+        """
         super().__init__(template, folder, learns=learns, seed=seed)
         self.truth, self.person = truth, person
-        self.spent, self.time_model = Spent(), TimeModel()
+        self.spent, self.time_model = Spent(), times
+        self._pace = np.random.default_rng([seed, 3]) if varies else None
 
     def grid(self, class_id: int, image_ids: list[int], chances: list[float | None], run: int | None, start: bool,
              source: str = "grid") -> None:  # fmt: skip
@@ -59,13 +86,12 @@ class Session(ProjectCopy):
         """Name one class of an image, or answer "nothing else here" if the annotator sees none."""
         open_ = np.ones(len(self.class_ids), bool) if open_ids is None else np.isin(self.class_ids, open_ids)
         named = self.person.name_one(self.row(image_id), open_)
-        taken = round(1000 * self.time_model.click)
+        taken = self._milliseconds(self._took(1, click=1))
         shared = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": taken}
         if named is None:
             self.keep(Decision(_new(), "done", **shared))
         else:
             self.keep(Decision(_new(), "label", class_id=int(self.class_ids[named]), state=PRESENT, **shared))
-        self._took(1, click=1)
 
     def form(self, image_id: int) -> None:
         """Tick everything that an image shows in a list of all classes, and submit."""
@@ -73,7 +99,8 @@ class Session(ProjectCopy):
         nothing = np.zeros(len(columns), bool)
         answers, presses = self.person.answer(np.full(len(columns), self.row(image_id)), columns, nothing)
         seconds = self._took(presses + 1, look=1, check=len(columns), change=presses, submit=1)
-        shared = {"annotator": NAME, "source": "click", "image_id": image_id, "milliseconds": round(1000 * seconds)}
+        shared = {"annotator": NAME, "source": "click", "image_id": image_id}
+        shared |= {"milliseconds": self._milliseconds(seconds)}
         ticked = [
             Decision(_new(), "label", class_id=int(self.class_ids[column]), state=PRESENT, **shared)
             for column in np.flatnonzero(answers)
@@ -97,13 +124,17 @@ class Session(ProjectCopy):
         seconds = self._took(presses + 1, change=presses, submit=1, **parts)
         states = np.where(answers, PRESENT, ABSENT).tolist()
         cells = list(zip(image_ids, class_ids, states, chances, strict=True))
-        self.keep(Batch(_new(), NAME, source, cells, run, round(1000 * seconds)))
+        self.keep(Batch(_new(), NAME, source, cells, run, self._milliseconds(seconds)))
 
     def _took(self, actions: int, **parts: float) -> float:
         self.spent.actions += actions
         for part, count in parts.items():
             self.spent.parts[part] += count
         return sum(count * getattr(self.time_model, part) for part, count in parts.items())
+
+    def _milliseconds(self, seconds: float) -> int:
+        """Return the time that is logged of an answer that takes these seconds on average."""
+        return round(1000 * (seconds if self._pace is None else pace.taken(self._pace, seconds)))
 
 
 def _new() -> str:

@@ -11,6 +11,7 @@ import typer
 from annotator.cli.bench import speed as bench
 from annotator.cli.options import AsJson, examples
 from annotator.cli.printing import print_bench, print_table
+from annotator.errors import AnnotatorError
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -143,6 +144,7 @@ def bench_differing(
         "annotator bench effort --images photos --truth truth.csv --plot effort.png",
         "annotator bench effort --seeds 3 --jobs 2 --all-noisy --markdown effort.md",
         "annotator bench effort --images photos --truth truth.csv --backbone efficientnet_lite2_352",
+        "annotator bench effort --times published --seeds 3 --markdown times.md",
     ),
 )
 def bench_effort(
@@ -150,7 +152,7 @@ def bench_effort(
     truth: Annotated[Path | None, typer.Option(help="CSV image,labels with the full truth.")] = None,
     policies: Annotated[
         str,
-        typer.Option(metavar="A,B,...", help="Ways to work [default: all but the three that take long]."),
+        typer.Option(metavar="A,B,...", help="Ways to work [default: all but those that take long]."),
     ] = "",
     seed: Annotated[int, typer.Option(help="Random seed, the first of --seeds.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="Number of seeds: means and ranges are reported.", min=1)] = 1,
@@ -158,6 +160,13 @@ def bench_effort(
     all_noisy: Annotated[bool, typer.Option("--all-noisy", help="The same with every policy.")] = False,
     jobs: Annotated[int, typer.Option(help="Processes at the same time; the result is the same.", min=1)] = 1,
     most: Annotated[float, typer.Option(help="Stop after this many times the actions of the form.")] = 1.0,
+    times: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="Play under each set of seconds of a CSV: published (with people), kinds (made up), or your own file.",
+        ),
+    ] = None,
     work: Annotated[Path | None, typer.Option(help="Keep the analyzed project here for the next time.")] = None,
     backbone: Annotated[
         str | None, typer.Option(metavar="NAME", help="Network that analyzes the images [default: the usual one].")
@@ -167,39 +176,38 @@ def bench_effort(
     as_json: AsJson = False,
 ) -> None:
     """Labels gained for human effort: simulated people work in different ways, on the real engine and store."""
-    from annotator.benchmark.effort import report
+    from annotator.benchmark.effort import report, report_by_times
+    from annotator.benchmark.effort.by_times import measure_by_times
     from annotator.benchmark.effort.measure import measure
     from annotator.benchmark.effort.plot import draw
+    from annotator.benchmark.effort.time_sets import read_time_sets
     from annotator.benchmark.methods.plot import check_ending
 
     if plot:
         check_ending(plot)
-    result = bench.run_benchmark(
-        measure,
-        images,
-        truth,
-        policies=bench.names(policies),
-        seed=seed,
-        seeds=seeds,
-        noisy=noisy,
-        all_noisy=all_noisy,
-        jobs=jobs,
-        most=most,
-        work=work,
-        backbone=backbone,
-    )
+    if times and (plot or all_noisy):
+        raise AnnotatorError("With --times one perfect person plays, under each set; leave out --plot and --all-noisy.")
+    shared = {"seed": seed, "seeds": seeds, "jobs": jobs, "most": most, "work": work, "backbone": backbone}
+    shared["policies"] = bench.names(policies)
+    if times:
+        result = bench.run_benchmark(measure_by_times, read_time_sets(times), images, truth, **shared)
+        head, tables, foot = [report.about(result)], report_by_times.tables(result), report_by_times.foot(result)
+    else:
+        result = bench.run_benchmark(measure, images, truth, noisy=noisy, all_noisy=all_noisy, **shared)
+        head, tables, foot = [report.about(result)], report.tables(result), [report.NOTE]
     if plot:
         draw(result, plot)
     if markdown:
-        markdown.write_text(report.markdown(result, f"annotator {shlex.join(sys.argv[1:])}"), encoding="utf-8")
+        command = f"annotator {shlex.join(sys.argv[1:])}"
+        markdown.write_text(report.markdown(command, [*head, *foot], tables), encoding="utf-8")
     if as_json:
         print(json.dumps(result))
         return
-    print(report.about(result))
-    for title, headings, rows in report.tables(result):
+    print(*head)
+    for title, headings, rows in tables:
         print(f"\n{title}")
         print_table(headings, rows)
-    print(f"\n{report.NOTE}")
+    print("\n" + "\n\n".join(foot))
 
 
 @commands.command(

@@ -1,0 +1,117 @@
+"""Sets of seconds for the parts of an answer, from a CSV with one set a row.
+
+SHIPPED are those in the folder `times`: published measurements with people, and made-up kinds of people. A paper fixes
+one part or two; the others stay the defaults, and the column `source` says so.
+"""
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotator.errors import AnnotatorError, did_you_mean, several
+from annotator.snapshot.time_model import DEFAULTS, PARTS, TimeModel
+
+FOLDER = Path(__file__).with_name("times")
+SHIPPED = {name: FOLDER / f"{name}.csv" for name in ("published", "kinds")}
+COLUMNS = ("name", "source", "people", *PARTS)
+LONGEST = 600.0  # seconds of one part; the time model reads no longer answers
+
+Row = Mapping[str | Any, str | Any]  # as csv.DictReader yields them
+
+
+@dataclass(frozen=True)
+class TimeSet:
+    """The seconds of a person, and where they come from.
+
+    Attributes:
+        source: The paper and the place in it, and how the figure is known.
+        people: How many people were measured; None: unknown, or nobody was.
+    """
+
+    name: str
+    source: str
+    people: int | None
+    times: TimeModel
+
+    def as_json(self) -> dict:
+        """Return the set as a JSON value."""
+        return {"name": self.name, "source": self.source, "people": self.people, **vars(self.times)}
+
+
+def read_time_sets(given: str) -> list[TimeSet]:
+    """Return the sets of a CSV file, in its order.
+
+    Args:
+        given: A name in SHIPPED, or the path of a file with the columns COLUMNS; only `name` has to be there. An empty
+            cell of a part is the default.
+
+    Raises:
+        AnnotatorError: The file cannot be read, or rows are wrong; the message has all problems with their lines.
+    """
+    path = SHIPPED.get(given, Path(given))
+    if not path.is_file():
+        raise AnnotatorError(f"There is no file of times {given!r}. {did_you_mean(given, SHIPPED)}")
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file, skipinitialspace=True)
+            problems = [f"line 1: {problem}" for problem in _problems_of_columns(rows.fieldnames or ())]
+            numbered = [(rows.line_num, row) for row in rows]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise AnnotatorError(f"The times {path} cannot be read: {error}.") from error
+    sets = []
+    lines: dict[str, int] = {}  # name -> its first line
+    for line, row in numbered:
+        name = (row.get("name") or "").strip()
+        wrong = list(_problems_of_row(row, name))
+        if name in lines:
+            wrong.append(f"the name {name!r} is that of line {lines[name]}, too")
+        elif name:
+            lines[name] = line
+        problems += [f"line {line}: {problem}" for problem in wrong]
+        if not wrong and not problems:
+            sets.append(_set_of(row, name))
+    if problems:
+        raise several(f"The times {path} cannot be used:", problems)
+    if not sets:
+        raise AnnotatorError(f"The times {path} have no set: below the columns every row is one.")
+    return sets
+
+
+def _problems_of_columns(columns: Sequence[str]) -> Iterator[str]:
+    for column in columns:
+        if column not in COLUMNS:
+            yield f"there is no column {column!r}, only {', '.join(COLUMNS)}"
+    for column in sorted({column for column in columns if columns.count(column) > 1}):
+        yield f"the column {column!r} is there {columns.count(column)} times"
+    if "name" not in columns:
+        yield "the column 'name' is missing"
+
+
+def _problems_of_row(row: Row, name: str) -> Iterator[str]:
+    if None in row:
+        yield "it has more cells than there are columns; a text with a comma needs quotation marks"
+    if not name and "name" in row:
+        yield "it has no name"
+    people = (row.get("people") or "").strip()
+    if people and not (people.isascii() and people.isdigit() and int(people)):
+        yield f"people is {people!r}, not a whole number above 0"
+    for part in PARTS:
+        text = (row.get(part) or "").strip()
+        if text and not 0 < _number(text) <= LONGEST:
+            yield f"{part} is {text!r}, not a number of seconds above 0 and at most {LONGEST:g}"
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _set_of(row: Row, name: str) -> TimeSet:
+    cells = {column: (row.get(column) or "").strip() for column in COLUMNS}
+    times = TimeModel(**{part: float(cells[part]) if cells[part] else getattr(DEFAULTS, part) for part in PARTS})
+    return TimeSet(name, cells["source"], int(cells["people"]) if cells["people"] else None, times)
