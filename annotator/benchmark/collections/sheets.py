@@ -76,7 +76,8 @@ def charts(rng: Random) -> tuple[Image.Image, list[str]]:
     from matplotlib.figure import Figure
 
     down, across = ((1, 1), (1, 2), (2, 1), (2, 2))[int(rng.integers(4))]
-    figure = Figure((SIDE / 100, SIDE / 100), dpi=100, layout="constrained", facecolor=rng.uniform(0.85, 1, 3))
+    red, green, blue = rng.uniform(0.85, 1, 3).tolist()
+    figure = Figure((SIDE / 100, SIDE / 100), dpi=100, layout="constrained", facecolor=(red, green, blue))
     canvas = FigureCanvasAgg(figure)
     shown: list[str] = []
     for axes in figure.subplots(down, across, squeeze=False).flat:
