@@ -9,7 +9,7 @@ from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from models.ensemble.regions import encode, learn_basis
 from models.ensemble.stacking import fit_stacked
 from models.ensemble.within_class import SecondModel, hard_to_tell
-from models.methods import make_method
+from models.methods.auto import Auto
 
 
 def second(logits: torch.Tensor, scores: torch.Tensor, weight: float = 0.5) -> SecondModel:
@@ -74,7 +74,7 @@ def puzzle(share: float) -> tuple:
 )
 def test_the_second_model_counts_where_marks_are_hard_to_tell_and_most_images_have_one(share, parameters, corrected):
     features, codes, rows, labels = puzzle(share)
-    model = Ensemble(make_method("auto", **parameters), 16, 3)
+    model = Ensemble(Auto(**parameters), 16, 3)
     for _ in fit_ensemble(model, features, codes, rows, labels, epochs=2):
         pass
     after = model.probabilities(features, codes)
@@ -86,15 +86,15 @@ def test_the_second_model_counts_where_marks_are_hard_to_tell_and_most_images_ha
 
 
 def test_beside_answers_there_is_no_second_model():
-    assert make_method("auto").beside_answers().second == 0
+    assert Auto().beside_answers().second == 0
 
 
 def test_a_second_model_that_somebody_wants_beside_answers_is_stacked_like_the_others():
     features, codes, rows, labels = puzzle(1.0)
     unbiased = np.zeros(labels.shape, bool)
     labels[:20], unbiased[:20] = np.where(np.random.default_rng(1).random((20, 3)) < 0.5, 1, -1), True
-    training = fit_stacked(make_method("auto", second=0.6), features, codes, rows, labels, unbiased, epochs=2)
+    training = fit_stacked(Auto(second=0.6), features, codes, rows, labels, unbiased, epochs=2)
     for _ in training.epochs():
         pass
-    assert training.ensemble.second is not None and training.calibrated
+    assert training.ensemble.second is not None and training.calibrated and training.probabilities is not None
     assert training.probabilities.shape == (60, 3) and np.isfinite(training.probabilities).all()
