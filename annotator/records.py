@@ -90,9 +90,9 @@ SOURCES = {
 }
 """Sources of decisions, by name. A model is never one: it only fills in cells of an export."""
 
-ACCEPTED, MODEL, ASSUMED = "model (accepted)", "model", "assumed"
+ACCEPTED, RULED_OUT, MODEL, ASSUMED = "model (accepted)", "ruled out (sample)", "model", "assumed"
 MAJORITY, ESTIMATED, OF_EVENT = "majority of people", "estimated from people", "label of the event"
-FILLED = (ACCEPTED, MODEL, ASSUMED, MAJORITY, ESTIMATED, OF_EVENT)
+FILLED = (ACCEPTED, RULED_OUT, MODEL, ASSUMED, MAJORITY, ESTIMATED, OF_EVENT)
 """What an export names as the source of cells that nobody has answered, or nobody alone: people differ on them. They
 are no answers when they come back."""
 

@@ -12,10 +12,10 @@ from test_audit import answer, say
 from test_auto_accept import answer_audit, many
 from test_grid import publish
 
-from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee
+from annotator.quality import audit, auto_accept, auto_accept_sample, guarantee, rule_out
 from annotator.quality.certificate import certificate, stamp
 from annotator.quality.guarantee import Guarantee
-from annotator.records import Decision
+from annotator.records import Batch, Decision
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import audits, auto_accepted, decisions
@@ -174,6 +174,20 @@ def test_what_is_accepted_is_listed_and_taken_back_as_one(many):
     assert auto_accepted.counts(many)["present"] == 0 and guarantee.chosen(many) is None
     assert not test.toggle(key="accept_on").value
     assert "1 removed" in [one.label for one in test.expander]
+
+
+def test_a_class_that_was_ruled_out_is_listed_apart_and_its_undo_leaves_auto_accept_on(many):
+    auto_accept.choose(many, Guarantee(0.98))
+    drawn = [(image_id, 2, -1, None) for image_id in range(1, 289)]
+    assert not decisions.decide(many, [Batch(str(uuid.uuid4()), "Ann", "sample", drawn)]).refused
+    ruled = rule_out.rule_out(many, 2, "*Ann*")
+    test = shown(many)
+    told = "after 288 random images: 'heron', 912 images, at most 1.0 % of all show it (95 %)."
+    assert f"Ruled out by *Ann* {told}" in words(test) and f"Ruled out by a person {told}" in words(test)
+    assert "answers accepted" not in words(test)
+    fine(test.button(key=f"take_back_{ruled.batch}").click().run())
+    assert auto_accepted.accepted_cells(many) == {} and guarantee.chosen(many) == Guarantee(0.98)
+    assert test.toggle(key="accept_on").value and told not in words(test)
 
 
 def test_somebody_else_turning_it_on_is_not_undone_by_a_page_that_was_open(db):

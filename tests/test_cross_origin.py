@@ -85,7 +85,7 @@ READS = """async ({addresses, token}) => {
 WRITES = """async ({target, token, body}) => {
   const got = [];
   const paths = ["/api/decisions", "/api/work", "/api/classes/add", "/api/upload?name=a.csv", "/api/predictions",
-    "/_stcore/upload_file/a/b", "/sign-out", "/"];
+    "/api/rule_out", "/api/rule_out/undo", "/_stcore/upload_file/a/b", "/sign-out", "/"];
   for (const path of paths) {
     const address = `${target}${path}${path.includes("?") ? "&" : "?"}token=${token}`;
     const sent = {method: "POST", body, credentials: "include"};

@@ -96,6 +96,8 @@ ROUTES = {
     "/api/grid": ("annotator", 200, GRID),
     "/api/work?": ("reviewer", 200, WORK | {"filter": {"kind": "annotator_disagreements"}, "mode": "review"}),
     "/api/autopilot": ("annotator", 200, {"holder": "h", "have": [], "want": 1}),
+    "/api/rule_out": ("reviewer", 409, {"class": 1}),  # of which too few random images were answered
+    "/api/rule_out/undo": ("reviewer", 409, {"batch": "r0123abcd"}),
     "/api/decisions": ("annotator", 200, {"decisions": []}),
     "/api/speed_test": ("annotator", 200, {}),
     "/api/speed_test/time": ("annotator", 400, {}),
@@ -246,6 +248,7 @@ def bearers(shared) -> dict[str, str]:
 
 # What people, owners and programs write, and what each of these routes would.
 WRITTEN = ("decision", "label", "lease", "class", "speed_test", "member", "access_log", "prediction_source", "setting")
+WRITTEN += ("acceptance", "accepted")
 HARMFUL = {"/api/decisions": {"decisions": [DECISION | {"uuid": "of-evil"}]}, "/api/classes/add": {"name": "evil"}}
 
 

@@ -38,6 +38,8 @@ APART = {  # and why no answer of theirs depends on what is hidden
     "/api/classes/add": "it is asked below",
     "/api/speed_test/time": "it stores a time",
     "/api/download/{name}": "reviewers only",
+    "/api/rule_out": "reviewers only",
+    "/api/rule_out/undo": "reviewers only",
     "/api/upload": "owners only",
     "/api/predictions": "programs only",
     "/api/script/{token}/{name:path}": "files of the program",

@@ -1,12 +1,13 @@
-"""The command that turns auto-accept on, shows what was accepted, and takes it back."""
+"""The command that turns auto-accept on or rules out a class, shows what was accepted, and takes it back."""
 
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from annotator.cli.options import AsJson, Project, examples
-from annotator.cli.printing import print_result
+from annotator.cli.options import AsJson, By, Project, examples
+from annotator.cli.printing import print_result, printable
+from annotator.settings import login
 from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -18,6 +19,7 @@ commands = typer.Typer(rich_markup_mode=None)
         "annotator accept birds --precision 0.99",
         "annotator accept birds --absent --together",
         "annotator accept birds --list",
+        "annotator accept birds --rule-out heron",
         "annotator accept birds --undo a1b2c3d4",
     )
 )
@@ -35,12 +37,23 @@ def accept(
     ] = False,
     off: Annotated[bool, typer.Option("--off", help="Undo all accepted answers, and turn auto-accept off.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Only list what is accepted, and what was.")] = False,
-    undo: Annotated[str | None, typer.Option(metavar="BATCH", help="Undo one batch, and turn auto-accept off.")] = None,
+    rule_out: Annotated[
+        str | None,
+        typer.Option(
+            "--rule-out", metavar="CLASS", help="Take a class as absent of which 96 or more random images showed none."
+        ),
+    ] = None,
+    by: By = None,
+    undo: Annotated[
+        str | None,
+        typer.Option(metavar="BATCH", help="Undo one batch; one of the model's turns auto-accept off, too."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Auto-accept confident labels, where an audit shows that enough of them are right.
 
     Off until you run this. From then on every training checks the guarantee again. Answers of people are never changed.
+    With --rule-out you decide that a class without an example is absent; audits still ask about it.
     """
     from annotator.quality import auto_accept, auto_accept_sample, guarantee
     from annotator.quality.guarantee import Guarantee
@@ -54,6 +67,9 @@ def accept(
         print_result({"audit": audit.id, "cells": audit.cells}, as_json, lambda: print(said))
         return
     outcomes = []
+    if rule_out is not None:
+        _rule_out(db, rule_out, by, as_json)
+        return
     if undo is not None:
         auto_accept.undo(db, undo)
     elif not listed:
@@ -66,6 +82,23 @@ def accept(
             print(guarantee.outlook(db, wanted))
 
     print_result(status, as_json, text)
+
+
+def _rule_out(db, name: str, by: str | None, as_json: bool) -> None:
+    """Rule out a class by its name, and print what that did."""
+    from annotator.quality import rule_out
+    from annotator.store.classes import classes
+
+    ruled = rule_out.rule_out(db, classes.find_class(db, name).id, login() if by is None else by)
+
+    def text() -> None:
+        print(
+            f"{printable(name)} counts as absent on {counted(ruled.cells, 'image')} (batch {ruled.batch}). At most "
+            f"{100 * ruled.at_most:.1f} % of all images show it (95 %, {counted(ruled.absent, 'random image')}). "
+            "Audits still ask about it."
+        )
+
+    print_result(asdict(ruled), as_json, text)
 
 
 def auto_accept_status(db, outcomes: list) -> dict:
@@ -84,6 +117,7 @@ def auto_accept_status(db, outcomes: list) -> dict:
     return {
         "guarantee": wanted and asdict(wanted),
         "cells": auto_accepted.counts(db),
+        "ruled_out": auto_accepted.count_ruled_out(db),
         "outcomes": [named(record) for record in outcomes],
         "acceptances": [named(record) for record in auto_accepted.acceptances(db)],
     }
@@ -103,6 +137,12 @@ def _print(status: dict) -> None:
         end = (
             f"removed: {acceptance['withdrawn']}" if acceptance["withdrawn"] else counted(acceptance["cells"], "answer")
         )
+        if by := acceptance["annotator"]:
+            print(
+                f"  {acceptance['batch']}  {acceptance['class']}, ruled out by {printable(by)} after "
+                f"{counted(acceptance['audited'], 'random image')}: {end}"
+            )
+            continue
         print(
             f"  {acceptance['batch']}  {acceptance['class']}, {states[acceptance['state']]}, "
             f"from {acceptance['threshold']:.3f} of run {acceptance['run_id']} on "

@@ -64,7 +64,7 @@ def certificate(
             print(f"  {in_words(certified)}")
         if not certified.overall.unknown and not certified.overall.audited:
             print(f"  {certified.overall.says}")
-        for sentence in certified.lacks:
+        for sentence in (*certified.ruled_out.values(), *certified.lacks):
             print(f"  {sentence}")
 
     print_result(certified.as_json() | {"reached": reached}, as_json, text)

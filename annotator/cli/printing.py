@@ -208,6 +208,8 @@ def print_status(status: dict, kept_out: Iterable[BadFile], missing: Iterable[Ba
     print(f"  answers    {listed(status['labels'])}")
     if any(status["accepted"].values()):
         print(f"  accepted   {listed(status['accepted'])} (by the model; see annotator accept)")
+    if status["ruled_out"]:
+        print(f"  ruled out  {status['ruled_out']:,} absent (after a random sample; see annotator accept --list)")
     print(f"  method     {status['method']}{changed(status['parameters'])}")
     print(f"  features   {status['features']:,} of {status['images']:,} ({status['backbone']})")
     beat = f", heartbeat {max(0.0, time.time() - worker['heartbeat_at']):.0f} s ago" if worker["heartbeat_at"] else ""

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from annotator.errors import AnnotatorError
-from annotator.quality import guarantee
+from annotator.quality import guarantee, rule_out
 from annotator.quality.auto_accept_sample import AnsweredAudit, Pool
 from annotator.quality.guarantee import PRECISION, SETTING, Guarantee
 from annotator.records import PRESENT
@@ -70,22 +70,29 @@ def choose(db: Database, wanted: Guarantee | None) -> list[Outcome]:
 def undo(db: Database, batch: str) -> int:
     """Give back the cells of a batch and turn auto-accept off, or the next run would accept them again.
 
+    A class that a person has ruled out is given back as well (rule_out.py), and auto-accept stays as it is.
+
     Returns:
         How many pairs of class and state the batch had.
 
     Raises:
         AnnotatorError: For a batch that no longer holds; the message lists those that do.
     """
+    if batch in {ruling.batch for ruling in rule_out.rulings(db)}:
+        rule_out.undo(db, batch)
+        return 1
     db.set_setting(SETTING, None, Right.REVIEW)
     if withdrawn := auto_accepted.withdraw_batch(db, batch, "undone"):
         jobs.ask_training(db)
         return withdrawn
-    holding = sorted({acceptance.batch for acceptance in _holding(db)})
+    holding = sorted({acceptance.batch for acceptance in (*_holding(db), *rule_out.rulings(db))})
     raise AnnotatorError(f"There is no auto-accepted batch {batch!r}. There is: {', '.join(holding) or 'none'}.")
 
 
 def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     """Check the guarantee: accept more cells where it holds, and give cells back where it no longer does.
+
+    Classes that a person has ruled out are left as they are.
 
     Args:
         db: The project's database.
@@ -101,9 +108,12 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
     if wanted:
         newest = newest or read_predictions(db)
         answered = [AnsweredAudit(db, drawn, drawn.run_id, newest) for drawn in audits.audits(db) if drawn.run_id]
+        ruled = auto_accepted.ruled_out(db)
         class_ids = [None] if wanted.together else [class_.id for class_ in classes.all_classes(db)]
         for state, class_id in product(wanted.states, class_ids):
-            pools = [pool for audit in answered if (pool := audit.pool(state, class_id))]
+            if class_id in ruled:
+                continue
+            pools = [_without(ruled, pool) for audit in answered if (pool := audit.pool(state, class_id))]
             outcome, now_accepted = _accept(db, wanted, state, class_id, pools, batch)
             outcomes.append(outcome)
             accepted |= now_accepted
@@ -117,7 +127,13 @@ def recheck(db: Database, newest: Probabilities | None = None) -> list[Outcome]:
 
 
 def _holding(db: Database) -> list[auto_accepted.Acceptance]:
-    return [acceptance for acceptance in auto_accepted.acceptances(db) if not acceptance.withdrawn]
+    """Return what the model answers now, without what people have ruled out."""
+    return [made for made in auto_accepted.acceptances(db) if not (made.withdrawn or made.annotator)]
+
+
+def _without(ruled: set[int], pool: Pool) -> Pool:
+    """Return the population with the cells of classes that people have ruled out closed."""
+    return replace(pool, open=pool.open & ~np.isin(pool.class_ids, list(ruled))) if ruled else pool
 
 
 def _accept(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotator.indexing import positions
-from annotator.quality import audit, guarantee
+from annotator.quality import audit, guarantee, rule_out
 from annotator.quality.audit import Sample
 from annotator.quality.certificate_records import TARGET, Certificate, Relabels, Row
 from annotator.quality.double_reading import double_read
@@ -96,6 +96,7 @@ def _certificate(db: Database, target: float) -> Certificate:
         uncovered=max((part.uncovered for part in parts if part.sample), default=0),
         people=len({*overview.annotators(db)} - {"import"}),
         compared=int(compared[-1]),
+        ruled_out=_ruled_out(db, all_classes),
         unsettled=int(labels.disagreed_present.sum() + labels.disagreed_absent.sum()),
         lacks=[],
     )
@@ -268,6 +269,13 @@ def _labels(db: Database, class_ids: np.ndarray, counts: CellCounts, relabels: R
         looked=relabels.present,
         mistaken=relabels.mistaken,
     )
+
+
+def _ruled_out(db: Database, all_classes: list[Class]) -> dict[int, str]:
+    """Return class id -> a sentence on each class that a person has ruled out, which names nobody."""
+    names = {class_.id: class_.name for class_ in all_classes}
+    rulings = [ruling for ruling in rule_out.rulings(db) if ruling.class_id in names]
+    return {ruling.class_id: f"{rule_out.in_words(ruling, names[ruling.class_id])}." for ruling in rulings}
 
 
 def _waiting(cells: AuditCells) -> set[tuple[int, int]]:

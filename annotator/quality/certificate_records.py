@@ -87,6 +87,7 @@ class Certificate:
         people: How many people have answered.
         compared: Answers of people to positives that others, too, had found: the measure of mistakes.
         unsettled: Cells on which people differ.
+        ruled_out: Class id -> a sentence on who takes it as absent, and after which sample (rule_out.py).
         lacks: Sentences that say what would improve the certificate.
     """
 
@@ -101,6 +102,7 @@ class Certificate:
     people: int
     compared: int
     unsettled: int
+    ruled_out: dict[int, str]
     lacks: list[str]
 
     def reached(self, target: float = TARGET, allowing: bool = False) -> list[int]:

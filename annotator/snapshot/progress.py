@@ -1,9 +1,10 @@
 """The progress of a project: the one measure of it, and its words, for every page, command and program.
 
 A project is finished when people have answered every pair of an image and a class. "Unsure" is an answer. What the
-model has accepted is no answer, and is counted separately. Archived classes have no pairs. Images whose files are gone
-have pairs, and their answers count: a project with such images is finished when these pairs are answered, too. All
-counts are tallies (store/labels/counts.py), so a million images cost no more than a thousand.
+model has accepted is no answer, nor is a pair of a class that a person has ruled out: each is counted separately.
+Archived classes have no pairs. Images whose files are gone have pairs, and their answers count: a project with such
+images is finished when these pairs are answered, too. All counts are tallies (store/labels/counts.py), so a million
+images cost no more than a thousand.
 """
 
 import time
@@ -33,6 +34,7 @@ class Progress:
         images_complete: Every class answered by people.
         images_labeled: With an answer: a stage on the way, never the progress itself.
         seconds_left: For the open pairs in grids of 24, at this person's pace; None while no time of anybody is known.
+        pairs_ruled_out: Pairs of classes that a person has ruled out after a random sample; not in the others.
     """
 
     pairs_answered: int
@@ -42,6 +44,7 @@ class Progress:
     images_labeled: int
     images: int
     seconds_left: float | None
+    pairs_ruled_out: int = 0
 
     @property
     def share(self) -> float:
@@ -61,6 +64,8 @@ class Progress:
         parts = [pairs, images]
         if self.pairs_accepted:
             parts.append(f"{self.pairs_accepted:,} accepted by the model")
+        if self.pairs_ruled_out:
+            parts.append(f"{self.pairs_ruled_out:,} ruled out after a sample")
         if self.seconds_left is not None and self.pairs_answered < self.pairs:
             parts.append(f"about {seconds_in_words(self.seconds_left)} left")
         return " · ".join(parts)
@@ -82,7 +87,7 @@ def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | N
         counts = overview.image_counts(db) if counts is None else counts
         pairs = counts["all"] * classes.count_classes(db)
         answered = sum(overview.labels_by_state(db).values())
-        accepted = sum(auto_accepted.counts(db).values())
+        accepted, ruled_out = sum(auto_accepted.counts(db).values()), auto_accepted.count_ruled_out(db)
     seconds = _seconds_a_pair(db, annotator)
     return Progress(
         pairs_answered=answered,
@@ -92,6 +97,7 @@ def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | N
         images_labeled=counts["all"] - counts["without_decision"],
         images=counts["all"],
         seconds_left=None if seconds is None else (pairs - answered) * seconds,
+        pairs_ruled_out=ruled_out,
     )
 
 

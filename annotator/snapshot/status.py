@@ -39,6 +39,7 @@ def status(db: Database, *, with_files: bool = True) -> dict[str, Any]:
         "decisions": overview.decisions_by_source(db),
         "labels": overview.labels_by_state(db),
         "accepted": auto_accepted.counts(db),
+        "ruled_out": auto_accepted.count_ruled_out(db),
         "images_without_decision": counts["without_decision"],
         "images_skipped": counts["skipped"],
         "images_complete": counts["complete"],

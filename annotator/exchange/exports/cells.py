@@ -28,6 +28,7 @@ from annotator.records import (
     MAJORITY,
     MODEL,
     OF_EVENT,
+    RULED_OUT,
     SOURCES,
     STATES,
     Class,
@@ -244,7 +245,7 @@ class Reader:
             cells.accepted[cell] = Accepted(state, score, made.run_id, made.threshold, made.precision, made.confidence)
             cells.states[cell] = PRESENT if state == 1 else ABSENT
             cells.values[cell] = int(state == 1)
-            cells.sources[cell] = self._source[ACCEPTED]
+            cells.sources[cell] = self._source[RULED_OUT if made.annotator else ACCEPTED]
 
     def _fill(self, cells: Cells, chances: np.ndarray) -> None:
         if self.filled is None:

@@ -159,6 +159,9 @@ def card(
             "relabels": asdict(certified.relabels),
             "compared": certified.compared,
             "lacks": certified.lacks,
+            "ruled_out": [
+                certified.ruled_out[class_.id] for class_ in view.classes if class_.id in certified.ruled_out
+            ],
             "last_decision": certified.last_decision_id,
         },
         "audits": [asdict(audit) for audit in certified.audits],
@@ -181,7 +184,11 @@ def drawn_in_words(certified: Certificate) -> str:
     where = "" if with_run == len(certified.audits) else " where there was a model"
     return DRAWN.format(
         by=f" by the model's probability{where}" if with_run else "",
-        accepted="; auto-accepted pairs are strata of their own" if certified.overall.accepted else "",
+        accepted="; auto-accepted pairs are strata of their own"
+        if certified.overall.accepted
+        else "; so are the pairs of classes that a person ruled out"
+        if certified.ruled_out
+        else "",
     )
 
 
@@ -251,6 +258,7 @@ def markdown(card: dict[str, Any], text: Text | None = None) -> str:
         "|---|---|---:|",
         *(f"| {state} | {text(source)} | {cells:,} |" for (state, source), cells in sources.most_common()),
         "",
+        *_ruled_out(certified["ruled_out"], text),
         *_answers(card["answers"], text),
         *_origins(card["imported_answers_come_from"], text),
         *_filled(card["filled_in_by_model"], text),
@@ -307,6 +315,10 @@ def _chosen(card: dict[str, Any], text: Text) -> list[str]:
     if not choices and not sentences:
         return []
     return ["## What was chosen", "", *choices, *(f"* {text(sentence)}" for sentence in sentences), ""]
+
+
+def _ruled_out(sentences: list[str], text: Text) -> list[str]:
+    return [*(f"* {text(sentence)}" for sentence in sentences), ""] if sentences else []
 
 
 def _answers(answers: list[dict[str, Any]], text: Text) -> list[str]:

@@ -145,7 +145,9 @@ Worth = Callable[[dict[int, float]], dict[int, float]]
 """What the probabilities of the open classes of one image are worth: class id -> probability, before and after."""
 
 
-def unseen_rates(counts: Mapping[int, tuple[int, int, int]], has_model: Callable[[int], bool]) -> dict[int, float]:
+def unseen_rates(
+    counts: Mapping[int, tuple[int, int, int]], has_model: Callable[[int], bool], ruled_out: Collection[int] = ()
+) -> dict[int, float]:
     """Return the share of the images that is expected to show each class of which there is no example and no model.
 
     After n absent answers it is 0.5 / (n + NEW): the posterior mean of a share with a Beta prior of shape 1/2, as
@@ -154,11 +156,12 @@ def unseen_rates(counts: Mapping[int, tuple[int, int, int]], has_model: Callable
     Args:
         counts: Class id -> answers present, absent and unsure.
         has_model: Returns whether a model has probabilities of a class.
+        ruled_out: Classes that people take as absent (quality/rule_out.py): nobody looks for them.
     """
     return {
         class_id: 0.5 / (absent + NEW)
         for class_id, (present, absent, _) in counts.items()
-        if not present and not has_model(class_id)
+        if not present and class_id not in ruled_out and not has_model(class_id)
     }
 
 

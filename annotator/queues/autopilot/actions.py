@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from annotator.quality import rule_out
 from annotator.queues import annotate, grid
 from annotator.queues.annotate import WorkItem
 from annotator.queues.autopilot import acquisition, wording
@@ -16,14 +17,16 @@ from annotator.queues.autopilot.acquisition import Candidate
 from annotator.queues.autopilot.wording import Evidence
 from annotator.queues.grid import Grid, Out
 from annotator.records import WantedActions, WantedGrids
+from annotator.roles import Right
 from annotator.snapshot.guesses import guessed_from
 from annotator.snapshot.snapshot import Snapshot
 from annotator.snapshot.time_model import TimeModel
-from annotator.store.database import versions
+from annotator.store.database import authorization, versions
 from annotator.store.database.database import Database
 from annotator.store.images import images
+from annotator.store.labels import auto_accepted, cells
 from annotator.store.labels import blind_tallies as apart
-from annotator.store.labels import cells
+from annotator.store.labels import counts as overview
 from annotator.store.labels.overlap import SOURCE
 from annotator.store.people import blindness, leases
 from annotator.store.people.assignment import Taken
@@ -42,6 +45,25 @@ _number = count(time_ns() // 1_000_000)
 
 
 @dataclass(frozen=True)
+class RulingOut:
+    """The offer to rule out a class without an example (quality/rule_out.py).
+
+    Attributes:
+        class_id: The class.
+        name: Its name.
+        absent: Random images that were answered absent.
+        images: How many images would count as absent.
+        at_most: The share of images that show it, at most, in percent, in words.
+    """
+
+    class_id: int
+    name: str
+    absent: int
+    images: int
+    at_most: str
+
+
+@dataclass(frozen=True)
 class Action:
     """One task for a person, leased to their page.
 
@@ -55,6 +77,7 @@ class Action:
         scores: Image and click: class id and probability of each open class, logged with the answer.
         models: Image: of the classes that start as present, what models from elsewhere say: class id, name, score.
         others: What the other kinds would have brought, one line each.
+        ruling_out: Of a search: what ruling out its class would do; None where that is not offered.
     """
 
     id: str
@@ -70,6 +93,7 @@ class Action:
     scores: tuple[tuple[int, float], ...] = ()
     models: tuple[tuple[int, str, float], ...] = ()
     others: tuple[str, ...] = ()
+    ruling_out: RulingOut | None = None
 
 
 class Leasing:
@@ -144,7 +168,8 @@ class Leasing:
         if self.snapshot and (open_cells := list(acquisition.open_cells(self.db, self.snapshot, [image_id]))):
             return open_cells[0][1]
         answered = cells.answered(self.db, [image_id]).get(image_id, {})
-        return {class_id: 0.0 for class_id in self.names if class_id not in answered}
+        accepted = auto_accepted.accepted_class_ids(self.db, [image_id]).get(image_id, set())
+        return {class_id: 0.0 for class_id in self.names if class_id not in answered and class_id not in accepted}
 
     def worth(self, probabilities: dict[int, float]) -> dict[int, float]:
         """Return what the probabilities of an image's open classes are worth; of a class without a model, its rate."""
@@ -201,7 +226,16 @@ class Leasing:
         source = SOURCES.get((candidate.kind, candidate.reason), candidate.kind)
         line = wording.candidate_line(candidate, self.evidence)
         numbers = (candidate.positives, candidate.decided, candidate.seconds)
-        return Action(action_id, kind, source, line, *numbers, others=others, **content)
+        offer = self._ruling_out(candidate.class_id) if candidate.kind == "search" else None
+        return Action(action_id, kind, source, line, *numbers, others=others, ruling_out=offer, **content)
+
+    def _ruling_out(self, class_id: int) -> RulingOut | None:
+        """Return the offer to rule out a class; None of too few random images, and for whoever may not review."""
+        absent = self.evidence.absent.get(class_id, 0)
+        if absent < rule_out.ENOUGH or authorization.problem(self.db.sql, Right.REVIEW):
+            return None
+        open_ = overview.count_unanswered(self.db, class_id)
+        return RulingOut(class_id, self.names[class_id], absent, open_, f"{100 * rule_out.at_most(absent):.1f} %")
 
     def _tiles(
         self, class_id: int, wanted: Sequence[tuple[int, float | None]], *, hide_predictions: bool = False

@@ -28,7 +28,7 @@ from annotator.snapshot.time_model import TimeModel, time_model_of
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
-from annotator.store.labels import answer_times, cells, promises
+from annotator.store.labels import answer_times, auto_accepted, cells, promises
 from annotator.store.labels import counts as overview
 from annotator.store.labels import overlap as readings
 from annotator.store.labels.derivation import LABELED, UNTOUCHED
@@ -82,7 +82,9 @@ class _Planner:
         self.counts, self.account = overview.class_counts(db), account_of(db)
         delta = self.snapshot and self.snapshot.delta
         self.rates = acquisition.unseen_rates(
-            self.counts, lambda class_id: delta is not None and delta.column(class_id) is not None
+            self.counts,
+            lambda class_id: delta is not None and delta.column(class_id) is not None,
+            auto_accepted.ruled_out(db),
         )
         searched, drawn = promises.absent_by_source(db, list(self.rates))
         evidence = wording.Evidence(names, self.account, drawn, searched)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from annotator.quality import rule_out
 from annotator.queues.annotate import BACK, open_on_other_pages
 from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
@@ -82,11 +83,8 @@ def _search_line(candidate: Candidate, evidence: Evidence) -> str:
 
 
 def at_most(absent: int) -> str:
-    """Return how many images show a class of which so many random images showed none, in words.
-
-    The bound is the one-sided 95 % interval of Clopper and Pearson, Biometrika 1934: 1 - 0.05 ** (1 / n).
-    """
-    return f"at most {100 * (1 - 0.05 ** (1 / absent)):.1f} % of all do (95 %)"
+    """Return how many images show a class of which so many random images showed none, in words."""
+    return f"at most {100 * rule_out.at_most(absent):.1f} % of all do (95 %)"
 
 
 def reading_line(seconds: float) -> str:

@@ -1,7 +1,9 @@
-"""Auto-accepted cells: answered by a model under a precision guarantee, in tables of their own, never among the labels.
+"""Auto-accepted cells: answered without a look at each, in tables of their own, never among the labels.
 
-A trigger removes a cell from these tables in the transaction in which a person answers it. If that answer is taken
-back, the cell stays open until the guarantee is next checked.
+A model answers them under a precision guarantee, or a person rules a class out after a random sample without a
+positive. One acceptance holds of a class and state; a person's is never replaced by a model's. A trigger removes a cell
+from these tables in the transaction in which a person answers it. If that answer is taken back, the cell stays open
+until the guarantee is next checked, or the class is ruled out again.
 """
 
 import time
@@ -29,6 +31,7 @@ class Acceptance:
         audited, wrong: Number of audit answers that the guarantee is based on, and how many of them were wrong.
         cells: Number of cells still accepted, without those that people have answered since; 0 once withdrawn.
         withdrawn: The reason of the withdrawal; "" while the acceptance holds.
+        annotator: The person who ruled the class out; "": a model under its guarantee.
     """
 
     id: int
@@ -45,9 +48,10 @@ class Acceptance:
     cells: int = 0
     withdrawn: str = ""
     withdrawn_at: float | None = None
+    annotator: str = ""
 
 
-FACTS = ("class_id", "state", "run_id", "threshold", "precision", "confidence", "audited", "wrong")
+FACTS = ("class_id", "state", "run_id", "threshold", "precision", "confidence", "audited", "wrong", "annotator")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,7 @@ class NewAcceptance:
     wrong: int
     image_ids: np.ndarray
     scores: np.ndarray
+    annotator: str = ""
 
 
 def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
@@ -77,12 +82,14 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
         new: The class, the state, the cells and the guarantee.
 
     Returns:
-        False, and nothing changes, where the present acceptance has the same cells and the same guarantee or the class
-        was archived meanwhile.
+        False, and nothing changes, where the present acceptance has the same cells and the same guarantee, where it is
+        a person's and `new` a model's, or the class was archived meanwhile.
     """
     moment = time.time()
     with db.writing(right=Right.REVIEW) as sql:
         if sql.execute("SELECT archived FROM class WHERE id = ?", [new.class_id]).fetchone() == (1,):
+            return False
+        if not new.annotator and new.class_id in _ruled_out(sql):
             return False
         held = _held(sql, new.class_id, new.state)
         wanted = dict(zip(new.image_ids.tolist(), new.scores.tolist(), strict=True))
@@ -94,7 +101,7 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
         _withdraw(sql, held, f"replaced by batch {batch}", moment)
         acceptance = sql.execute(
             """INSERT INTO acceptance (class_id, state, run_id, threshold, precision, confidence, audited, wrong,
-            batch, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            annotator, batch, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             [*(getattr(new, name) for name in FACTS), batch, moment],
         ).lastrowid
         sql.conn.executemany(
@@ -107,9 +114,9 @@ def accept(db: Database, batch: str, new: NewAcceptance) -> bool:
 
 
 def withdraw_class(db: Database, class_id: int, state: int, reason: str) -> bool:
-    """Withdraw the acceptance of a class and state; return False where none holds."""
+    """Withdraw what a model answers of a class and state, never a person's ruling; return False where none holds."""
     with db.writing(right=Right.REVIEW) as sql:
-        return withdraw(sql, class_id, state, reason, time.time())
+        return class_id not in _ruled_out(sql) and withdraw(sql, class_id, state, reason, time.time())
 
 
 def withdraw(sql: sqlite_utils.Database, class_id: int, state: int, reason: str, moment: float) -> bool:
@@ -134,6 +141,12 @@ def acceptances(db: Database) -> list[Acceptance]:
         ORDER BY c.id DESC"""
     )
     return [Acceptance(**row) for row in rows]
+
+
+def ruled_out(db: Database) -> set[int]:
+    """Return the ids of the classes that a person has ruled out: their cells without an answer count as absent."""
+    with db.reading() as sql:
+        return _ruled_out(sql)
 
 
 def accepted_cells(db: Database) -> dict[tuple[int, int], tuple[int, int, float]]:
@@ -162,9 +175,32 @@ def accepted_class_ids(db: Database, image_ids: Sequence[int]) -> dict[int, set[
 
 
 def counts(db: Database) -> dict[str, int]:
-    """Count the cells accepted as present and as absent."""
-    rows = dict(db.tuples("SELECT two, sum(n) FROM tally WHERE kind = 'accepted' GROUP BY two"))
-    return {"present": rows.get(PRESENT, 0), "absent": rows.get(ABSENT, 0)}
+    """Count the cells that a model answers as present and as absent."""
+    counted = _counts(db)
+    return {"present": counted.get((PRESENT, False), 0), "absent": counted.get((ABSENT, False), 0)}
+
+
+def count_ruled_out(db: Database) -> int:
+    """Count the cells that count as absent because a person has ruled out their class."""
+    return _counts(db).get((ABSENT, True), 0)
+
+
+def _counts(db: Database) -> dict[tuple[int, bool], int]:
+    """Return (state, whether a person has ruled out the class) -> number of cells."""
+    with db.reading() as sql:
+        ruled = _ruled_out(sql)
+        rows = sql.execute("SELECT one, two, n FROM tally WHERE kind = 'accepted'").fetchall()
+    result: dict[tuple[int, bool], int] = {}
+    for class_id, state, cells in rows:
+        # Of a class that is ruled out a model answers no cell (`accept`), so the tallies of classes suffice.
+        kind = state, class_id in ruled
+        result[kind] = result.get(kind, 0) + cells
+    return result
+
+
+def _ruled_out(sql: sqlite_utils.Database) -> set[int]:
+    rows = sql.execute("SELECT class_id FROM acceptance WHERE annotator != '' AND withdrawn = ''").fetchall()
+    return {row[0] for row in rows}
 
 
 def _held(sql: sqlite_utils.Database, class_id: int, state: int) -> list[int]:

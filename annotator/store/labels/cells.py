@@ -25,6 +25,9 @@ NEWEST = 5000  # positives of a class among which examples are looked for
 WINDOW = 256  # largest number of images counted, each of the worker's order and of those longest undecided
 ORDER_AT_ONCE = 1000  # images of an order looked at in one SELECT
 
+# Neither answered nor auto-accepted; with the class id twice.
+_OPEN_CELL = """NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)
+        AND NOT EXISTS (SELECT 1 FROM accepted WHERE image_id = image.id AND class_id = ?)"""
 # Without images whose last decision was a skip: they come last (skipped_again).
 _OPEN = """SELECT i.id, i.stage_decision FROM image i LEFT JOIN decision d ON d.id = i.stage_decision
     WHERE {stage} = ? AND i.problem = '' AND d.action IS NOT 'skip'"""
@@ -163,10 +166,9 @@ def open_images(db: Database, class_id: int, limit: int, least: int = UNTOUCHED)
         least: The lowest image stage included.
     """
     rows = db.tuples(
-        """SELECT id FROM image WHERE stage < ? AND stage >= ? AND problem = ''
-        AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)
+        f"""SELECT id FROM image WHERE stage < ? AND stage >= ? AND problem = '' AND {_OPEN_CELL}
         ORDER BY stage, stage_decision, sha256 LIMIT ?""",
-        [COMPLETE, least, class_id, limit],
+        [COMPLETE, least, class_id, class_id, limit],
     )
     return [row[0] for row in rows]
 
@@ -176,9 +178,8 @@ def open_among(db: Database, class_id: int, image_ids: Sequence[int]) -> list[in
     found: set[int] = set()
     for ids in _parts(image_ids):
         rows = db.tuples(
-            f"""SELECT id FROM image WHERE +stage < ? AND problem = '' AND id IN ({_marks(ids)})
-            AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = image.id AND class_id = ?)""",
-            [COMPLETE, *ids, class_id],
+            f"SELECT id FROM image WHERE +stage < ? AND problem = '' AND id IN ({_marks(ids)}) AND {_OPEN_CELL}",
+            [COMPLETE, *ids, class_id, class_id],
         )
         found.update(image_id for (image_id,) in rows)
     return [image_id for image_id in image_ids if image_id in found]

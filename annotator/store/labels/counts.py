@@ -77,6 +77,17 @@ def class_counts(db: Database) -> dict[int, tuple[int, int, int]]:
     return {id_: (of((id_, PRESENT), 0), of((id_, ABSENT), 0), of((id_, UNSURE), 0)) for id_ in ids}
 
 
+def count_unanswered(db: Database, class_id: int) -> int:
+    """Count the images that can be shown and on which nobody has answered a class of few answers, which are read."""
+    return db.value(
+        """SELECT (SELECT sum(n) FROM tally WHERE kind = 'stage')
+            - (SELECT count(*) FROM image WHERE problem != '')
+            - (SELECT count(*) FROM label l JOIN image i ON i.id = l.image_id
+                WHERE l.class_id = ? AND i.problem = '')""",
+        [class_id],
+    )
+
+
 def _labels(db: Database) -> dict[tuple[int, int], int]:
     """Return (class id, state) -> number of labels that the current member may see."""
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}

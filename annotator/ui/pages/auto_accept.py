@@ -1,4 +1,4 @@
-"""The card of the Certificate page about auto-accept: turn it on, see what was accepted, take it back."""
+"""The card of the Certificate page about auto-accept: turn it on, see what was accepted or ruled out, take it back."""
 
 import time
 
@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from annotator.errors import AnnotatorError
-from annotator.quality import auto_accept, auto_accept_sample, guarantee
+from annotator.quality import auto_accept, auto_accept_sample, guarantee, rule_out
 from annotator.quality.auto_accept import Outcome
 from annotator.quality.guarantee import Guarantee
 from annotator.records import PRESENT
@@ -14,6 +14,7 @@ from annotator.shares import counted
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted
+from annotator.store.labels import counts as overview
 from annotator.store.labels.auto_accepted import Acceptance
 from annotator.ui.access import context
 from annotator.ui.parts import frame
@@ -129,7 +130,7 @@ def _accepted(db: Database, names: dict[int, str]) -> None:
     acceptances = auto_accepted.acceptances(db)
     batches: dict[str, list[Acceptance]] = {}
     for acceptance in acceptances:
-        if not acceptance.withdrawn:
+        if not (acceptance.withdrawn or acceptance.annotator):
             batches.setdefault(acceptance.batch, []).append(acceptance)
     for batch, held in batches.items():
         cells = sum(acceptance.cells for acceptance in held)
@@ -147,6 +148,7 @@ def _accepted(db: Database, names: dict[int, str]) -> None:
         st.dataframe(
             pd.DataFrame([_row(acceptance, names) for acceptance in held]), hide_index=True, key=f"held_{batch}"
         )
+    _ruled_out(db, names)
     withdrawn = [acceptance for acceptance in acceptances if acceptance.withdrawn]
     if withdrawn:
         with st.expander(f"{len(withdrawn):,} removed"):
@@ -157,10 +159,30 @@ def _accepted(db: Database, names: dict[int, str]) -> None:
             st.dataframe(pd.DataFrame(rows).drop(columns="answers"), hide_index=True, key="withdrawn")
 
 
+def _ruled_out(db: Database, names: dict[int, str]) -> None:
+    """Draw a line for each class that a person has ruled out, with its undo."""
+    found = overview.class_counts(db)
+    for ruling in rule_out.rulings(db):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            sentence = f"{rule_out.in_words(ruling, names.get(ruling.class_id, ''), ruling.annotator)}."
+            if present := found.get(ruling.class_id, (0, 0, 0))[0]:
+                shows = counted(present, "image shows", "images show")
+                sentence += f" Since then people found that {shows} it: undo this to have the model look for more."
+            st.markdown(frame.escaped(sentence), width="stretch")
+            if st.button(
+                "Undo",
+                key=f"take_back_{ruling.batch}",
+                help="The images without an answer are open again. Auto-accept stays as it is.",
+            ):
+                rule_out.undo(db, ruling.batch)
+                st.rerun()
+
+
 def _row(acceptance: Acceptance, names: dict[int, str]) -> dict:
     return {
         "class": names.get(acceptance.class_id, ""),
         "answer": _state(acceptance.state),
+        "by": acceptance.annotator or "the model",
         "probability": f"{'from' if acceptance.state == PRESENT else 'up to'} {acceptance.threshold:.3g}",
         "answers": acceptance.cells,
         "audited": acceptance.audited,

@@ -246,6 +246,8 @@ def _numbers(certified: Certificate) -> None:
         )
         if certified.compared:
             st.caption(frame.escaped(in_words(certified)))
+        for sentence in certified.ruled_out.values():
+            st.caption(frame.escaped(sentence))
         if certified.relabels.present:
             st.caption(
                 f"The precision of people's labels is measured on {counted(certified.relabels.present, 'label')} that "

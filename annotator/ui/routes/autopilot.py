@@ -1,4 +1,4 @@
-"""The route of Autopilot: the actions with the highest acquisition value for this annotator's time."""
+"""The routes of Autopilot: the actions with the highest value for this annotator's time, and ruling out a class."""
 
 from typing import Any
 
@@ -7,14 +7,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from annotator.queues.autopilot.actions import Action
+from annotator.quality import rule_out
+from annotator.queues.autopilot.actions import Action, RulingOut
 from annotator.queues.autopilot.planner import next_actions
 from annotator.records import WantedActions
 from annotator.roles import Right
+from annotator.shares import counted
+from annotator.store.classes import classes
 from annotator.ui.access import context
 from annotator.ui.routes import decide, shapes
 from annotator.ui.routes.guard import FRESH, body_of, guarded
-from annotator.ui.routes.requests import MOST_NAMED, ActionsRequest, parsed
+from annotator.ui.routes.requests import MOST_NAMED, ActionsRequest, ClassRequest, UndoRuleOutRequest, parsed
 
 MOST_ACTIONS = 8
 
@@ -37,7 +40,34 @@ async def autopilot(request: Request, annotator: str) -> Response:
     return JSONResponse(await run_sync(_autopilot, wanted), headers=FRESH)
 
 
-ROUTES = [Route("/api/autopilot", guarded(autopilot, Right.ANSWER), methods=["POST"])]
+async def rule_out_class(request: Request, annotator: str) -> Response:
+    """POST {class} -> {batch, cells, line}: the class counts as absent on so many images, and what to say of it."""
+    asked = parsed(await body_of(request), ClassRequest)
+    return JSONResponse(await run_sync(_rule_out, asked.class_id, annotator), headers=FRESH)
+
+
+async def undo_rule_out(request: Request, annotator: str) -> Response:
+    """POST {batch} -> {cells}: so many images were given back."""
+    asked = parsed(await body_of(request), UndoRuleOutRequest)
+    return JSONResponse({"cells": await run_sync(_undo, asked.batch)}, headers=FRESH)
+
+
+ROUTES = [
+    Route("/api/autopilot", guarded(autopilot, Right.ANSWER), methods=["POST"]),
+    Route("/api/rule_out", guarded(rule_out_class, Right.REVIEW), methods=["POST"]),
+    Route("/api/rule_out/undo", guarded(undo_rule_out, Right.REVIEW), methods=["POST"]),
+]
+
+
+def _rule_out(class_id: int, annotator: str) -> dict[str, Any]:
+    db = context.db()
+    ruled = rule_out.rule_out(db, class_id, annotator)
+    line = f"'{classes.names(db)[class_id]}' counts as absent on {counted(ruled.cells, 'image')}."
+    return {"batch": ruled.batch, "cells": ruled.cells, "line": line}
+
+
+def _undo(batch: str) -> int:
+    return rule_out.undo(context.db(), batch)
 
 
 def _autopilot(wanted: WantedActions) -> dict[str, Any]:
@@ -60,4 +90,15 @@ def _action(action: Action) -> dict[str, Any]:
         "preset": action.preset,
         "scores": action.scores,
         "models": action.models,
+        "ruling_out": action.ruling_out and _offer(action.ruling_out),
+    }
+
+
+def _offer(offer: RulingOut) -> dict[str, Any]:
+    return {
+        "class": offer.class_id,
+        "name": offer.name,
+        "absent": offer.absent,
+        "images": offer.images,
+        "at_most": offer.at_most,
     }

@@ -5,6 +5,7 @@ number, and 0.6 no state. Decisions are parsed one by one, so that an invalid on
 """
 
 import json
+from contextlib import suppress
 from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -19,6 +20,7 @@ MOST_NAMED = 5000  # images or cells that a page names as in hand or passed; mor
 MOST_DECISIONS = 500  # of one request
 MOST_CELLS = 10_000  # of one batch, as in components/gallery/panel.js: a second of the store's time
 NO_TIME = msgspec.Raw(b"null")
+UNSET = (Kind.SWITCH, Kind.DAY)  # kinds of filters that are None unless they are given
 
 Id = Annotated[int, Meta(ge=1, le=2**53)]
 IdOrNone = Annotated[int, Meta(ge=0, le=2**53)]  # 0: a whole image, or no class
@@ -34,8 +36,7 @@ Facts = Annotated[list[tuple[Path, Path]], Meta(max_length=100)]
 Images = Annotated[list[Id], Meta(max_length=100_000)]
 Cells = Annotated[list[tuple[Id, IdOrNone]], Meta(max_length=100_000)]
 if TYPE_CHECKING:
-    ClaimableSource = str
-    AnySource = str
+    ClaimableSource = AnySource = str
 else:
     ClaimableSource, AnySource = Literal[sources(claimable=True)], Literal[tuple(SOURCES)]
 
@@ -126,14 +127,20 @@ class AddClassRequest(Struct):
     sure: bool = False
 
 
+class UndoRuleOutRequest(Struct):
+    """The batch of a class that was ruled out, to be given back."""
+
+    batch: Uuid
+
+
 class HistoryRequest(Struct):
     """An image whose history is wanted."""
 
     image: Id
 
 
-class ExamplesRequest(Struct):
-    """A class to show examples of."""
+class ClassRequest(Struct):
+    """A class to show examples of, or to rule out."""
 
     class_id: Id = field(name="class")
 
@@ -161,11 +168,7 @@ else:
         [
             (f"{one.name}_", _given(one), field(default_factory=list, name=one.name))
             if one.kind in (Kind.CLASSES, Kind.FACTS)
-            else (
-                f"{one.name}_",
-                _given(one),
-                field(default=None if one.kind in (Kind.SWITCH, Kind.DAY) else "", name=one.name),
-            )
+            else (f"{one.name}_", _given(one), field(default=None if one.kind in UNSET else "", name=one.name))
             for one in FILTERS
         ],
     )
@@ -403,10 +406,9 @@ def milliseconds_of(given: AnyDecisionRequest) -> float | None:
     """Return the time that a decision took, None when it is missing or no number."""
     if given.milliseconds is NO_TIME:
         return None
-    try:
+    with suppress(ValueError, RecursionError):
         return _decoder(float | None).decode(given.milliseconds)
-    except (ValueError, RecursionError):
-        return None
+    return None
 
 
 def _entries(data: bytes) -> list[msgspec.Raw] | list[bytes]:
@@ -434,10 +436,8 @@ def _taken_apart(data: bytes) -> list[bytes] | None:
 
 def _name_of(entry: msgspec.Raw | bytes) -> str | None:
     """Return the uuid of an invalid entry, None if it has none that can be sent back."""
-    try:
+    with suppress(BadRequest):
         return parsed(entry, _Named).uuid
-    except BadRequest:
-        pass
     try:
         uuid = json.loads(bytes(entry))["uuid"]
         return uuid if isinstance(uuid, str) and uuid.encode() else None

@@ -19,7 +19,7 @@ from annotator.ui.routes import shapes
 from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded, refuse_without
 from annotator.ui.routes.requests import (
     MOST_NAMED,
-    ExamplesRequest,
+    ClassRequest,
     FilterRequest,
     GridRequest,
     ItemsRequest,
@@ -112,7 +112,7 @@ async def examples(request: Request, annotator: str) -> Response:
 
     Images that this person is still to answer blind are left out.
     """
-    asked = parsed(await body_of(request), ExamplesRequest)
+    asked = parsed(await body_of(request), ClassRequest)
     images = await run_sync(_examples, asked.class_id, blind_as(request, annotator))
     return JSONResponse({"images": images}, headers=FRESH)
 

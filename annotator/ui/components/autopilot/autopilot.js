@@ -11,7 +11,7 @@ import { Headline } from "./headline.js";
 import { Page } from "../shared/page.js";
 import { Picture, startOf } from "./picture.js";
 import { onward } from "../shared/placeholder.js";
-import { el, keyButton } from "../shared/dom.js";
+import { counted, el, keyButton } from "../shared/dom.js";
 import { restore, unbuild } from "../grid/tiles.js";
 
 const IN_HAND = 3; // actions: the one on screen and two ahead
@@ -21,6 +21,7 @@ const PRESENT = 1;
 /**
  * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click" | "reading", source: string, line: string, decided: number, others: string[],
  *            run: number | null, grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[],
+ *            ruling_out: import("./rulingout.js").Offer | null,
  *            scores: [number, number][], marks?: Map<number, number>, guesses?: Map<number, number>, known?: boolean,
  *            picture?: HTMLImageElement, loaded?: boolean, seen?: boolean, passedOn?: boolean}} Action
  *   decided: cells that it settles; scores: what the model says of each class of a single image; marks: what these are
@@ -48,7 +49,7 @@ export default class AutopilotPage extends Page {
     const { session } = this;
     /** What is on screen. @type {Action | null} */
     this.shown = null;
-    this.headline = new Headline();
+    this.headline = new Headline((offer) => this.ruleOut(offer));
     this.deciding = new Deciding({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
     this.board = new Board({
       session,
@@ -102,6 +103,7 @@ export default class AutopilotPage extends Page {
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
   press(key, event) {
+    if (this.headline.ruling.isOpen) return this.headline.ruling.key(key);
     if (this.picture.action) return this.picture.key(key, event);
     if (this.board.enlarged.isOpen) return this.board.key(key, event);
     const command = { Enter: () => this.decide(), ".": () => this.skip() }[key];
@@ -224,6 +226,34 @@ export default class AutopilotPage extends Page {
         this.bringBack(action);
       },
     });
+  }
+
+  /** Treat a class as absent wherever nobody has answered it; undo and redo are about this as about an answer. @param {import("./rulingout.js").Offer} offer */
+  async ruleOut(offer) {
+    const { session } = this;
+    let batch = "";
+    const rule = async (/** @type {boolean} */ first) => {
+      await session.outbox.flush(); // what was answered just now may be an example
+      const answer = await session.api.post("/api/rule_out", { class: offer.class });
+      batch = answer.batch;
+      if (first) session.visit({ back: () => this.tell(undo()), again: () => this.tell(rule(false)) });
+      const asks = (/** @type {any} */ action) => action?.ruling_out?.class === offer.class;
+      this.hand.queue = this.hand.queue.filter((action) => action.passedOn || !asks(action));
+      if (asks(this.hand.current)) this.hand.advance();
+      this.hand.ask();
+      session.say(answer.line, true, el("button", { type: "button", class: "inline", onclick: () => session.undo() }, "Undo"));
+    };
+    const undo = async () => {
+      const { cells } = await session.api.post("/api/rule_out/undo", { batch });
+      this.hand.ask();
+      session.say(`Undid: '${offer.name}' is open again on ${counted(cells, "image")}.`, true);
+    };
+    await this.tell(rule(true));
+  }
+
+  /** Say why something could not be done, if so. @param {Promise<void>} done */
+  async tell(done) {
+    await done.catch((error) => this.session.say(`${error.message}`, true));
   }
 
   /** @param {Action} action it has been dealt with */

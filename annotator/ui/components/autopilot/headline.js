@@ -2,13 +2,15 @@
 /** What there is to do and why, and what has come of this sitting. */
 
 import { counted, el } from "../shared/dom.js";
+import { RulingOut } from "./rulingout.js";
 import { taskOf } from "./words.js";
 import { write } from "../grid/deciding.js";
 
 const LONGEST = 60_000; // milliseconds of one decision that count: whoever takes longer is having a coffee
 
 export class Headline {
-  constructor() {
+  /** @param {(offer: import("./rulingout.js").Offer) => void} onRule told of a class that is treated as absent from now on */
+  constructor(onRule) {
     this.positives = 0;
     this.milliseconds = 0;
     this.line = el("h2", { class: "line", "aria-live": "polite" });
@@ -18,7 +20,8 @@ export class Headline {
       el("div", { class: "reasons" }, el("p", {}, "It adds the most correct labels for your time. Alternatives:"), this.others,
         el("p", {}, "It learns your times while you work. ", el("a", { href: "speed_test" }, "How fast are you? A two-minute test"))));
     this.tally = el("p", { class: "tally" });
-    this.element = el("div", { class: "what" }, this.line, this.why, this.task);
+    this.ruling = new RulingOut(onRule);
+    this.element = el("div", { class: "what" }, this.line, this.why, this.ruling.element, this.task);
   }
 
   /** @param {import("./autopilot.js").Action} action */
@@ -29,6 +32,7 @@ export class Headline {
     this.why.open = false;
     this.why.hidden = !others.length;
     this.others.replaceChildren(...others.map((line) => el("li", {}, line)));
+    this.ruling.show(action.ruling_out);
   }
 
   /** A grid begins the other way. @param {import("./autopilot.js").Action} action */
@@ -41,6 +45,7 @@ export class Headline {
     write(this.line, words);
     write(this.task, "");
     this.why.hidden = true;
+    this.ruling.show(null);
   }
 
   /** An answer was given, or taken back. @param {number} positives labels in it that say present @param {number} milliseconds @param {1 | -1} way */

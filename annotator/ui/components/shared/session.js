@@ -166,9 +166,12 @@ export class Session {
     else this.onUndo(step, "redone");
   }
 
-  /** Show a message until the next decision, or before that the next picture. @param {string} text @param {boolean} [lasts] pictures leave it */
-  say(text, lasts = false) {
-    this.words.replaceChildren(text ? capital(text) : "");
+  /**
+   * Show a message until the next decision, or before that the next picture.
+   * @param {string} text @param {boolean} [lasts] pictures leave it @param {HTMLElement[]} buttons behind it
+   */
+  say(text, lasts = false, ...buttons) {
+    this.words.replaceChildren(text ? capital(text) : "", ...buttons);
     this.lasts = lasts;
   }
 
