@@ -10,12 +10,13 @@ from typer.testing import CliRunner
 from annotator.benchmark.collections import recipes
 from annotator.benchmark.collections.measure import measure, summary
 from annotator.benchmark.collections.settings import SPACE, drawn_settings, left_out_choices
+from annotator.benchmark.methods.options import Options
 from annotator.cli import app
 from annotator.errors import AnnotatorError
 from models.methods.auto import Auto
 
 
-@pytest.mark.parametrize("name", recipes.COLLECTIONS)
+@pytest.mark.parametrize("name", (*recipes.COLLECTIONS, *recipes.KEPT_BACK))
 def test_a_collection_follows_from_its_name_and_every_label_is_of_one_of_its_images(tmp_path, name):
     first, longer = tmp_path / "first", tmp_path / "longer"
     recipes.make_collection(first, name, 2)
@@ -33,6 +34,16 @@ def test_uneven_recipes_show_the_first_class_most_and_every_class_at_all():
     shown = [name for seed in range(300) for name in recipes.composed(recipe, np.random.default_rng(seed))[1]]
     counts = [shown.count(name) for name in recipe.classes]
     assert counts[0] == max(counts) > 10 * counts[-1] > 0
+
+
+def test_no_collection_that_is_kept_back_is_compared_unasked():
+    assert len(recipes.KEPT_BACK) == 4 and not set(recipes.KEPT_BACK) & set(recipes.COLLECTIONS)
+
+
+def test_two_collections_of_one_name_are_refused(tmp_path):
+    (tmp_path / "suits").mkdir()
+    with pytest.raises(AnnotatorError, match=r"same name: suits, suits"):
+        measure([tmp_path / "suits"], made=("suits",), options=Options(("an",), work=tmp_path / "work"))
 
 
 def test_what_is_best_on_a_collection_alone_is_not_chosen_for_it():
@@ -54,12 +65,13 @@ def test_the_present_constants_are_the_first_setting_and_among_what_is_drawn_fro
 def test_being_first_counts_both_figures_of_every_row():
     def row(ours: tuple[float, float], best: tuple[float, float]) -> dict:
         return {"hidden_ap": ours[0], "hidden_map": ours[1], "hidden_ap_rival": best[0], "hidden_map_rival": best[1],
-                "ece": 0.1}  # fmt: skip
+                "ece": 0.1, "rare": 2, "rare_honest": 1}  # fmt: skip
 
     # leads of 0.2, -0.1, 0 and 0.3
     found = summary([row((0.7, 0.4), (0.5, 0.5)), row((0.5, 0.8), (0.5, 0.5))], "")
     assert found["cells"] == 4 and found["first"] == 0.75
     assert found["lead"] == pytest.approx(0.1) and found["worst"] == pytest.approx(-0.1)
+    assert found["near"] == 0.75 and (found["rare"], found["honest"]) == (4, 0.5)
 
 
 def test_a_collection_there_is_not_is_refused_with_those_there_are(tmp_path):
@@ -70,7 +82,18 @@ def test_a_collection_there_is_not_is_refused_with_those_there_are(tmp_path):
 @pytest.mark.slow
 @pytest.mark.training
 def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path):
-    words = ["bench", "collections", "--made", "suits", "--images", "60", "--methods", "an,epr", "--share", "1.0"]
+    words = [
+        "bench",
+        "collections",
+        "--made",
+        "sample_data,suits",
+        "--images",
+        "60",
+        "--methods",
+        "an,epr",
+        "--share",
+        "1.0",
+    ]
     words += ["--seeds", "1", "--settings", "2", "--backbone", "efficientnet_lite0", "--work", str(tmp_path / "work")]
     words += ["--plot", str(tmp_path / "leads.png"), "--markdown", str(tmp_path / "leads.md"), "--json"]
     done = CliRunner().invoke(app, words)
@@ -78,6 +101,8 @@ def test_a_comparison_names_the_best_rival_and_trains_nothing_twice(tmp_path):
     result = json.loads(done.stdout)
     assert [row["collection"] for row in result["rows"]] == ["sample_data", "suits"]
     assert all(row["hidden_ap_rival_is"] in ("an", "epr") for row in result["rows"])
+    assert list(result["rare"]) == ["sample_data", "suits"]
+    assert all(0 <= honest <= rare for rare, honest in result["rare"].values())
     assert sum(of["best"] for of in result["methods"]) == 4  # two collections, one share, two figures
     # Of two collections, each gets the constants that are better on the other one.
     better = [int(np.argmax([of["scores"][other] for of in result["settings"]])) for other in (1, 0)]

@@ -8,7 +8,7 @@ from annotator.benchmark.datasets import clicks
 from annotator.benchmark.naming import Naming, naming_rates
 from models.ensemble.fit_ensemble import Ensemble, fit_ensemble
 from models.ensemble.moments import Moments
-from models.ensemble.naming_rates import FEW, HIGHEST, LEAST, LOWEST, log_naming_rates
+from models.ensemble.naming_rates import FEW, HIGHEST, LEAST, LOWEST, log_naming_rates, without_itself
 from models.methods import make_method
 from models.statistics.metrics import hidden_average_precision
 
@@ -46,7 +46,9 @@ def test_each_mark_is_predicted_as_if_its_image_had_been_left_out():
         intercept = (answers[others] - level).mean(0)
         # The centre of all rows stays: only the intercept and the answer of the row itself are gone.
         left_out[row] = (units[row] - rest.mean) @ rest.solve(ridge) + intercept + level
-    logs = log_naming_rates(moments, moments.solve(ridge), level, ridge, units, marked)
+    predicted = without_itself(moments, moments.solve(ridge), level, ridge, units, marked)
+    assert predicted.numpy() == pytest.approx(left_out.numpy(), abs=1e-9)
+    logs = log_naming_rates(predicted, level, marked)
     rates = [left_out[marked[:, column], column].clamp(LEAST, 1).mean() for column in range(3)]
     by_hand, marks = torch.stack(rates).clamp(LOWEST, HIGHEST), marked.sum(0)
     stands_out = (1 - level / by_hand).clamp(0, 1)

@@ -53,6 +53,8 @@ def fit_answered_head(
     start: Weights | None = None,
     tell: Callable[[], None] = lambda: None,
     regions: Callable[[slice | np.ndarray], RegionCodes] | None = None,
+    steps: tuple[int, int] = (FIRST_STEPS, STEPS_TO_REGIONS),
+    examples: float = EXAMPLES,
 ) -> AnsweredHead:
     """Fit a head to labels (n, C) in {0, 1} with weights (n, C), first to whole images, then from there to regions.
 
@@ -66,21 +68,23 @@ def fit_answered_head(
         start: of_wholes of the head before; if None, or of another shape, the fit starts from the share of each class.
         tell: Called at every evaluation of the loss; an exception from it ends the fit.
         regions: Function from rows of these images to their region codes: called once, and only where there are
-            EXAMPLES positives a class; None: whole images alone.
+            `examples` positives a class; None: whole images alone.
+        steps: Steps of L-BFGS on whole images, where `start` does not shorten them, and then on regions.
+        examples: Positives a class, on average, from which on regions are learned from.
     """
-    fitted, steps = _Objective(units, labels, weights, None, tell), NEXT_STEPS
+    fitted, of_wholes_steps = _Objective(units, labels, weights, None, tell), NEXT_STEPS
     if start is None or start[0].shape != (units.shape[1], labels.shape[1]):
         share = (labels * weights).sum(0) / weights.sum(0).clamp(min=1e-6)
         start = torch.zeros(units.shape[1], labels.shape[1]), torch.logit(share.clamp(1e-3, 0.9))
-        steps = FIRST_STEPS
-    of_wholes = fitted.minimised(start, steps)
-    if regions is None or labels.sum() < EXAMPLES * labels.shape[1]:
+        of_wholes_steps = steps[0]
+    of_wholes = fitted.minimised(start, of_wholes_steps)
+    if regions is None or labels.sum() < examples * labels.shape[1]:
         return AnsweredHead(*of_wholes, of_wholes)
     some: slice | np.ndarray = slice(None)
     if len(units) > FEW:  # nine regions an image take five times as long
         some = np.sort(np.random.default_rng(0).permutation(len(units))[:FEW])
     fitted = _Objective(units[some], labels[some], weights[some], regions(some), tell)
-    return AnsweredHead(*fitted.minimised(of_wholes, STEPS_TO_REGIONS), of_wholes)
+    return AnsweredHead(*fitted.minimised(of_wholes, steps[1]), of_wholes)
 
 
 class _Objective:

@@ -10,6 +10,7 @@ What it adds to a head on pooled features, each measured on its own (docs/benchm
   orders the images of one class better.
 * Naming rates. A class that people rarely name where it is there gets higher probabilities (naming_rates.py): it has
   more positives left to find than its marks say.
+* A second opinion on the order within each class, where marks are hard to tell apart (within_class.py).
 * Unlabeled images. The ridge model is fitted again with its own sharpened predictions for them, at a fraction of the
   weight of a person's answers, and rescaled so that sharpening makes no class more frequent than it was.
 
@@ -24,11 +25,13 @@ import torch
 from torch import Tensor
 
 from models.ensemble.all_images import ROWS
+from models.ensemble.answered_head import fit_answered_head
 from models.ensemble.basis import Basis, as_tensor, root, unit
 from models.ensemble.learned_rows import Learned, learned_rows
 from models.ensemble.moments import Moments
-from models.ensemble.naming_rates import IMAGES, log_naming_rates
+from models.ensemble.naming_rates import IMAGES, log_naming_rates, without_itself
 from models.ensemble.regions import RegionCodes, Regions
+from models.ensemble.within_class import LEAST, MOST, STEPS, UNMARKED, SecondModel, hard_to_tell, scores_of
 from models.labels import ABSENT, PRESENT, UNSEEN
 from models.linear.blocks import in_blocks
 from models.linear.training import (
@@ -65,6 +68,8 @@ class Ensemble:
         gains: Two (C,): average advantage of the best region over the whole image, which is subtracted.
         head_share: Weight of the first model in the average of their logits.
         raised: (C,), added to the logits; positive for a class that people mark more rarely than others where present.
+        doubt: How hard it is to tell marked images from others, in [0, 1] (within_class.py).
+        second: The model that corrects the order within each class; None: nothing is corrected.
     """
 
     def __init__(self, method: Auto, dimensions: int, classes: int):
@@ -76,6 +81,8 @@ class Ensemble:
         self.gains = [torch.zeros(classes), torch.zeros(classes)]
         self.head_share = method.head
         self.raised = torch.zeros(classes)
+        self.doubt = 0.0
+        self.second: SecondModel | None = None
 
     def probabilities(
         self, features: Features, region_codes: Regions | None, tell: Callable[[], None] = lambda: None
@@ -102,11 +109,19 @@ class Ensemble:
         return out
 
     def columns(self, *more: Tensor) -> "Columns":
-        """Return Columns of the head, the ridge model, and further weights (D, C) on roots of length 1."""
-        return Columns(self.whole.weight.T, self.whole.bias, torch.cat([self.weight, *more], 1), self.centre)
+        """Return Columns of the head, the ridge model, `more` weights (D, C) on units, and the second model."""
+        seconds = [] if self.second is None else [self.second.head.weight]
+        return Columns(self.whole.weight.T, self.whole.bias, torch.cat([self.weight, *more, *seconds], 1), self.centre)
 
     def logits(self, wholes: Tensor, best: Tensor | None) -> Tensor:
-        """Return the joint logits (n, C) of both models; wholes and best (n, 2C or more) are from `Columns.of`."""
+        """Return the joint logits (n, C); wholes and best (n, 2C or more) are from `Columns.scores_of`."""
+        joint = self._logits(wholes, best)
+        if self.second is None:
+            return joint
+        last = slice(-joint.shape[1], None)
+        return self.second.reordered(joint, wholes[:, last], None if best is None else best[:, last])
+
+    def _logits(self, wholes: Tensor, best: Tensor | None) -> Tensor:
         classes = len(self.marked)
         head, ridge = wholes[:, :classes], wholes[:, classes : 2 * classes] - self.middle @ self.weight
         if best is not None:
@@ -244,19 +259,46 @@ def _epochs(ensemble, steps, everything, region_codes, chosen, learned, known, u
     tell()
     if region_codes is not None:
         ensemble.gains = gains_of(ensemble, root(as_tensor(everything[sample])), region_codes[sample])
+        if (weight := method.second * ensemble.doubt * labelled) >= LEAST:
+            ensemble.second = second_model(
+                ensemble, everything, region_codes, chosen, learned, known, usable, weight, tell
+            )
     # The last epoch is reported only when the model is complete.
     if last is not None:
         yield last
 
 
-def log_rates_of(ensemble: Ensemble, learned: Learned, marked: Tensor, moments: Moments) -> Tensor:
-    """Return log_naming_rates (C,) of the ensemble, estimated on at most IMAGES marked images."""
+def second_model(
+    ensemble, everything, region_codes, chosen, learned, known, usable, weight: float, tell
+) -> SecondModel:
+    """Return the model that corrects the order within each class, fitted to at most MOST of the learned images."""
+    places = np.sort(np.random.default_rng(0).permutation(len(learned.places))[:MOST])
+    marks = (known[places] == PRESENT).float()
+    counts = torch.where(known[places] == UNSEEN, UNMARKED, 1.0)
+    if usable is not None:
+        counts = counts.masked_fill(~usable[places], 0.0)
+    codes = region_codes[chosen[learned.places[places]]]
+    units = unit(learned.roots[places], ensemble.centre)
+    head = fit_answered_head(units, marks, counts, None, tell, lambda some: codes[some], STEPS, 0)
+    sample = np.sort(np.random.default_rng(0).permutation(len(everything))[:SAMPLE])
+    columns, logits, scores = ensemble.columns(head.weight), [], []
+    for start in range(0, len(sample), ROWS):
+        tell()
+        some = sample[start : start + ROWS]
+        wholes, best = columns.scores_of(root(as_tensor(everything[some])), region_codes[some])
+        last = slice(-marks.shape[1], None)
+        logits.append(ensemble.logits(wholes, best))
+        scores.append(scores_of(head, wholes[:, last], best[:, last]))
+    return SecondModel.build(head, torch.cat(logits), torch.cat(scores), weight)
+
+
+def marked_units(ensemble: Ensemble, learned: Learned, marked: Tensor) -> tuple[Tensor, Tensor]:
+    """Return units (m, D) of at most IMAGES images with a mark, and their marks (m, C)."""
     places, labels = np.flatnonzero(marked.any(1)), marked.numpy()
     order = np.random.default_rng(0).random(len(places))
     labels = np.where(labels[places], PRESENT, UNSEEN)
     places = places[learned_rows(labels, IMAGES, np.zeros(len(places), bool), order)]
-    units = unit(learned.roots[places], ensemble.centre)
-    return log_naming_rates(moments, ensemble.weight, ensemble.marked, ensemble.method.ridge, units, marked[places])
+    return unit(learned.roots[places], ensemble.centre), marked[places]
 
 
 def complement(chosen: np.ndarray, images: int) -> np.ndarray:
@@ -323,7 +365,10 @@ def _fit_ridge(ensemble, learned, answers, free, region_codes, labelled, tell) -
     tell()
     # Where few images have a label, rates are estimated badly, and most of what is hidden is on other images.
     believed = method.overlooked * labelled**0.5
-    ensemble.raised = -believed * log_rates_of(ensemble, learned, answers == 1, moments)
+    units, marked = marked_units(ensemble, learned, answers == 1)
+    predicted = without_itself(moments, ensemble.weight, ensemble.marked, method.ridge, units, marked)
+    ensemble.raised = -believed * log_naming_rates(predicted, ensemble.marked, marked)
+    ensemble.doubt = hard_to_tell(predicted, marked)
     if not len(free) or not method.rounds or not method.unlabelled:
         return
     tell()

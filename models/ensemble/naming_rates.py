@@ -21,14 +21,12 @@ LOWEST, HIGHEST = 0.02, 0.97  # rates
 LEAST = 1e-3  # of a prediction, and of what an image leaves to the others
 
 
-def log_naming_rates(
+def without_itself(
     moments: Moments, weight: Tensor, level: Tensor, ridge: float, units: Tensor, marked: Tensor
 ) -> Tensor:
-    """Return the log of each class's naming rate relative to the usual rate: (C,).
+    """Return the ridge model's predictions (m, C) for images, each by the model without the image itself.
 
-    A naming rate is the probability that a class is marked where it is present. The result is 0 for a class without a
-    mark, and for a class whose marked cells the model cannot tell from others. Predictions without the image itself are
-    exact (Allen, "The relationship between variable selection and data augmentation", Technometrics 1974).
+    They are exact (Allen, "The relationship between variable selection and data augmentation", Technometrics 1974).
 
     Args:
         moments: Moments of the images that the ridge model was fitted to, with answers less `level`.
@@ -38,9 +36,22 @@ def log_naming_rates(
         units: (m, D) of some of these images.
         marked: (m, C) bool, marks of the same m images.
     """
-    rows = units - moments.mean
-    missed = 1 - (rows @ weight + level)
-    predicted = 1 - missed / (1 - moments.leverages(rows, ridge)).clamp(min=LEAST)[:, None]
+    rows, marks = units - moments.mean, marked.to(units.dtype)
+    left = (1 - moments.leverages(rows, ridge)).clamp(min=LEAST)[:, None]
+    return marks - (marks - (rows @ weight + level)) / left
+
+
+def log_naming_rates(predicted: Tensor, level: Tensor, marked: Tensor) -> Tensor:
+    """Return the log of each class's naming rate relative to the usual rate: (C,).
+
+    A naming rate is the probability that a class is marked where it is present. The result is 0 for a class without a
+    mark, and for a class whose marked cells the model cannot tell from others.
+
+    Args:
+        predicted: (m, C) from `without_itself`.
+        level: (C,) share of the images on which each class is marked.
+        marked: (m, C) bool, marks of the same m images.
+    """
     marks = marked.sum(0)
     rates = ((predicted.clamp(LEAST, 1) * marked).sum(0) / marks.clamp(min=1)).clamp(LOWEST, HIGHEST)
     stands_out = ((rates - level) / rates).clamp(0, 1)

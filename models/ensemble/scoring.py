@@ -51,10 +51,11 @@ class Scorer:
         """Return scores (m, C) float32 of images whose features (m, D) and region codes are given."""
         wholes, best = self._columns.scores_of(root(as_tensor(features)), region_codes)
         auto = self._ensemble.logits(wholes, best).clamp_(-SUREST_LOGIT, SUREST_LOGIT)
-        others = 2 * auto.shape[1]
-        known = wholes[:, others:]
+        classes = auto.shape[1]
+        of_head = slice(2 * classes, 3 * classes)
+        known = wholes[:, of_head]
         if best is not None:
-            known = known + REGIONS * (best[:, others:] - known)
+            known = known + REGIONS * (best[:, of_head] - known)
         return Scores(auto.numpy(), (known + self._head.bias).numpy())
 
     def of_many(self, rows: np.ndarray, tell: Callable[[], None] = lambda: None) -> Scores:

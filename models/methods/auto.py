@@ -16,7 +16,8 @@ class Auto(GR):
     """The generalized robust loss, ridge regression, regions of images, and images without a label together.
 
     The constants were chosen on eleven collections (photographs, cut-out objects, drawings, letters, digits; 160 to 600
-    images, 5 to 42 classes), with one click on 2 to 100 % of the images, random or salient: one set for all of them.
+    images, 5 to 42 classes), with one click on 2 to 100 % of the images, random or salient: one set for all of them;
+    `second` on six more. Four others were kept back (docs/benchmarks.md).
     Once people have answered whole questions, those of BESIDE_ANSWERS replace them.
 
     Only this method uses predictions of other models (`annotator predictions`): how far each is trusted is learned from
@@ -45,6 +46,7 @@ class Auto(GR):
         "parts_of_ridge": 0.35,
         "evened_of_head": 0.5,
         "overlooked": 0.5,
+        "second": 0.0,
     }
 
     def __init__(
@@ -60,6 +62,7 @@ class Auto(GR):
         rounds: int = 2,
         sharpness: float = 3.0,
         overlooked: float = 0.75,
+        second: float = 0.5,
     ):
         """Store weights of the models and constants of the ridge model; defaults are for a training on clicks alone.
 
@@ -76,6 +79,8 @@ class Auto(GR):
             rounds: How often the ridge model is fitted to its own answers.
             sharpness: The power these answers are raised to.
             overlooked: Share of the correction, in logits, for classes that people mark rarely where they are present.
+            second: Weight of the model that corrects the order within each class, once all images have a label and
+                where marks are hard to tell apart (models/ensemble/within_class.py); 0: none.
 
         Raises:
             ValueError: A value is negative, or a share is above 1.
@@ -88,6 +93,7 @@ class Auto(GR):
             parts_of_ridge=parts_of_ridge,
             evened_of_head=evened_of_head,
             overlooked=overlooked,
+            second=second,
             absent=absent,
             unlabelled=unlabelled,
             rounds=rounds,
@@ -113,6 +119,7 @@ class Auto(GR):
         self.rounds = rounds
         self.sharpness = sharpness
         self.overlooked = overlooked
+        self.second = second
 
     def beside_answers(self) -> "Auto":
         """Return the method with the constants of BESIDE_ANSWERS, except those changed from their defaults."""

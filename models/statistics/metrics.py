@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.labels import UNSEEN
+from models.labels import PRESENT, UNSEEN
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,29 @@ def precision_at(scores: np.ndarray, truth: np.ndarray, k: int) -> float:
     if not len(scores):
         return float("nan")
     return float(truth[np.argsort(-scores, kind="stable")[:k]].mean())
+
+
+def honest_totals(probabilities: np.ndarray, labels: np.ndarray, truth: np.ndarray, marks: int = 10) -> tuple[int, int]:
+    """Return the number of rare classes, and of those whose probabilities add up to the truth within a factor of 2.
+
+    A class is rare if it is marked on at least one image and on fewer than `marks`. Only the sum over all images of a
+    class is judged: it is what plans and stopping rules are made from.
+
+    Args:
+        probabilities: (N, C), in [0, 1].
+        labels: (N, C) int8, the known labels.
+        truth: (N, C) bool or 0/1, the true labels.
+        marks: As above.
+
+    Raises:
+        ValueError: The shapes differ.
+    """
+    probabilities, truth = check_same_shape("honest_totals", probabilities, truth)
+    labels = check_same_shape("honest_totals", labels, truth)[0]
+    known = (labels == PRESENT).sum(0)
+    rare = (known > 0) & (known < marks)
+    ratio = probabilities[:, rare].sum(0, dtype=np.float64) / (truth[:, rare] > 0).sum(0)
+    return int(rare.sum()), int(((ratio >= 0.5) & (ratio <= 2)).sum())
 
 
 def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray, bins: int = 15) -> float:

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from annotator.benchmark.collections.recipes import COLLECTIONS, make_collection
+from annotator.benchmark.collections.answers import SHARE, rare_totals
+from annotator.benchmark.collections.recipes import COLLECTIONS, KEPT_BACK, make_collection
 from annotator.benchmark.collections.settings import SPACE, drawn_settings, left_out_choices
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.datasets.clicks import clicks
@@ -23,14 +24,16 @@ from annotator.benchmark.harness.processes import say
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.benchmark.methods import data
 from annotator.benchmark.methods.cells import Cell
+from annotator.benchmark.methods.images import ComparedImages
 from annotator.benchmark.methods.measure import Comparison
 from annotator.benchmark.methods.on_cluster import OnCluster
 from annotator.benchmark.methods.options import Options
-from annotator.benchmark.methods.task import HIDDEN, Choice, task_of
+from annotator.benchmark.methods.task import HIDDEN, RARE, Choice, task_of
 from annotator.benchmark.naming import RANDOM
 from annotator.errors import AnnotatorError, did_you_mean
 
 OURS = "auto"
+SAMPLE_DATA = "sample_data"
 RIVALS = ("an", "wan", "epr", "role", "em", "em_apl", "gr", "ll_r", "hill")
 SHARES = (0.02, 0.05, 0.2, 1.0)
 
@@ -38,18 +41,18 @@ SHARES = (0.02, 0.05, 0.2, 1.0)
 def measure(
     folders: Sequence[Path] = (),
     *,
-    made: Sequence[str] = COLLECTIONS,
+    made: Sequence[str] = (SAMPLE_DATA, *COLLECTIONS),
     images: int = 400,
     most: int = 2000,
     settings: int = 1,
     options: Options = Options(RIVALS, shares=SHARES, seeds=2),
     command: str = "",
 ) -> dict[str, Any]:
-    """Compare `auto` with the rivals on the given folders, the sample data, and collections made by recipe.
+    """Compare `auto` with the rivals on the given folders, and on collections made by recipe or brought along.
 
     Args:
         folders: Folders that hold `images` and `truth.csv`.
-        made: Names of recipes.COLLECTIONS.
+        made: Names of recipes.COLLECTIONS and recipes.KEPT_BACK, and SAMPLE_DATA.
         images: The number of images of each collection made by recipe.
         most: The largest number of images of a folder that take part, chosen by a hash of their names.
         settings: The number of settings of the constants of `auto` to try, the present one first.
@@ -57,17 +60,19 @@ def measure(
         command: The command line, for the report.
 
     Returns:
-        {"bench", "setting", "rows", "methods", "settings", "summary"}. A row, of a collection and a share: the mean
-        over seeds of each of HIDDEN of `auto` with its present constants, and with those chosen without this collection
-        (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images.
+        {"bench", "setting", "rows", "rare", "methods", "settings", "summary"}. A row, of a collection and a share: the
+        mean over seeds of each of HIDDEN of `auto` with its present constants, and with those chosen without this
+        collection (`_left_out`), of the best rival, and its name; `ece` and `ece_left_out` on test images; RARE as
+        task.py has it. `rare`: of each collection, the rare classes of all seeds once questions were answered, and how
+        many of them have an honest total.
 
     Raises:
         AnnotatorError: A folder is no such collection, a recipe does not exist, or options make no sense.
     """
     options = replace(options, methods=(OURS, *options.methods)).checked()
-    unknown = [name for name in made if name not in COLLECTIONS]
-    if unknown:
-        raise AnnotatorError(f"No collection is called {unknown[0]!r}. {did_you_mean(unknown[0], COLLECTIONS, 99)}")
+    known = (SAMPLE_DATA, *COLLECTIONS, *KEPT_BACK)
+    if unknown := [name for name in made if name not in known]:
+        raise AnnotatorError(f"No collection is called {unknown[0]!r}. {did_you_mean(unknown[0], known, 99)}")
     tried = drawn_settings(settings)
     places = _places(folders, made, images, options.work)
     results = {name: _results(name, place, most, tried, options) for name, place in places.items()}
@@ -93,6 +98,7 @@ def measure(
         "settings": [{"constants": constants, "scores": scores[number].round(5).tolist(),
                       "mean": round(float(scores[number].mean()), 5)} for number, constants in enumerate(tried)],
         "rows": rows,
+        "rare": {name: list(result["rare"]) for name, result in results.items()},
         "methods": _methods([result["figures"] for result in results.values()], options),
         "summary": {"present": summary(rows, ""), "left_out": summary(rows, "_left_out")},
     }  # fmt: skip
@@ -107,25 +113,37 @@ def summary(rows: Sequence[dict[str, Any]], which: str) -> dict[str, float]:
 
     Returns:
         `cells`, their number; `first`, the share of them in which `auto` is not behind the best rival; `lead`, its mean
-        lead, and `worst`, its smallest one, both in [-1, 1]; `ece`, the mean over collections and shares.
+        lead, and `worst`, its smallest one, both in [-1, 1]; `ece`, the mean over collections and shares; `near`, the
+        share of cells in which it is at most a point behind; `rare`, the number of rare classes of a seed over all
+        collections and shares (metrics.honest_totals), and `honest`, the share of them with an honest total.
     """
+    rare = sum(row[f"rare{which}"] for row in rows)
     leads = [row[f"{key}{which}"] - row[f"{key}_rival"] for row in rows for key in HIDDEN]
     return {
         "cells": len(leads),
         "first": sum(lead >= 0 for lead in leads) / len(leads),
         "lead": statistics.fmean(leads),
         "worst": min(leads),
+        "near": sum(lead >= -0.01 for lead in leads) / len(leads),
         "ece": statistics.fmean(row[f"ece{which}"] for row in rows),
+        "rare": rare,
+        "honest": sum(row[f"rare_honest{which}"] for row in rows) / max(rare, 1),
     }
 
 
 def _places(folders: Sequence[Path], made: Sequence[str], images: int, root: Path) -> dict[str, Path]:
     """Return the folder of each collection by name; collections by recipe are made below `root` if they are missing."""
-    places = {path.resolve().name: path for path in folders} | {"sample_data": SAMPLE}
+    places = {path.resolve().name: path for path in folders}
     root.mkdir(parents=True, exist_ok=True)
-    if len(places) <= len(folders):
-        raise AnnotatorError("Two of the folders have the same name, or one is called sample_data: rename one of them.")
+    if len(places) < len(folders) or set(places) & set(made):
+        raise AnnotatorError(
+            f"Two of the collections have the same name: {', '.join([*(path.name for path in folders), *made])}. "
+            "Rename one of the folders, or leave one out with --made."
+        )
     for name in made:
+        if name == SAMPLE_DATA:
+            places[name] = SAMPLE
+            continue
         place = root / f"{name}-{images}"
         if not place.exists():
             say(f"making {images} images of {name}")
@@ -140,8 +158,8 @@ def _places(folders: Sequence[Path], made: Sequence[str], images: int, root: Pat
 def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]], options: Options) -> dict[str, Any]:
     """Train every method on one collection and return its results.
 
-    `about` describes the collection; `figures` holds the means over seeds of each training, by (method, number of the
-    setting, share); `scores` holds one score for each setting of `auto`.
+    `about` describes the collection; `rare` is from rare_totals; `figures` holds the means over seeds of each
+    training, by (method, number of the setting, share); `scores` holds one score for each setting of `auto`.
     """
     say(f"== {name}")
     dataset = reduced(data.read(place / "images", place / "truth.csv", None, None), most)
@@ -160,13 +178,15 @@ def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]],
         comparison = Comparison.build(dataset, options, tasks, cluster)
         comparison.expect(len(wanted))
         done = comparison.made([cell for *_, cell in wanted])
+    answered = [task_of(dataset, SHARE, seed) for seed in range(options.seeds)]
+    rare = rare_totals(ComparedImages(dataset, options), answered, comparison.work)
     figures: dict[tuple[str, int, float], dict[str, float]] = {}
     for place_, (method, number, share, _) in enumerate(wanted):
         if place_ % options.seeds == 0:
             of_seeds = done[place_ : place_ + options.seeds]
             key = (method, number if method == OURS else 0, share)
             figures[key] = {
-                figure: statistics.fmean(result[figure] for result in of_seeds) for figure in (*HIDDEN, "ece")
+                figure: statistics.fmean(result[figure] for result in of_seeds) for figure in (*HIDDEN, "ece", *RARE)
             }
     scores = [
         statistics.fmean(figures[OURS, number, share][key] for share in options.shares for key in HIDDEN)
@@ -174,7 +194,7 @@ def _results(name: str, place: Path, most: int, tried: Sequence[dict[str, Any]],
     ]
     whole = data.everything(dataset).truth
     about = {"images": len(whole), "classes": whole.shape[1], "labels_an_image": round(float(whole.sum(1).mean()), 2)}
-    return {"about": about, "figures": figures, "scores": scores}
+    return {"about": about, "figures": figures, "scores": scores, "rare": rare}
 
 
 def _row(name: str, share: float, figures: dict, choice: int) -> dict[str, Any]:
@@ -183,7 +203,7 @@ def _row(name: str, share: float, figures: dict, choice: int) -> dict[str, Any]:
         rivals = {method: of[figure] for (method, _, at), of in figures.items() if method != OURS and at == share}
         best = max(rivals, key=lambda method: rivals[method])
         row |= {f"{figure}_rival": rivals[best], f"{figure}_rival_is": best}
-    for figure in (*HIDDEN, "ece"):
+    for figure in (*HIDDEN, "ece", *RARE):
         row |= {figure: figures[OURS, 0, share][figure], f"{figure}_left_out": figures[OURS, choice, share][figure]}
     return row
 

@@ -2,7 +2,9 @@
 
 They differ in what decides how hard it is to find labels: how many classes there are, how many an image shows, how
 uneven they are, how large and how alike things are, and what is behind them. An image follows from the name of its
-collection and its number alone (and from the versions of Pillow, scikit-learn and matplotlib that draw it).
+collection and its number alone (and from the versions of Pillow, scikit-learn, SciPy and matplotlib that draw it).
+
+Constants of `auto` were chosen with a look at COLLECTIONS, never at KEPT_BACK.
 """
 
 import csv
@@ -15,6 +17,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from annotator.benchmark.boxes import read_boxes
+from annotator.benchmark.collections.cartoons import faces, maps
+from annotator.benchmark.collections.sheets import charts, chessboards, scripts, spectrograms
+from annotator.benchmark.collections.street import street
+from annotator.benchmark.collections.textures import cells, grounds, patterns
 from annotator.benchmark.harness.projects import SAMPLE
 from annotator.benchmark.variants import small_objects
 from annotator.benchmark.variants.small_objects import QUALITY, SIDE, draw_ground
@@ -57,18 +63,18 @@ class Recipe:
 
 
 def make_collection(folder: Path, name: str, images: int) -> None:
-    """Make a collection of COLLECTIONS: folder/images/0000.jpg, ..., and folder/truth.csv (image,labels)."""
+    """Make a collection of COLLECTIONS or KEPT_BACK: folder/images/0000.jpg, ..., and truth.csv (image,labels)."""
     if name in small_objects.COLLECTIONS:
         small_objects.draw_collection(folder, name, images)
         return
     (folder / "images").mkdir(parents=True)
-    seed = 100 + COLLECTIONS.index(name)
+    seed = 200 + KEPT_BACK.index(name) if name in KEPT_BACK else 100 + COLLECTIONS.index(name)
     with (folder / "truth.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["image", "labels"])
         for number in range(images):
             rng = np.random.default_rng([seed, number])
-            image, shown = crop_of_a_scene(rng) if name == CROPS else composed(recipes()[name], rng)
+            image, shown = DRAWN[name](rng) if name in DRAWN else composed(recipes()[name], rng)
             image.save(folder / "images" / f"{number:04d}.jpg", quality=QUALITY)
             rows.writerow([f"{number:04d}.jpg", "|".join(shown)])
 
@@ -186,8 +192,24 @@ def recipes() -> dict[str, Recipe]:
     }
 
 
-CROPS = "scene_crops"
-COLLECTIONS = ("from_above", "on_a_table", "suits", "pictograms", "letters", "digits", "rare_digits", CROPS)
+DRAWN: dict[str, Callable[[Random], tuple[Image.Image, list[str]]]] = {  # an image, and the classes that it shows
+    "scene_crops": crop_of_a_scene,
+    "street": street,
+    "grounds": grounds,
+    "patterns": patterns,
+    "charts": charts,
+    "chessboards": chessboards,
+    "cells": cells,
+    "scripts": scripts,
+    "spectrograms": spectrograms,
+    "faces": faces,
+    "maps": maps,
+}
+COLLECTIONS = (
+    "from_above", "on_a_table", "suits", "pictograms", "letters", "digits", "rare_digits", "scene_crops", "street",
+    "grounds", "patterns", "charts", "chessboards", "cells",
+)  # fmt: skip
+KEPT_BACK = ("scripts", "spectrograms", "faces", "maps")
 
 
 @cache

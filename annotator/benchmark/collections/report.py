@@ -60,11 +60,18 @@ def outcome(result: dict[str, Any]) -> list[str]:
     words = {"present": "Present constants"} | (
         {"left_out": "Constants chosen on the other collections"} if result["setting"]["searched"] else {}
     )
+    rare, honest = (sum(of[place] for of in result["rare"].values()) for place in (0, 1))
     return [
         f"{words[name]}: auto is first in {100 * of['first']:.0f} % of {of['cells']} cells, leads by "
-        f"{100 * of['lead']:+.1f} points on average, {100 * of['worst']:+.1f} at worst; ECE {100 * of['ece']:.1f} %."
+        f"{100 * of['lead']:+.1f} points on average, {100 * of['worst']:+.1f} at worst, and is at most a point behind "
+        f"in {100 * of['near']:.0f} %; ECE {100 * of['ece']:.1f} %. Of {of['rare']:.0f} classes with fewer than ten "
+        f"marks, {100 * of['honest']:.0f} % have probabilities that add up to the truth within a factor of 2."
         for name, of in result["summary"].items()
         if name in words
+    ] + [
+        f"Once questions were answered: of {rare} classes with fewer than ten known positives, "
+        f"{100 * honest / max(rare, 1):.0f} % have published probabilities that add up to the truth within a factor "
+        "of 2."
     ]
 
 

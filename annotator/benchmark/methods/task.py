@@ -19,6 +19,7 @@ from models.labels import ABSENT, PRESENT, UNSEEN
 from models.statistics.metrics import (
     expected_calibration_error,
     hidden_average_precision,
+    honest_totals,
     mean_average_precision,
     precision_at,
 )
@@ -26,6 +27,7 @@ from models.trainers.base import TrainingLabels
 
 FIRST = 100  # suggestions that a person would look at in one sitting
 HIDDEN = ("hidden_ap", "hidden_map")  # what people get out of a method
+RARE = ("rare", "rare_honest")  # classes with fewer than ten marks; of these, with a total within a factor of 2
 FIGURES = ("test_map", "hidden_ap", "hidden_map", f"precision_{FIRST}", "ece", "seconds")
 
 
@@ -105,7 +107,10 @@ class Task:
         return float(hidden.mean()) if len(hidden) else 0.0
 
     def figures(self, trained: Trained) -> dict[str, float]:
-        """Return all reported figures of a trained method, by the names in FIGURES; of test images if there are any."""
+        """Return all reported figures of a trained method, by the names in FIGURES and RARE.
+
+        Those of test images are left out if there are none.
+        """
         of_train, truth = trained.probabilities(self.train), self.truth[self.train]
         unseen = self.labels == UNSEEN
         hidden = hidden_average_precision(of_train, self.labels, truth)
@@ -114,12 +119,16 @@ class Task:
             of_test, test_truth = trained.probabilities(self.test), self.truth[self.test]
             test_map = mean_average_precision(of_test, test_truth, empty_as_zero=self.empty_as_zero)
             on_test = {"test_map": test_map, "ece": expected_calibration_error(of_test, test_truth)}
-        return on_test | {
-            "hidden_ap": hidden.cells,
-            "hidden_map": hidden.classes,
-            f"precision_{FIRST}": precision_at(of_train[unseen], truth[unseen], FIRST),
-            "seconds": trained.seconds,
-        }
+        return (
+            on_test
+            | dict(zip(RARE, honest_totals(of_train, self.labels, truth), strict=True))
+            | {
+                "hidden_ap": hidden.cells,
+                "hidden_map": hidden.classes,
+                f"precision_{FIRST}": precision_at(of_train[unseen], truth[unseen], FIRST),
+                "seconds": trained.seconds,
+            }
+        )
 
 
 def task_of(dataset: DataSet, share: float, seed: int, naming: Naming = RANDOM) -> Task:

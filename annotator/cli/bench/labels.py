@@ -52,7 +52,13 @@ def bench_certificate(
 )
 def bench_collections(
     sets: Annotated[str, typer.Option(metavar="A,B,...", help="Folders that hold images and truth.csv.")] = "",
-    made: Annotated[str, typer.Option(metavar="A,B,...", help="Which of those made by recipe [default: all].")] = "",
+    made: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B,...",
+            help="Which of those made by recipe [default: sample_data and all that constants were chosen on].",
+        ),
+    ] = "",
     images: Annotated[int, typer.Option(help="Images of each of these.", min=50)] = 400,
     most: Annotated[int, typer.Option(help="Images of a folder that take part.", min=50)] = 2000,
     methods: Annotated[str, typer.Option(metavar="A,B,...", help="The published methods [default: nine].")] = "",
@@ -77,7 +83,7 @@ def bench_collections(
     the others.
     """
     from annotator.benchmark.collections import report
-    from annotator.benchmark.collections.measure import RIVALS, measure
+    from annotator.benchmark.collections.measure import RIVALS, SAMPLE_DATA, measure
     from annotator.benchmark.collections.plot import draw
     from annotator.benchmark.collections.recipes import COLLECTIONS
     from annotator.benchmark.methods.options import Options
@@ -88,7 +94,7 @@ def bench_collections(
     result = bench.run_benchmark(
         measure,
         [Path(name) for name in bench.names(sets)],
-        made=bench.names(made) or COLLECTIONS,
+        made=bench.names(made) or (SAMPLE_DATA, *COLLECTIONS),
         images=images,
         most=most,
         settings=settings,

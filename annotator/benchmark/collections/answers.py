@@ -1,0 +1,58 @@
+"""Totals of rare classes once questions were answered: clicks, images answered as a whole, a grid of every class.
+
+Projects are in this state after some minutes; `auto` is stacked then, and calibrated by the answers. Clicks alone do
+not tell how many classes an image shows, so that totals are right by chance.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from annotator.benchmark.methods.images import ComparedImages
+from annotator.benchmark.methods.task import Task
+from annotator.benchmark.methods.work import Work
+from models.ensemble.stacking import fit_stacked
+from models.labels import ABSENT, PRESENT, UNSEEN
+from models.methods.auto import Auto
+from models.statistics.metrics import honest_totals
+
+SHARE = 0.2  # of the images that have a click
+WHOLE, GRID = 20, 24  # images that are answered in every class; of each class, the likeliest images that are answered
+
+
+def rare_totals(images: ComparedImages, tasks: Sequence[Task], work: Work) -> tuple[int, int]:
+    """Return metrics.honest_totals of the published probabilities, added up over the seeds of `tasks`."""
+    total = np.zeros(2, int)
+    for seed, task in enumerate(tasks):
+        what = {"method": "auto", "seed": seed, "share": SHARE}
+        done = work.finished("rare", what)
+        if done is None:
+            done = {"totals": _totals(images, task, seed)}
+            work.finish("rare", what, done)
+        total += done["totals"]
+    return int(total[0]), int(total[1])
+
+
+def _totals(images: ComparedImages, task: Task, seed: int) -> list[int]:
+    pool = task.train
+    features, codes = images.features[pool], images.region_codes(lambda *_: None)[pool]
+    truth = np.where(task.truth[pool], PRESENT, ABSENT).astype(np.int8)
+    labels, unbiased = task.labels.copy(), np.zeros(task.labels.shape, bool)
+
+    def published() -> np.ndarray:
+        rows = np.flatnonzero((labels != UNSEEN).any(1))
+        model = fit_stacked(Auto(), features, codes, rows, labels[rows], unbiased[rows], seed=seed)
+        for _ in model.epochs():
+            pass
+        assert model.probabilities is not None
+        return model.probabilities
+
+    likely = np.nan_to_num(published(), nan=-1.0)
+    asked = np.zeros(labels.shape, bool)
+    asked[np.random.default_rng(seed).permutation(len(pool))[:WHOLE]] = True
+    for column in range(labels.shape[1]):
+        still = np.flatnonzero((labels[:, column] == UNSEEN) & ~asked[:, column])
+        asked[still[np.argsort(-likely[still, column], kind="stable")[:GRID]], column] = True
+    asked &= labels == UNSEEN
+    labels[asked], unbiased[asked] = truth[asked], True
+    return list(honest_totals(published(), labels, truth == PRESENT))

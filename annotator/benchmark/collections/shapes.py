@@ -1,0 +1,42 @@
+"""Flat shapes in a frame: how things are written down that are drawn at their place on a figure, a face or a map."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+Shape = tuple[str, tuple[float, ...], int]  # kind, coordinates in [0, 1] of the frame, which colour
+Colour = tuple[int, int, int]
+
+
+def draw_shapes(
+    image: Image.Image, shapes: Sequence[Shape], frame: tuple[float, float, float, float], colours: Sequence[Colour]
+) -> None:
+    """Draw shapes in a frame (left, top, width, height; pixels).
+
+    Kinds: "box", "oval" and "polygon", filled; "line" (its width a 40th of the frame); "arc", the lower half of an
+    oval; "top", the filled upper half of one.
+    """
+    left, top, width, height = frame
+    draw = ImageDraw.Draw(image)
+    for kind, at, colour in shapes:
+        places = [left + value * width if place % 2 == 0 else top + value * height for place, value in enumerate(at)]
+        fill, thick = colours[colour], max(2, round(width / 40))
+        if kind == "box":
+            draw.rectangle(places, fill)
+        elif kind == "oval":
+            draw.ellipse(places, fill)
+        elif kind == "line":
+            draw.line(places, fill, thick)
+        elif kind == "arc":
+            draw.arc(places, 0, 180, fill, thick)
+        elif kind == "top":
+            draw.pieslice(places, 180, 360, fill)
+        else:
+            draw.polygon(places, fill)
+
+
+def random_colour(rng: np.random.Generator, low: int = 20, high: int = 236) -> Colour:
+    """Return a random colour with each part in [low, high)."""
+    red, green, blue = (int(value) for value in rng.integers(low, high, 3))
+    return red, green, blue
