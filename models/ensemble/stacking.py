@@ -41,7 +41,6 @@ from models.linear.blocks import in_blocks
 from models.linear.training import CHUNK, Epoch, Features, checked_features, one_thread, refuse_not_finite
 from models.methods.auto import Auto
 from models.statistics.outside_scores import OutsideScores, with_first_guesses
-from models.statistics.rare_totals import shrink_rare_totals
 from models.statistics.stacker import (
     Scores,
     Stacker,
@@ -355,7 +354,6 @@ class StackedModel:
             self.probabilities = self._score(model, known_of)
         else:
             self.probabilities = self._of_kept(model, kept, known_of)
-        shrink_rare_totals(self.probabilities, ((self.labels == PRESENT) & self.sure).sum(0))
         self.calibrated = True
 
     def _score(self, model: ImageModel, known_of: Callable[[slice], Known]) -> np.ndarray:

@@ -9,6 +9,7 @@ from annotator.store.labels.sources import in_sql
 
 LOOKED_AT = 200_000  # newest decisions searched for answers of one kind, so that no page reads a million
 NEVER = 2.0  # above any probability
+DOUBTFUL = 0.35  # mean probability of a grid up to which it surely started as absent, and from 1 - this on as present
 LONGEST = 600_000  # milliseconds; after a longer time the person was away
 
 
@@ -44,13 +45,14 @@ class Answer:
 # The number of presses. The initial state of a cell is known where the model's probability was logged: a grid starts
 # with the state expected for most of its tiles, guessed classes of an image (snapshot/guesses.py) start as present, a
 # random sample and an audit as absent. A grid without probabilities is assumed to have started with the state of most
-# of its answers. Unsure takes one more press.
+# of its answers, and so is one whose probabilities do not tell: Autopilot corrects them before it chooses the start.
+# Unsure takes one more press.
 _CHANGES = f"""sum(state = 0) + CASE
     WHEN source IN {in_sql(timed="image", chosen_by="model")} OR source = 'exploration'
     THEN sum((state = 1) != (coalesce(score, 0) >= ?))
     WHEN source IN {in_sql(chosen_by="chance")} THEN sum(state = 1)
-    WHEN avg(score) >= 0.5 THEN sum(state != 1)
-    WHEN avg(score) < 0.5 THEN sum(state != -1)
+    WHEN avg(score) >= {1 - DOUBTFUL} THEN sum(state != 1)
+    WHEN avg(score) < {DOUBTFUL} THEN sum(state != -1)
     ELSE min(sum(state != 1), sum(state != -1)) END"""
 
 
