@@ -44,6 +44,7 @@ KNOWN = {
         "_HEADING.sub('###', data_card.markdown(facts, _one_line))",
     ): "_one_line escapes the names in it",
     ("export/choosing.py", "[_about(format_) for format_ in formats.values()]"): "_about escapes",
+    ("home/looking.py", "f'{name} cannot be read as it is:'"): "an error of the start page, which is no Streamlit page",
     ("parts/frame.py", "label"): ELSEWHERE,
     ("parts/frame.py", "help"): ELSEWHERE,
     ("parts/networks.py", "frame.escaped(licences.about(row.licence).sentence) + link"): PROGRAM,

@@ -139,7 +139,6 @@ def test_no_path_ends_a_command_with_a_traceback(project, tmp_path):
             ["classes", "list", path],
             ["tokens", "make", project, path],
             ["members", "add", project, path],
-            ["home", path, "--no-browser"],
         ]
     told = run(0, *commands)
     wrong = [

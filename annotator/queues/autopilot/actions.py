@@ -12,7 +12,6 @@ from annotator.quality import rule_out
 from annotator.queues import annotate, grid
 from annotator.queues.annotate import WorkItem
 from annotator.queues.autopilot import acquisition, wording
-from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
 from annotator.queues.autopilot.wording import Evidence
 from annotator.queues.grid import Grid, Out
@@ -111,15 +110,13 @@ class Leasing:
         self,
         db: Database,
         wanted: WantedActions,
-        names: dict[int, str],
         snapshot: Snapshot | None,
         time_model: TimeModel,
-        account: Account,
         rates: Mapping[int, float],
         evidence: Evidence,
     ):
-        self.db, self.wanted, self.names, self.snapshot, self.time_model = db, wanted, names, snapshot, time_model
-        self.account, self.rates, self.evidence = account, rates, evidence
+        self.db, self.wanted, self.snapshot, self.time_model = db, wanted, snapshot, time_model
+        self.rates, self.evidence, self.names, self.account = rates, evidence, evidence.names, evidence.account
         self.grids = WantedGrids(
             wanted.holder, wanted.annotator, None, acquisition.SIZES[-1], wanted.have, 1, wanted.passed
         )

@@ -88,7 +88,7 @@ class _Planner:
         )
         searched, drawn = promises.absent_by_source(db, list(self.rates))
         evidence = wording.Evidence(names, self.account, drawn, searched)
-        self.leasing = Leasing(db, wanted, names, self.snapshot, self.time_model, self.account, self.rates, evidence)
+        self.leasing = Leasing(db, wanted, self.snapshot, self.time_model, self.rates, evidence)
         # Set for a person with a share of the images: drawing from all images would seldom meet one of theirs.
         self.own = self.leasing.out.aside.own
         self.whole_images = not assignment.has_classes(db, wanted.annotator)
