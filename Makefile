@@ -21,7 +21,7 @@ PUBLIC = annotator/__init__.py annotator/project.py annotator/torch_dataset.py a
   $(addprefix annotator/exchange/sources/,__init__.py source.py) \
   $(foreach room,losses methods trainers query_strategies,models/$(room)/__init__.py models/$(room)/base.py)
 
-.PHONY: demo lint check test unit-tests user-tests test-slow test-readers screenshots figures docs clean help
+.PHONY: demo lint types style check test unit-tests user-tests test-slow test-readers screenshots figures docs clean help
 
 help:
 	@sed -n 1,6p Makefile
@@ -29,13 +29,19 @@ help:
 demo: $(VENV)/installed
 	$(BIN)/annotator demo demo-project
 
+# The types keep one core busy for most of a minute; everything else is read beside them.
 lint: $(VENV)/installed-for-tests
+	@$(MAKE) --no-print-directory -j 2 types style
+
+types: $(VENV)/installed-for-tests
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
+
+style: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check --select D --ignore D105,D107 --config 'lint.pydocstyle.convention = "google"' $(PUBLIC)
 	$(BIN)/pydoclint $(PUBLIC)
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
 	$(BIN)/python tests/get_typescript.py
 	$(BIN)/python -m pytest -p no:cacheprovider tests/test_scripts.py
 

@@ -45,8 +45,13 @@ def publish(db, opposite: int = 0) -> None:
     chances = np.full((IMAGES, 2), 0.02, np.float16)
     chances[opposite:LIKELY, 0] = 0.998
     chances[:, 1] = np.linspace(0.1, 0.6, IMAGES)
-    ids, class_ids = np.arange(1, IMAGES + 1), np.array([1, 2])
-    facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [1, 2], "images": IMAGES}
+    publish_chances(db, chances)
+
+
+def publish_chances(db, chances: np.ndarray) -> None:
+    """Publish these probabilities, (images, classes), as the worker does: what was accepted is held against them."""
+    ids, class_ids = np.arange(1, chances.shape[0] + 1), np.arange(1, chances.shape[1] + 1)
+    facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": class_ids.tolist(), "images": len(ids)}
     newest = decisions.newest_decision(db)
     run_id = runs.begin(db, **facts, last_decision_id=newest, threshold=0.5)
     auto_accept.recheck(db, Probabilities(ids, class_ids, chances))

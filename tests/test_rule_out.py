@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_auto_accept import publish_chances
 
 from annotator.errors import AnnotatorError, Forbidden
 from annotator.exchange.exports.choices import Choices
@@ -20,18 +21,15 @@ from annotator.quality.guarantee import Guarantee
 from annotator.queues import grid
 from annotator.queues.autopilot import planner
 from annotator.records import FILLED, Batch, Decision, WantedActions, WantedGrids
-from annotator.snapshot import rankings
-from annotator.snapshot.predictions import Probabilities
 from annotator.snapshot.progress import progress_of
 from annotator.snapshot.status import status
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
-from annotator.store.database import arrays, jobs
 from annotator.store.database import authorization as acting
+from annotator.store.database import jobs
 from annotator.store.database.database import Database
 from annotator.store.labels import auto_accepted, cells, decisions, promises
 from annotator.store.people import members
-from annotator.store.runs import runs
 from annotator.store.upkeep import consistency
 
 IMAGES = 400
@@ -60,15 +58,7 @@ def many(tmp_path) -> Database:
 def publish(db: Database) -> None:
     chances = np.full((IMAGES, 2), np.nan, np.float16)
     chances[:, 0] = np.where(np.arange(IMAGES) < IMAGES // 2, 0.998, 0.002)
-    ids, class_ids = np.arange(1, IMAGES + 1), np.array([FOX, BOAT])
-    facts = {"method": "gr", "parameters": {}, "backbone": "none", "class_ids": [FOX, BOAT], "images": IMAGES}
-    newest = decisions.newest_decision(db)
-    run_id = runs.begin(db, **facts, last_decision_id=newest, threshold=0.5)
-    auto_accept.recheck(db, Probabilities(ids, class_ids, chances))
-    arrays.save_array(db.paths.run(run_id) / "image_ids.npy", ids)
-    arrays.save_array(db.paths.run(run_id) / "probabilities.npy", chances)
-    rankings.save(db.paths.run(run_id), rankings.build(db, newest, ids, class_ids, chances))
-    runs.publish(db, run_id, epochs=1, seconds=0.1, loss=[0.5])
+    publish_chances(db, chances)
 
 
 def say(db: Database, source: str, image_ids: range, state: int = -1, class_id: int = BOAT) -> None:

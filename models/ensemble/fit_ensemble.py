@@ -1,6 +1,6 @@
 """Training of `auto`: two linear models that look at an image as a whole and at its regions, averaged.
 
-What it adds to a head on pooled features, each measured on its own (docs/benchmarks.md):
+What it adds to a head on pooled features, each measured on its own (docs/experiments.md, "`auto`"):
 
 * Square roots of the features (basis.py).
 * Regions. Both models are trained on whole images, but also score the nine regions of every image: the best region

@@ -27,7 +27,7 @@ SMALLEST, LARGEST = 0.1, 10.0  # of importance weights
 # Of `auto`, of the answered-cell head, one other class on the image, more than one, the tail, and a shift:
 PRIOR_MEAN = np.array([0.5, 0.5, 0.0, 0.0, -0.3, 0.0])
 # Other classes begin with almost no weight: what a few hundred answers seemed to show of them was mostly chance
-# (docs/benchmarks.md, "With random answers").
+# (docs/experiments.md, "`auto`").
 PRIOR_PRECISION = np.array([2.0, 2.0, 100.0, 100.0, 2.0, 1.0])
 # Of a class's own slope around 1 and shift around 0. Fixed, not estimated from how much classes differ as in
 # calibration.py: while grids of one class after another are answered, that estimate is large, and every class would

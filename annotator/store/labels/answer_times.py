@@ -24,14 +24,6 @@ class Answer:
         seconds: Time from when the cells appeared on screen to the answer.
         at: Time of the answer, unix seconds.
         class_id: The class of all its cells; None where they belong to several classes.
-
-    Attributes:
-        kind: Grid, image (several classes at once), click: what its time measures.
-        cells: How many cells it decided.
-        changes: Presses besides the one that saved it, as far as they can be told from what was decided.
-        seconds: From being on screen to the answer.
-        at: When it was given, unix seconds.
-        class_id: The class that all its cells are of, None where they are of several.
     """
 
     kind: str
