@@ -141,8 +141,8 @@ def grid_candidate(
     return Candidate("grid", class_id, cells, positives, len(cells), changes, learning, seconds)
 
 
-Worth = Callable[[dict[int, float]], dict[int, float]]
-"""What the probabilities of the open classes of one image are worth: class id -> probability, before and after."""
+Worth = Callable[[Sequence[dict[int, float]]], Sequence[dict[int, float]]]
+"""What the probabilities of the open classes of images are worth: for each, class id -> probability."""
 
 
 def unseen_rates(
@@ -223,17 +223,18 @@ def image_candidates(
         open_share: Fraction of all cells that is undecided, 0 to 1.
         unlabeled: Images without a known positive, tried besides the likeliest ones.
         prior: P(a class) of images without a known positive.
-        worth: What the probabilities of an image's open classes are worth.
+        worth: What the probabilities of images' open classes are worth.
         guessed_from: As of `image_candidate`.
     """
     rows = snapshot.rankings.by_image[:IMAGES_TRIED]
     likeliest = snapshot.predictions.image_ids[rows[rows >= 0]].tolist()
     image_ids = [image_id for image_id in dict.fromkeys([*likeliest, *unlabeled]) if image_id not in images_out]
     whole, clicks = [], []
-    for image_id, probabilities, has_positive in open_cells(db, snapshot, image_ids):
+    opened = list(open_cells(db, snapshot, image_ids))
+    all_corrected = worth([probabilities for _, probabilities, _ in opened])
+    for (image_id, probabilities, has_positive), corrected in zip(opened, all_corrected, strict=True):
         least = 0.0 if has_positive else prior.any_of(probabilities)
         more = {"least": least, "guessed_from": guessed_from}
-        corrected = worth(probabilities)
         whole.append(image_candidate(image_id, corrected, time_model, open_share, **more))
         if not has_positive:
             clicks.append(click_candidate(image_id, corrected, time_model, open_share, least=least))

@@ -168,11 +168,19 @@ class Leasing:
         accepted = auto_accepted.accepted_class_ids(self.db, [image_id]).get(image_id, set())
         return {class_id: 0.0 for class_id in self.names if class_id not in answered and class_id not in accepted}
 
-    def worth(self, probabilities: dict[int, float]) -> dict[int, float]:
-        """Return what the probabilities of an image's open classes are worth; of a class without a model, its rate."""
-        values = self.account.worth_on_image(list(probabilities), np.array([*probabilities.values()]))
-        worth = dict(zip(probabilities, values.tolist(), strict=True))
-        return worth | {class_id: rate for class_id, rate in self.rates.items() if class_id in probabilities}
+    def worth(self, of_images: Sequence[dict[int, float]]) -> list[dict[int, float]]:
+        """Return what the probabilities of each image's open classes are worth; of a class without a model, its rate.
+
+        Args:
+            of_images: Class id -> probability, for each image. All are looked up at once, as there are hundreds.
+        """
+        class_ids = [class_id for open_classes in of_images for class_id in open_classes]
+        known = np.array([probability for open_classes in of_images for probability in open_classes.values()])
+        values = iter(self.account.worth_on_image(class_ids, known).tolist())
+        return [
+            {class_id: self.rates.get(class_id, next(values)) for class_id in open_classes}
+            for open_classes in of_images
+        ]
 
     def _relabel(self, candidate: Candidate, others: tuple[str, ...]) -> Action | None:
         tiles = self._tiles(candidate.class_id, candidate.cells, hide_predictions=True)
@@ -209,7 +217,7 @@ class Leasing:
         # A random or leftover image starts with nothing preset, which keeps the estimates from it unbiased.
         presets = candidate.kind == "image" and candidate.reason in ("", "exploration")
         least = self.guessed_from if presets and self.guessed_from is not None else float("inf")
-        preset = tuple(class_id for class_id, chance in self.worth(open_classes).items() if chance >= least)
+        preset = tuple(class_id for class_id, chance in self.worth([open_classes])[0].items() if chance >= least)
         scores = (
             tuple((class_id, round(chance, 4)) for class_id, chance in open_classes.items()) if self.snapshot else ()
         )

@@ -191,7 +191,7 @@ class _Planner:
         of_image = (
             images_out,
             open_share,
-            self._unlabeled(),
+            self._unlabeled,
             self.prior,
             self.leasing.worth,
             self.leasing.guessed_from,
@@ -242,7 +242,9 @@ class _Planner:
         some = cells.open_among(self.db, class_id, drawn)
         return [*found, *(image_id for image_id in some if image_id not in taken and image_id not in found)][:most]
 
+    @cached_property
     def _unlabeled(self) -> list[int]:
+        """Return images without a known positive, drawn once for all actions of the request."""
         if self.own is not None:
             return cells.without_positive(self.db, self._drawn_of_own(UNLABELED_AMONG), UNLABELED)
         return cells.unlabeled_images(self.db, self.rng.bytes(8).hex(), UNLABELED_AMONG, UNLABELED)
@@ -312,7 +314,7 @@ class _Planner:
     def _to_explore(self, kind: str) -> Iterator[int]:
         if kind == "click":
             yield from self._clicked_first()
-        yield from self._unlabeled()
+        yield from self._unlabeled
 
     def _explore(self, kind: str) -> Action | None:
         """Return an image without a known positive to explore; None when none is free.
