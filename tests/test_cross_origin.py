@@ -197,7 +197,7 @@ def state(project: Path) -> list[object]:
     return [*counts, sorted(path.name for path in project.glob("uploads/*"))]
 
 
-@pytest.mark.parametrize("how", ["this computer", "members"])
+@pytest.mark.parametrize("how", ["this computer", pytest.param("members", marks=pytest.mark.slow)])
 def test_a_page_of_another_origin_sees_and_changes_nothing(browser: Contexts, tmp_path, attacker, how):
     python = PAGES_ALONE if how == "this computer" else TEAM_PAGES
     with served_photos(tmp_path, 30, ("fox", "heron"), python=python) as served:
@@ -228,6 +228,7 @@ def test_a_page_of_another_origin_sees_and_changes_nothing(browser: Contexts, tm
         wait_for_picture(page)  # still signed in
 
 
+@pytest.mark.slow
 def test_the_start_page_of_several_projects_is_shown_and_asked_by_no_other_page(browser: Contexts, tmp_path, attacker):
     assert "frame-ancestors 'none'" in POLICY and HEADERS["x-frame-options"] == "DENY"
     with served_photos(tmp_path / "birds", 2, ("fox",)) as served:
