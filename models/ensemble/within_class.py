@@ -58,7 +58,8 @@ class SecondModel:
 
         Args:
             logits: (n, C) of `auto`.
-            wholes, best: (n, C), products of the head with whole images and with their best regions.
+            wholes: (n, C), products of the head with whole images.
+            best: (n, C), those with their best regions; None where images have no regions.
         """
         scores = scores_of(self.head, wholes, best)
         both = _interpolated(logits, self.own, self.normal[:, None])

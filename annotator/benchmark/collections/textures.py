@@ -19,6 +19,8 @@ def noise(rng: np.random.Generator, steepness: float, across: float = 1.0) -> Fi
     """Return noise in [0, 1] whose amplitude falls with the frequency to the power of `steepness`.
 
     Args:
+        rng: The source of chance.
+        steepness: The power.
         across: Above 1, structures are so many times wider than high.
     """
     down, right = np.meshgrid(np.fft.fftfreq(SIDE), np.fft.fftfreq(SIDE) * across, indexing="ij")

@@ -41,7 +41,7 @@ def fetch(path: Path, project: Path, progress: Progress | None, may_be_hidden: b
     """Return the folders and the listed paths in each.
 
     Args:
-        named: The path of the list, one image path a line.
+        path: The path of the list, one image path a line.
         project: The project folder.
         progress: Called with (state, lines read, 0) after every 1,000 lines; None: not called.
         may_be_hidden: False: a hidden file, or one in a hidden folder, is refused, also behind a link.

@@ -182,7 +182,9 @@ def search_candidates(
         rates: Class id -> share of the images that is expected to show it.
         draw: Returns up to so many images whose cell of a class is open and free: random ones, or unusual ones first.
         searched: Class id -> unusual images that were answered absent.
-        answers, tiles: As of `grid_candidates`.
+        time_model: The seconds of this annotator.
+        answers: As of `grid_candidates`.
+        tiles: As of `grid_candidates`.
     """
     sizes = sizes_within(tiles)
     for class_id in sorted(rates, key=lambda class_id: (-rates[class_id], class_id))[:SEARCHED]:

@@ -95,6 +95,7 @@ def absent_by_source(db: Database, class_ids: Sequence[int]) -> tuple[dict[int, 
     """Return on how many images each class was answered absent: of unusual images, and of images drawn at random.
 
     Args:
+        db: The project's database.
         class_ids: Classes without a known positive: so few of their cells have answers that all of them are read.
     """
     rows = db.tuples(

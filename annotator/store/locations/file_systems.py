@@ -32,7 +32,7 @@ def file_system(
     """Return the file system of an address, for this address only.
 
     Args:
-        named: The address.
+        address: The address.
         may_be_own: Whether the address may be one of this machine or its network.
         connect: Seconds without a connection after which S3 is given up; 0: as for web servers.
         read: Seconds without an answer after which S3 is given up; 0: as for web servers.
@@ -104,7 +104,7 @@ def failed(address: Address, error: BaseException, again: str = AGAIN) -> Annota
     """Return the error for a person: which address, what happened, what to do; never a secret.
 
     Args:
-        named: The address.
+        address: The address.
         error: What was raised while it was read.
         again: How to try again.
     """
