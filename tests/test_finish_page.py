@@ -67,7 +67,7 @@ def test_a_complete_project_stays_as_it_is_until_a_check_is_pressed_and_comes_ba
         looked(page)
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", name="Complete")).to_be_visible(timeout=TAKEN)
-        expect(finish).to_contain_text("The model contradicts no answer that was given only once.")
+        expect(finish).to_contain_text("The model contradicts no answer that is not checked yet.")
         expect(page.get_by_role("button", name="Check them")).to_be_hidden()
         rows = decided(served, "Check")
         assert len(rows) == 30 and {row["source"] for row in rows} == {"relabel"}

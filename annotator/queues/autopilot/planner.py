@@ -108,7 +108,8 @@ class _Planner:
         present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.prior = PositivePrior(len(has_positive), sum(has_positive), present)
         self.is_behind = False
-        self.extras = wanted.extras if finishing.nothing_open(db, wanted.have) else finishing.EXTRAS
+        self.is_finished = finishing.nothing_open(db, wanted.have)
+        self.extras = wanted.extras if self.is_finished else finishing.EXTRAS
         self.rng = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
 
     def next(self) -> Action | None:
@@ -207,7 +208,8 @@ class _Planner:
             *acquisition.search_candidates(*of_search, self.time_model, answers, self.tiles),
         ]
         if "relabel" in self.extras:
-            candidates += relabel.candidates(self.db, self.snapshot, self.time_model, out, self.account, self.tiles)
+            of_relabel = (self.snapshot, self.time_model, out, self.account, self.tiles)
+            candidates += relabel.candidates(self.db, *of_relabel, once=self.is_finished)
         if self.whole_images:
             candidates += acquisition.image_candidates(self.db, self.snapshot, self.time_model, *of_image)
         best_rate = max((candidate.positives_per_second for candidate in candidates), default=0.0)

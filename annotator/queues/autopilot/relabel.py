@@ -25,7 +25,14 @@ PROMISED = 2.0  # relabels that the promise of the model weighs as much as
 
 
 def candidates(
-    db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out, account: Account, tiles: int | None = None
+    db: Database,
+    snapshot: Snapshot,
+    time_model: TimeModel,
+    out: Out,
+    account: Account,
+    tiles: int | None = None,
+    *,
+    once: bool = False,
 ) -> Iterator[Candidate]:
     """Yield grids of likely mistakes of one class and state, the answers that are most probably wrong first.
 
@@ -36,9 +43,10 @@ def candidates(
         out: The images and cells that the page is not given.
         account: Has what earlier relabels changed.
         tiles: How many tiles a grid may have; None: SIZE.
+        once: No answer is asked again twice, also if it was first given with a whole image.
     """
     size = SIZE if tiles is None else min(SIZE, tiles)
-    for (class_id, state), group in _groups(db, snapshot, out).items():
+    for (class_id, state), group in _groups(db, snapshot, out, once=once).items():
         worst = group[:size]
         mistakes = len(worst) * _kept(
             float(np.mean([wrong for _, wrong in worst])), *account.relabels.get(state, (0, 0))
@@ -58,11 +66,13 @@ def candidates(
 
 def grid_sizes(db: Database, snapshot: Snapshot, out: Out) -> list[int]:
     """Return the number of answers in each grid that asks again, until none is left that is probably wrong."""
-    groups = _groups(db, snapshot, out).values()
+    groups = _groups(db, snapshot, out, once=True).values()
     return [len(group[start : start + SIZE]) for group in groups for start in range(0, len(group), SIZE)]
 
 
-def _groups(db: Database, snapshot: Snapshot, out: Out) -> dict[tuple[int, int], list[tuple[int, float]]]:
+def _groups(
+    db: Database, snapshot: Snapshot, out: Out, *, once: bool
+) -> dict[tuple[int, int], list[tuple[int, float]]]:
     """Return the likely mistakes by class and state: (image id, P(wrong) by the model), the worst first."""
     rows, columns = snapshot.rankings.disagreements[:CELLS_TRIED].T
     image_ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
@@ -71,7 +81,7 @@ def _groups(db: Database, snapshot: Snapshot, out: Out) -> dict[tuple[int, int],
     if not likely_mistakes:
         return {}
     answers = cells.labels_with_annotators(db, likely_mistakes)
-    relabeled = answer_times.answered_twice(db, likely_mistakes)
+    relabeled = answer_times.answered_twice(db, likely_mistakes, relabels=once)
     groups: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for (image_id, class_id), probability in zip(likely_mistakes, probabilities.tolist(), strict=True):
         state = answers.get((image_id, class_id), (0, ""))[0]

@@ -153,7 +153,7 @@ def doubted_line(doubted: Offer | None) -> str:
     if doubted is None:
         return "There is no model to compare the answers with."
     if not doubted.pairs:
-        return "The model contradicts no answer that was given only once."
+        return "The model contradicts no answer that is not checked yet."
     return f"{counted(doubted.pairs, 'answer')} may be wrong: the model says otherwise. {_about(doubted.seconds)}."
 
 
