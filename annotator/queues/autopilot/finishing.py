@@ -74,13 +74,14 @@ def complete(db: Database, wanted: WantedActions) -> Complete | None:
     states = overview.labels_by_state(db)
     accepted = sum(auto_accepted.counts(db).values()) + auto_accepted.count_ruled_out(db)
     asked = Counter(cell.class_id for cell in audit.open_cells(db))
-    per_class = audit.expected_size(db, states["present"], states["absent"], accepted) / len(present)
+    size = audit.expected_size(db, states["present"], states["absent"], accepted)
+    per_class = [(size + place) // len(present) for place in range(len(present))]
     return Complete(
         progress=progress_of(db, wanted.annotator, counts),
         labels=tuple(labels),
         doubted=_doubted(db, wanted, time_model),
         audit_in_hand=_offer(_grids(asked.values()), time_model),
-        audit=_offer(_grids([round(per_class)] * len(present)), time_model),
+        audit=_offer(_grids(per_class), time_model),
         audit_finds="missing" if accepted else "wrong",
     )
 

@@ -22,7 +22,8 @@ export class ExportAgain {
     this.button.hidden = !last;
     this.choose.textContent = last ? "Other choices" : "Choose how to export";
     const file = last && (last.on_server ? `the folder ${last.name} on the server` : `${last.name}.zip`);
-    this.line.textContent = last ? `Export as last time: ${last.format}, ${file}.` : "Nothing is exported yet.";
+    this.line.textContent = last ? `Export as last time: ${last.format}, ${file}.` : "You have not exported yet.";
+    this.said.hidden = !last;
     this.said.replaceChildren();
   }
 
