@@ -154,7 +154,7 @@ def test_pairs_that_cannot_be_asked_about_keep_no_project_open(db):
     found = finishing.complete(db, wanted())
     assert found is not None and found.progress.pairs_answered == 69 and found.doubted is None
     assert wording.complete_line(found) == (
-        "Nothing is left to answer: 24 images, 0 labels. Of 72 pairs: 69 answered, 3 on images that cannot be read."
+        "Nothing is left to answer: 24 images, 0 labels. Of 72 pairs: 69 answered, 3 not shown."
     )
 
 

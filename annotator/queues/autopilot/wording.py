@@ -137,12 +137,13 @@ def complete_line(complete: Complete) -> str:
     held = f"{counted(progress.images, 'image')}, {counted(labels, 'label')}"
     if progress.share == 1:
         return f"Every class of every image has an answer: {held}."
+    # Those of images that cannot be read, and answers that are hidden from this person.
     rest = progress.pairs - progress.pairs_answered - progress.pairs_accepted - progress.pairs_ruled_out
     parts = {
         "answered": progress.pairs_answered,
         "accepted by the model": progress.pairs_accepted,
         "ruled out after a sample": progress.pairs_ruled_out,
-        "on images that cannot be read": rest,
+        "not shown": rest,
     }
     settled = ", ".join(f"{pairs:,} {how}" for how, pairs in parts.items() if pairs)
     return f"Nothing is left to answer: {held}. Of {counted(progress.pairs, 'pair')}: {settled}."
