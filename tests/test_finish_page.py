@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 from conftest import CLASSES
 from contexts import Contexts
-from grids import KIND, cells, shown
+from grids import DRAWN, KIND, cells, shown
 from person import decided, looked, open_page, wait_for_picture, wait_until_saved
 from playwright.sync_api import Page, expect
 from served import Served, until
@@ -60,8 +60,11 @@ def test_a_complete_project_stays_as_it_is_until_a_check_is_pressed_and_comes_ba
         until(lambda: page.evaluate(KIND) == "grid")
         expect(finish).to_be_hidden()
         expect(page.locator(".line")).to_contain_text("24 answers to check again: marked absent for 'fox'")
+        page.evaluate(DRAWN)
+        looked(page)
         page.keyboard.press("1")
         first = cells(shown(page))
+        assert [state for _, state in first] == [1] + [-1] * 23
         go_on(page)
         assert len(shown(page)["tiles"]) == 6
         looked(page)
