@@ -1,6 +1,6 @@
 """The records that the packages exchange, as frozen dataclasses, and the sources of decisions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -93,8 +93,7 @@ SOURCES = {
 ACCEPTED, RULED_OUT, MODEL, ASSUMED = "model (accepted)", "ruled out (sample)", "model", "assumed"
 MAJORITY, ESTIMATED, OF_EVENT = "majority of people", "estimated from people", "label of the event"
 FILLED = (ACCEPTED, RULED_OUT, MODEL, ASSUMED, MAJORITY, ESTIMATED, OF_EVENT)
-"""What an export names as the source of cells that nobody has answered, or nobody alone: people differ on them. They
-are no answers when they come back."""
+"""What an export names as the source of cells that nobody has answered, or nobody alone; read back, no answers."""
 
 
 def sources(**wanted: object) -> tuple[str, ...]:
@@ -314,8 +313,7 @@ class Filter:
         high: The highest probability.
         kind: "missing": cells nobody has answered; "likely_mistakes": decisions that the model doubts;
             "annotator_disagreements": decisions of different people that contradict each other.
-        by: Only on images this person decided on; of answered cells, only those with a decision of this person; "":
-            all.
+        by: Only on images (of answered cells: only cells) that this person decided on; "": all.
     """
 
     class_id: int | None = None
@@ -400,6 +398,7 @@ class WantedActions:
         passed: Cells it has done with, as `have`.
         instead: As in Wanted.
         tiles: The largest number of tiles of a grid: as many as this person's grid shows at once; None: any number.
+        extras: What is asked about answered pairs once no pair is open: finishing.EXTRAS, which are offers until then.
     """
 
     holder: str
@@ -409,6 +408,7 @@ class WantedActions:
     passed: Sequence[tuple[int, int]] = ()
     instead: str = ""
     tiles: int | None = None
+    extras: Collection[str] = ()
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ def test_relabels_that_find_mistakes_lower_precision(db):
     assert {one.class_id for one in audit.open_cells(db)} == {1, 2, 3}
     cells = answer(db)
     found = certificate(db)
-    assert len(cells) == found.relabels.present == 3
+    assert len(cells) == found.relabels.present == 30, "half of an audit where nothing is open"
     assert found.relabels.mistaken == sum(truth(*cell) == -1 for cell in cells) > 0
     assert found.overall.precision.low < 0.5 < found.overall.precision.high <= 1
 

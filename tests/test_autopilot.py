@@ -8,9 +8,9 @@ from test_grid import answer, publish
 
 from annotator.quality import audit
 from annotator.queues import grid
-from annotator.queues.autopilot import acquisition, planner, relabel
+from annotator.queues.autopilot import acquisition, finishing, planner, relabel, wording
 from annotator.queues.autopilot.account import account_of
-from annotator.records import Batch, WantedActions, WantedGrids
+from annotator.records import Batch, Decision, WantedActions, WantedGrids
 from annotator.settings import FIRST_RUN_AT
 from annotator.snapshot import time_model
 from annotator.snapshot.snapshot import read_snapshot
@@ -127,6 +127,37 @@ def test_the_loop_goes_on_until_every_cell_is_answered_whatever_people_say(db, m
     assert sum(map(len, cells.answered(db, range(1, 25)).values())) == 72
 
 
+def test_once_no_pair_is_open_nothing_is_asked_but_what_is_asked_for(db):
+    answer_whole(db, range(1, 25))
+    publish(db, SURE, decisions.newest_decision(db))
+    audit.draw(db, 12, seed=1)
+    assert planner.next_actions(db, wanted()).items == []
+    for extra in finishing.EXTRAS:
+        asked = planner.next_actions(db, wanted(extra, extra, extras=(extra,))).items
+        assert [action.source for action in asked] == [extra]
+    cleared = Decision(str(uuid.uuid4()), "clear", "Ann", "click", image_id=5, class_id=2)
+    assert not decisions.decide(db, [cleared]).refused
+    assert planner.next_actions(db, wanted("open", "Bob")).items, "as before, while a pair is open"
+    for have in ([(5, 2)], [(5, 0)]):
+        assert planner.next_actions(db, wanted("in hand", "Eve", have=have)).items == [], "the last pair is on screen"
+
+
+def test_pairs_that_cannot_be_asked_about_keep_no_project_open(db):
+    answer_whole(db, range(1, 24))
+    assert not finishing.nothing_open(db)
+    with db.writing() as sql:
+        sql.execute("UPDATE image SET problem = 'missing' WHERE id = 24")
+    assert finishing.nothing_open(db)
+    with db.writing() as sql:
+        sql.execute("UPDATE image SET problem = 'missing' WHERE id = 1")
+    assert finishing.nothing_open(db), "whose pairs are answered"
+    found = finishing.complete(db, wanted())
+    assert found is not None and found.progress.pairs_answered == 69 and found.doubted is None
+    assert wording.complete_line(found) == (
+        "Nothing is left to answer: 24 images, 0 labels. Of 72 pairs: 69 answered, 3 not shown."
+    )
+
+
 @pytest.mark.parametrize(("many", "whole"), [(9, 2), (8, 1)], ids=["few images a class", "many images a class"])
 def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(db, monkeypatch, many, whole):
     monkeypatch.setattr(planner, "MANY", many)  # times three classes; there are 24 images
@@ -173,7 +204,7 @@ def test_open_audit_cells_are_asked_without_predictions(db, monkeypatch):
     answer_whole(db, range(1, 25))
     assert not audit.open_cells(db) and not planner.next_actions(db, wanted()).items
     drawn = audit.draw(db, 12, seed=1)
-    action = planner.next_actions(db, wanted()).items[0]
+    action = planner.next_actions(db, wanted(extras=("audit",))).items[0]
     assert action.kind == "audit" and action.grid.run_id is None and action.grid.start == "no"
     assert all(tile.probability is None for tile in action.grid.tiles)
     assert drawn.id == audit.open_cells(db)[0].audit_id

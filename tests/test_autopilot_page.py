@@ -159,8 +159,11 @@ def test_an_audit_shows_nothing_of_what_the_model_thinks(browser, tmp_path):
 
 def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(browser, tmp_path):
     with flown(tmp_path, CLASSES, sure_of_the_fox(60), complete=60) as served:
-        page = fly(browser, served, "Doubt")
-        assert on(page)[0] == "grid"
+        page = open_page(browser, served, "Doubt", "/autopilot")
+        page.get_by_role("button", name="Check them").click(timeout=60_000)
+        until(lambda: page.evaluate(KIND) == "grid")
+        wait_until_fetched(page)
+        page.evaluate(DRAWN)
         expect(page.locator(".line")).to_contain_text("24 answers to check again: marked absent for 'fox'")
         assert shown(page)["start"] == "no" and len(shown(page)["tiles"]) == 24
         assert "%" not in page.locator(".root[data-kind]").inner_text()

@@ -83,13 +83,13 @@ def test_what_the_model_accepted_is_counted_apart(db):
 
 
 def test_the_time_left_is_that_of_the_open_pairs_at_the_persons_pace_and_unknown_without_any(db):
-    assert progress_of(db, "Ann").seconds_left is None and "left" not in progress_of(db, "Ann").sentence()
+    assert progress_of(db, "Ann").seconds_left is None and "to go" not in progress_of(db, "Ann").sentence()
     cells = [(image_id, 1, -1, None) for image_id in range(1, 25)]
     assert not decisions.decide(db, [Batch(f"g{uuid.uuid4()}", "Ann", "grid", cells, None, 24_000)]).refused
     db.caches.clear()  # a pace is kept for a minute
     slow = progress_of(db, "Ann")
     assert slow.seconds_left is not None and 48 * 0.4 < slow.seconds_left < 48 * 1.5
-    assert slow.sentence().endswith(" left")
+    assert " · 2 grids to go, about " in slow.sentence(), "48 pairs are open"
     assert progress_of(db, "Ben").seconds_left == slow.seconds_left, "whose times are unknown has those of all"
 
 

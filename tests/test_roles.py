@@ -23,8 +23,10 @@ from playwright.sync_api import expect
 from served import Served, until
 from websockets.exceptions import InvalidStatus
 
+from annotator.records import Decision
 from annotator.roles import Role
 from annotator.store.database.database import Database
+from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.people import access_tokens, members
 from annotator.ui.access.access_keys import SERVED_TO_TEAM, cookie_name
@@ -91,11 +93,15 @@ def ask(
 # Every route of the app: what a request to it needs, and the status that whoever has it gets.
 WORK = {"mode": "annotate", "holder": "h", "have": [], "want": 1}
 GRID = {"holder": "h", "class": 1, "size": 4, "have": [], "want": 1}
+AUTOPILOT = ("/api/autopilot", {"holder": "h", "have": [], "want": 1})
 ROUTES = {
     "/api/work": ("annotator", 200, WORK),
     "/api/grid": ("annotator", 200, GRID),
     "/api/work?": ("reviewer", 200, WORK | {"filter": {"kind": "annotator_disagreements"}, "mode": "review"}),
-    "/api/autopilot": ("annotator", 200, {"holder": "h", "have": [], "want": 1}),
+    "/api/autopilot": ("annotator", 200, AUTOPILOT[1]),
+    "/api/autopilot/audit": ("reviewer", 200, {}),
+    "/api/export": ("reviewer", 409, {}),  # before this person's first one
+    "/api/export/state": ("reviewer", 200, {}),
     "/api/rule_out": ("reviewer", 409, {"class": 1}),  # of which too few random images were answered
     "/api/rule_out/undo": ("reviewer", 409, {"batch": "r0123abcd"}),
     "/api/decisions": ("annotator", 200, {"decisions": []}),
@@ -157,6 +163,22 @@ def test_the_table_above_knows_every_route():
     known = {path.partition("?")[0].replace("/none", "/{name}") for path in ROUTES}
     known = {path.replace("/9/1/1", "/{run_id}/{image_id}/{class_id}").replace("/1", "/{image_id}") for path in known}
     assert {route.path for route in ALL} - beside == {path for path in known if "/api/" in path}
+
+
+def test_a_complete_project_offers_an_export_and_an_audit_to_whoever_may_order_them(tmp_path):
+    with served_to_roles(tmp_path) as served:
+        db = Database(served.project)
+        for image in images.all_images(db):
+            given = Decision(f"done-{image.id:05}", "done", "owner", "done", image_id=image.id)
+            assert not decisions.decide(db, [given]).refused
+        offered = {}
+        for role in (Role.ANNOTATOR, Role.REVIEWER):
+            complete = json.loads(ask(served, role, *AUTOPILOT)[2])["complete"]
+            offered[role] = complete["exports"], bool(complete["audit"])
+        assert offered == {Role.ANNOTATOR: (False, False), Role.REVIEWER: (True, True)}
+        assert ask(served, Role.REVIEWER, "/api/autopilot/audit", {})[0] == 200
+        complete = json.loads(ask(served, Role.ANNOTATOR, *AUTOPILOT)[2])["complete"]
+        assert complete["audit_is_drawn"] and complete["audit"].startswith("12 pairs of an audit are unanswered.")
 
 
 def test_a_page_of_somebody_else_cannot_be_used_in_ones_own_session(shared):

@@ -76,6 +76,13 @@ def default_size(db: Database) -> int:
     return max(CELLS, CELLS_A_CLASS * len(classes.all_classes(db)))
 
 
+def expected_size(db: Database, present: int, absent: int, undecided: int) -> int:
+    """Return the number of cells of an audit of the default size, where so many cells have each state."""
+    each = _relabels_of_each(default_size(db), undecided)
+    relabels = min(each, present) + min(each, absent)
+    return relabels + min(default_size(db) - relabels, undecided)
+
+
 def draw(
     db: Database,
     size: int | None = None,
@@ -87,7 +94,7 @@ def draw(
 
     Undecided cells are sampled by strata of the current run's probabilities; auto-accepted cells are strata of their
     own (models/statistics/stratified_sampling.py). Relabels are a simple random sample of the cells that people have
-    decided.
+    decided, of either state; where all are decided, the audit consists of relabels.
 
     Args:
         db: The project's database.
@@ -136,8 +143,8 @@ def _draw(
         states = audits.class_labels(db, int(all_ids[column]), image_ids)
         strata[states == PRESENT, column], strata[states == ABSENT, column] = LOOK_PRESENT, LOOK_ABSENT
         counts[:, column] = (states == PRESENT).sum(), (states == ABSENT).sum()
-    relabels = _draw_relabels(strata, counts, size, rng)
     open_counts = np.where(chosen, len(image_ids) - counts.sum(0), 0)
+    relabels = _draw_relabels(strata, counts, _relabels_of_each(size, int(open_counts.sum())), rng)
     sizes = share_out(min(size - len(relabels), int(open_counts.sum())), open_counts > 0, open_counts)
     cells: list[tuple[int, int, int, int]] = []
     for column, class_id in enumerate(all_ids.tolist()):
@@ -256,20 +263,25 @@ def _kinds(db: Database, class_id: int, image_ids: np.ndarray) -> np.ndarray:
     return kinds
 
 
-def _draw_relabels(strata: np.ndarray, counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+def _relabels_of_each(size: int, undecided: int) -> int:
+    """Return how many relabels of either state an audit has: all of it where people have decided every cell."""
+    return round((RELABELS if undecided else 1.0) * size / 2)
+
+
+def _draw_relabels(strata: np.ndarray, counts: np.ndarray, each: int, rng: np.random.Generator) -> np.ndarray:
     """Draw relabels from the cells that people have decided: (n, 2) rows and columns.
 
     Args:
         strata: (N, C) with LOOK_PRESENT and LOOK_ABSENT where decided cells are.
         counts: (2, C) how many cells of each class are decided present, and absent.
-        size: The number of cells of the audit, of which relabels are the share RELABELS.
+        each: How many cells of either state are drawn; fewer where there are not as many.
         rng: Decides which cells are drawn.
     """
     drawn = [np.zeros((0, 2), np.int64)]
     for stratum, of_classes in zip((LOOK_PRESENT, LOOK_ABSENT), counts, strict=True):
         cells, ends = int(of_classes.sum()), np.cumsum(of_classes)
         # Cells are numbered class by class. Their rows are looked up only for the classes that are drawn from.
-        numbers = rng.choice(cells, min(round(RELABELS * size / 2), cells), replace=False)
+        numbers = rng.choice(cells, min(each, cells), replace=False)
         columns = np.searchsorted(ends, numbers, "right")
         for column in np.unique(columns).tolist():
             places = numbers[columns == column] - (ends[column] - of_classes[column])

@@ -7,11 +7,12 @@ images is finished when these pairs are answered, too. All counts are tallies (s
 images cost no more than a thousand.
 """
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from annotator.shares import percent, seconds_in_words
+from annotator.shares import counted, percent, seconds_in_words
 from annotator.snapshot.time_model import fitted, timed_answers
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -67,7 +68,8 @@ class Progress:
         if self.pairs_ruled_out:
             parts.append(f"{self.pairs_ruled_out:,} ruled out after a sample")
         if self.seconds_left is not None and self.pairs_answered < self.pairs:
-            parts.append(f"about {seconds_in_words(self.seconds_left)} left")
+            grids = counted(math.ceil((self.pairs - self.pairs_answered) / TILES), "grid")
+            parts.append(f"{grids} to go, about {seconds_in_words(self.seconds_left)}")
         return " · ".join(parts)
 
     def percent(self) -> str:

@@ -11,6 +11,7 @@ from annotator.benchmark.effort.session import NAME, Session
 from annotator.benchmark.harness.processes import say
 from annotator.queues import annotate, grid
 from annotator.queues.autopilot import planner
+from annotator.queues.autopilot.finishing import EXTRAS
 from annotator.records import PRESENT, Filter, Wanted, WantedActions, WantedGrids
 from annotator.snapshot.guesses import LIKELY
 from annotator.snapshot.snapshot import read_snapshot
@@ -234,7 +235,7 @@ def _whole(session: Session, image_id: int, chances: np.ndarray | None) -> None:
 
 
 def _autopilot(session: Session) -> Iterator[None]:
-    while items := planner.next_actions(session.db, WantedActions(HOLDER, NAME, (), 1)).items:
+    while items := planner.next_actions(session.db, WantedActions(HOLDER, NAME, (), 1, extras=EXTRAS)).items:
         action = items[0]
         if action.grid:
             grid_ = action.grid

@@ -17,7 +17,7 @@ import numpy as np
 from annotator.quality import audit
 from annotator.queues import query_order
 from annotator.queues.annotate import Work, with_surroundings
-from annotator.queues.autopilot import acquisition, relabel, wording
+from annotator.queues.autopilot import acquisition, finishing, relabel, wording
 from annotator.queues.autopilot.account import account_of
 from annotator.queues.autopilot.acquisition import Candidate, PositivePrior
 from annotator.queues.autopilot.actions import Action, Leasing
@@ -108,10 +108,14 @@ class _Planner:
         present = {class_id: count[0] for class_id, count in self.counts.items()}
         self.prior = PositivePrior(len(has_positive), sum(has_positive), present)
         self.is_behind = False
+        self.is_finished = finishing.nothing_open(db, wanted.have)
+        self.extras = wanted.extras if self.is_finished else finishing.EXTRAS
         self.rng = np.random.default_rng([self.answered, len(wanted.have), len(wanted.passed)])
 
     def next(self) -> Action | None:
-        """Return the next action; None when nothing is free."""
+        """Return the next action; None when nothing is free, or all that is left is offered (finishing.py)."""
+        if not self.extras:
+            return self._reading()
         if self.known_share and self.rng.random() < self.known_share and (action := self._known()):
             return action
         if self.reading_share and self.rng.random() < self.reading_share and (action := self._reading()):
@@ -202,8 +206,10 @@ class _Planner:
         candidates = [
             *acquisition.grid_candidates(self.snapshot, self.time_model, *of_grid),
             *acquisition.search_candidates(*of_search, self.time_model, answers, self.tiles),
-            *relabel.candidates(self.db, self.snapshot, self.time_model, out, self.account, self.tiles),
         ]
+        if "relabel" in self.extras:
+            of_relabel = (self.snapshot, self.time_model, out, self.account, self.tiles)
+            candidates += relabel.candidates(self.db, *of_relabel, once=self.is_finished)
         if self.whole_images:
             candidates += acquisition.image_candidates(self.db, self.snapshot, self.time_model, *of_image)
         best_rate = max((candidate.positives_per_second for candidate in candidates), default=0.0)
@@ -264,6 +270,8 @@ class _Planner:
 
     def _audit(self) -> Action | None:
         """Return a grid of open audit cells of one class, the class with most of them first; None when none is free."""
+        if "audit" not in self.extras:
+            return None
         waiting: dict[int, list[int]] = {}
         for cell in audit.open_cells(self.db):
             if cell.image_id not in self.leasing.out.images(cell.class_id):

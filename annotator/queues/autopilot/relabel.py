@@ -25,7 +25,14 @@ PROMISED = 2.0  # relabels that the promise of the model weighs as much as
 
 
 def candidates(
-    db: Database, snapshot: Snapshot, time_model: TimeModel, out: Out, account: Account, tiles: int | None = None
+    db: Database,
+    snapshot: Snapshot,
+    time_model: TimeModel,
+    out: Out,
+    account: Account,
+    tiles: int | None = None,
+    *,
+    once: bool = False,
 ) -> Iterator[Candidate]:
     """Yield grids of likely mistakes of one class and state, the answers that are most probably wrong first.
 
@@ -36,28 +43,11 @@ def candidates(
         out: The images and cells that the page is not given.
         account: Has what earlier relabels changed.
         tiles: How many tiles a grid may have; None: SIZE.
+        once: No answer is asked again twice, also if it was first given with a whole image.
     """
     size = SIZE if tiles is None else min(SIZE, tiles)
-    rows, columns = snapshot.rankings.disagreements[:CELLS_TRIED].T
-    image_ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
-    probabilities = snapshot.predictions.probabilities[rows, columns].astype(float)
-    likely_mistakes = list(zip(image_ids.tolist(), class_ids.tolist(), strict=True))
-    if not likely_mistakes:
-        return
-    answers = cells.labels_with_annotators(db, likely_mistakes)
-    relabeled = answer_times.answered_twice(db, likely_mistakes)
-    groups: dict[tuple[int, int], list[tuple[int, float]]] = {}
-    for (image_id, class_id), probability in zip(likely_mistakes, probabilities.tolist(), strict=True):
-        state = answers.get((image_id, class_id), (0, ""))[0]
-        if state not in (PRESENT, ABSENT) or (image_id, class_id) in relabeled or class_id in out.classes_away:
-            continue
-        if image_id in out.images(class_id):
-            continue
-        opposite = probability if state == ABSENT else 1 - probability
-        wrong = opposite * WRONG / max(opposite * WRONG + (1 - opposite) * (1 - WRONG), 1e-9)
-        groups.setdefault((class_id, state), []).append((image_id, wrong))
-    for (class_id, state), group in groups.items():
-        worst = sorted(group, key=lambda cell: -cell[1])[:size]
+    for (class_id, state), group in _groups(db, snapshot, out, once=once).items():
+        worst = group[:size]
         mistakes = len(worst) * _kept(
             float(np.mean([wrong for _, wrong in worst])), *account.relabels.get(state, (0, 0))
         )
@@ -72,6 +62,37 @@ def candidates(
             seconds=time_model.grid(len(worst), mistakes),
             start_present=state == PRESENT,
         )
+
+
+def grid_sizes(db: Database, snapshot: Snapshot, out: Out) -> list[int]:
+    """Return the number of answers in each grid that asks again, until none is left that is probably wrong."""
+    groups = _groups(db, snapshot, out, once=True).values()
+    return [len(group[start : start + SIZE]) for group in groups for start in range(0, len(group), SIZE)]
+
+
+def _groups(
+    db: Database, snapshot: Snapshot, out: Out, *, once: bool
+) -> dict[tuple[int, int], list[tuple[int, float]]]:
+    """Return the likely mistakes by class and state: (image id, P(wrong) by the model), the worst first."""
+    rows, columns = snapshot.rankings.disagreements[:CELLS_TRIED].T
+    image_ids, class_ids = snapshot.predictions.image_ids[rows], snapshot.predictions.class_ids[columns]
+    probabilities = snapshot.predictions.probabilities[rows, columns].astype(float)
+    likely_mistakes = list(zip(image_ids.tolist(), class_ids.tolist(), strict=True))
+    if not likely_mistakes:
+        return {}
+    answers = cells.labels_with_annotators(db, likely_mistakes)
+    relabeled = answer_times.answered_twice(db, likely_mistakes, relabels=once)
+    groups: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for (image_id, class_id), probability in zip(likely_mistakes, probabilities.tolist(), strict=True):
+        state = answers.get((image_id, class_id), (0, ""))[0]
+        if state not in (PRESENT, ABSENT) or (image_id, class_id) in relabeled or class_id in out.classes_away:
+            continue
+        if image_id in out.images(class_id):
+            continue
+        opposite = probability if state == ABSENT else 1 - probability
+        wrong = opposite * WRONG / max(opposite * WRONG + (1 - opposite) * (1 - WRONG), 1e-9)
+        groups.setdefault((class_id, state), []).append((image_id, wrong))
+    return {key: sorted(group, key=lambda cell: -cell[1]) for key, group in groups.items()}
 
 
 def _kept(promised: float, relabels: int, changed: int) -> float:

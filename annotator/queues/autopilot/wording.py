@@ -7,8 +7,9 @@ from annotator.quality import rule_out
 from annotator.queues.annotate import BACK, open_on_other_pages
 from annotator.queues.autopilot.account import Account
 from annotator.queues.autopilot.acquisition import Candidate
+from annotator.queues.autopilot.finishing import Complete, Offer
 from annotator.records import Run, WantedActions
-from annotator.shares import counted
+from annotator.shares import counted, seconds_in_words
 from annotator.snapshot import suggestions
 from annotator.store.database.database import Database
 from annotator.store.labels import overlap as readings
@@ -128,6 +129,48 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
     if counts["complete"] < counts["all"]:
         return "Nothing left to ask here. The Progress page says what is unanswered."
     return "Every class of every image has an answer. The Certificate page says how sure that is."
+
+
+def complete_line(complete: Complete) -> str:
+    """Return what a project without an open pair holds, in one line."""
+    progress, labels = complete.progress, sum(images for _, images in complete.labels)
+    held = f"{counted(progress.images, 'image')}, {counted(labels, 'label')}"
+    if progress.share == 1:
+        return f"Every class of every image has an answer: {held}."
+    # Those of images that cannot be read, and answers that are hidden from this person.
+    rest = progress.pairs - progress.pairs_answered - progress.pairs_accepted - progress.pairs_ruled_out
+    parts = {
+        "answered": progress.pairs_answered,
+        "accepted by the model": progress.pairs_accepted,
+        "ruled out after a sample": progress.pairs_ruled_out,
+        "not shown": rest,
+    }
+    settled = ", ".join(f"{pairs:,} {how}" for how, pairs in parts.items() if pairs)
+    return f"Nothing is left to answer: {held}. Of {counted(progress.pairs, 'pair')}: {settled}."
+
+
+def doubted_line(doubted: Offer | None) -> str:
+    """Return what checking the answers that the model contradicts would ask."""
+    if doubted is None:
+        return "There is no model to compare the answers with."
+    if not doubted.pairs:
+        return "The model contradicts no answer that is not checked yet."
+    return f"{counted(doubted.pairs, 'answer')} may be wrong: the model says otherwise. {_about(doubted.seconds)}."
+
+
+def audit_offer_line(complete: Complete) -> str:
+    """Return what an audit asks, how long that takes and what it tells."""
+    offer = complete.audit_in_hand
+    if offer.pairs:
+        pairs = counted(offer.pairs, "pair of an audit is", "pairs of an audit are")
+        return f"{pairs} unanswered. {_about(offer.seconds)}."
+    finds = "how many labels are missing" if complete.audit_finds == "missing" else "how many answers are wrong"
+    offer = complete.audit
+    return f"An audit of {counted(offer.pairs, 'random pair')} tells {finds}. {_about(offer.seconds)}."
+
+
+def _about(seconds: float) -> str:
+    return f"About {seconds_in_words(seconds)}"
 
 
 def _few(number: float) -> str:

@@ -140,13 +140,19 @@ def recent_yield(db: Database, annotator: str, decisions: int, actions: int) -> 
     return sum(found or 0 for found, _ in rows), sum(taken for _, taken in rows) / 1000, len(rows)
 
 
-def answered_twice(db: Database, cells: list[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return those `cells` (image id, class id) that people have answered more than once."""
+def answered_twice(db: Database, cells: list[tuple[int, int]], *, relabels: bool = False) -> set[tuple[int, int]]:
+    """Return those `cells` (image id, class id) that people have answered one by one more than once.
+
+    Args:
+        db: The project's database.
+        cells: The cells that are looked up.
+        relabels: A single relabel counts as well: the answer before it may have been given with a whole image.
+    """
     ids = list({image_id for image_id, _ in cells})
     rows = db.tuples(
         f"""SELECT image_id, class_id FROM decision
         WHERE image_id IN ({",".join("?" * len(ids))}) AND action = 'label' AND source != 'import'
-        GROUP BY image_id, class_id HAVING count(*) > 1""",
-        ids,
+        GROUP BY image_id, class_id HAVING count(*) > 1 OR (? AND max(source = 'relabel'))""",
+        [*ids, relabels],
     )
     return {(image_id, class_id) for image_id, class_id in rows} & set(cells)

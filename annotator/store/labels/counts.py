@@ -88,6 +88,29 @@ def count_unanswered(db: Database, class_id: int) -> int:
     )
 
 
+def count_open(db: Database) -> int:
+    """Count the pairs of readable images and classes that have neither an answer nor an auto-accepted state.
+
+    Blind answers count for every member: the number says that they were given, and nothing of what was answered.
+    """
+    with db.reading():
+        images = db.value("SELECT coalesce(sum(n), 0) FROM tally WHERE kind = 'stage'")
+        unreadable = db.value("SELECT count(*) FROM image WHERE problem != ''")
+        classes = db.value("SELECT count(*) FROM class WHERE archived = 0")
+        settled = db.value(
+            """SELECT coalesce(sum(n), 0) FROM tally WHERE kind IN ('label', 'accepted')
+            AND one IN (SELECT id FROM class WHERE archived = 0)"""
+        )
+        count = images * classes - settled
+        if not unreadable or count > unreadable * classes:  # more than all pairs of unreadable images: no need to look
+            return count - unreadable * classes
+        return count - db.value(
+            """SELECT count(*) FROM image i CROSS JOIN class c WHERE i.problem != '' AND c.archived = 0
+            AND NOT EXISTS (SELECT 1 FROM label WHERE image_id = i.id AND class_id = c.id)
+            AND NOT EXISTS (SELECT 1 FROM accepted WHERE image_id = i.id AND class_id = c.id)"""
+        )
+
+
 def _labels(db: Database) -> dict[tuple[int, int], int]:
     """Return (class id, state) -> number of labels that the current member may see."""
     counts = {(row["one"], row["two"]): row["n"] for row in db.rows("SELECT one, two, n FROM tally WHERE kind='label'")}

@@ -15,6 +15,7 @@ from annotator.shares import counted
 from annotator.store.database.database import Database
 from annotator.store.labels import tagged_exports as tags
 from annotator.ui.access import context
+from annotator.ui.export import last_export
 from annotator.ui.export.choosing import Chosen
 from annotator.ui.export.kept import kept
 from annotator.ui.export.running import Exporting, Order, Outcome, Running, exporting, name_problem, place_of
@@ -55,7 +56,7 @@ def section(db: Database, chosen: Chosen, summary: Summary | None, by: str) -> N
     ready = is_counted and not problems and (order.lossy or not found)
     if st.button("Export", type="primary", disabled=not ready or work.is_at_work, key="export_start"):
         try:
-            work.start(order)
+            last_export.start(db, order)
             st.session_state["was_exporting"] = True
         except AnnotatorError as error:
             frame.error(error)

@@ -89,11 +89,12 @@ class GridRequest(_Page, kw_only=True):
 
 
 class ActionsRequest(_Page, kw_only=True):
-    """The fields of records.WantedActions."""
+    """The fields of records.WantedActions; extra: one of its extras, or "none" to be given no action."""
 
     have: Cells = []
     passed: Cells = []
     tiles: Id | None = None
+    extra: Literal["", "relabel", "audit", "none"] = ""
 
 
 class TimedTaskRequest(Struct):
@@ -390,8 +391,7 @@ def converted(values: dict[str, Any], shape: type[Shape]) -> Shape:
 def parsed_decisions(data: bytes) -> tuple[list[AnyDecisionRequest], dict[str, str]]:
     """Return the valid decisions of a request, and by uuid why the others are refused.
 
-    A decision without a uuid is named by its place, "#1" the first. Raises BadRequest when the body is no list of
-    decisions.
+    A decision without a uuid is named by its place, "#1" the first. Raises BadRequest for no list of decisions.
     """
     given, refused = [], {}
     for place, entry in enumerate(_entries(data), start=1):

@@ -16,6 +16,7 @@ from annotator.quality import audit
 from annotator.quality.certificate import certificate
 from annotator.queues.autopilot import planner
 from annotator.queues.autopilot.actions import Action
+from annotator.queues.autopilot.finishing import EXTRAS
 from annotator.records import PRESENT, WantedActions
 from annotator.snapshot.snapshot import read_snapshot
 from annotator.store.labels.audits import OPEN
@@ -52,7 +53,7 @@ class AutopilotTool:
             question, chances, run = self._audit.pop(0)
             self._shown = ("audit", chances, run)
             return question
-        items = planner.next_actions(self.engine.db, WantedActions(HOLDER, NAME, (), 1)).items
+        items = planner.next_actions(self.engine.db, WantedActions(HOLDER, NAME, (), 1, extras=EXTRAS)).items
         return self._of_action(items[0]) if items else None
 
     def answer(self, question: Question, answer: Answer) -> None:

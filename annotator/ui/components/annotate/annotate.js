@@ -13,6 +13,7 @@ import { HINTS, KEYS } from "./words.js";
 import { Opened } from "./opened.js";
 import { Order } from "./order.js";
 import { Page } from "../shared/page.js";
+import { Ready } from "./ready.js";
 import { commentsInWords } from "../shared/history.js";
 import { Sequence } from "./sequence.js";
 import { onward, placeholder } from "../shared/placeholder.js";
@@ -47,6 +48,7 @@ export default class AnnotatePage extends Page {
     /** The item that the message is about. @type {any} */
     this.shown = null;
     this.stage = new Stage();
+    this.suggestionsReady = new Ready(session);
     this.caption = el("div", { class: "caption" });
     this.chips = el("div", { class: "chips", role: "group", "aria-label": "Labels of this image" });
     this.chips.addEventListener("click", (event) => this.chipClicked(event));
@@ -88,7 +90,7 @@ export default class AnnotatePage extends Page {
     session.toolbar.append(session.historyButton);
     const about = el("div", { class: "about" }, this.caption, session.words);
     const under = el("div", { class: "under" }, this.sequence.before, el("div", { class: "middle" }, about, this.chips), this.sequence.next);
-    const left = el("div", { class: "left" }, this.stage.element, under,
+    const left = el("div", { class: "left" }, this.stage.element, this.suggestionsReady.element, under,
       el("div", { class: "row" }, this.opened.button, steps, this.order.element, this.sequence.same, session.toolbar));
     const side = el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(el("div", { class: "work" }, left, side), session.foot.element, session.hints.element,
@@ -359,6 +361,7 @@ export default class AnnotatePage extends Page {
   news() {
     this.order.tell(this.hand.news.run != null);
     this.sequence.told();
+    this.suggestionsReady.told(this.hand.news);
     super.news();
   }
 

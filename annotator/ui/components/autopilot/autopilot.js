@@ -6,6 +6,7 @@
 
 import { Board } from "../grid/board.js";
 import { Deciding } from "../grid/deciding.js";
+import { Finish } from "./finish.js";
 import { HINTS, KEYS, isRelabel } from "./words.js";
 import { Headline } from "./headline.js";
 import { Page } from "../shared/page.js";
@@ -17,6 +18,7 @@ import { restore, unbuild } from "../grid/tiles.js";
 const IN_HAND = 3; // actions: the one on screen and two ahead
 const USUAL = 24; // tiles
 const PRESENT = 1;
+const COMPLETE = "Complete";
 
 /**
  * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click" | "reading", source: string, line: string, decided: number, others: string[],
@@ -38,7 +40,7 @@ export default class AutopilotPage extends Page {
       low: IN_HAND,
       want: IN_HAND,
       steady: 1,
-      request: () => ({ tiles: this.board.layout.steadyRoom }),
+      request: () => ({ tiles: this.board.layout.steadyRoom, extra: this.extra }),
       cells: (/** @type {any} */ action) => cellsOf(action),
       waiting: () => this.waiting(),
       load: (/** @type {any} */ action) => this.load(action),
@@ -49,6 +51,9 @@ export default class AutopilotPage extends Page {
     const { session } = this;
     /** What is on screen. @type {Action | null} */
     this.shown = null;
+    /** What is asked once no pair is open; "none": nothing, as long as the project is shown as complete. @type {"" | "relabel" | "audit" | "none"} */
+    this.extra = "";
+    this.finish = new Finish(session, (extra) => this.askFor(extra));
     this.headline = new Headline((offer) => this.ruleOut(offer));
     this.deciding = new Deciding({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
     this.board = new Board({
@@ -74,6 +79,7 @@ export default class AutopilotPage extends Page {
       this.bar,
       this.board.host,
       this.picture.element,
+      this.finish.element,
       el("div", { class: "under" }, session.words, session.foot.element),
       session.hints.element,
       session.help.dialog,
@@ -291,18 +297,50 @@ export default class AutopilotPage extends Page {
   }
 
   news() {
-    if (this.hand.current || !this.hand.news.empty || !this.hand.passed.size) super.news();
-    else {
-      // Only skipped actions are left: they come again.
-      this.hand.passed.clear();
-      this.hand.ask();
+    const { hand } = this;
+    if (hand.current) return;
+    if (this.session.outbox.waiting.size) {
+      this.#save();
+      return;
     }
+    const { complete, empty } = hand.news;
+    if (hand.passed.size && (empty || complete)) this.askFor(complete ? "none" : ""); // what was skipped comes again
+    else if (complete) this.#complete(complete);
+    else if (this.extra === "none") this.finish.reopen();
+    else if (this.extra && empty) this.askFor(""); // something was opened meanwhile
+    else {
+      this.finish.hide();
+      super.news();
+    }
+  }
+
+  /** The last answers are still on their way: the server says what is left once it has them. */
+  #save() {
+    const { outbox } = this.session;
+    if (outbox.trouble || this.hand.trouble) this.paint();
+    else outbox.flush().then(() => this.hand.ask());
+  }
+
+  /** @param {import("./finish.js").Complete} complete */
+  #complete(complete) {
+    this.extra = "none";
+    this.finish.show(complete);
+    this.paint();
+  }
+
+  /** @param {"" | "relabel" | "audit" | "none"} extra as in `extra` */
+  askFor(extra) {
+    this.extra = extra;
+    this.hand.passed.clear();
+    this.hand.ask();
   }
 
   paint() {
     const current = /** @type {Action | null} */ (/** @type {any} */ (this.hand.current));
     const action = current?.loaded ? current : null;
-    const words = current || this.hand.passed.size ? "" : this.hand.news.empty;
+    if (current) this.finish.hide();
+    const isComplete = this.finish.isShown;
+    const words = isComplete ? COMPLETE : current || this.hand.passed.size || this.extra ? "" : this.hand.news.empty;
     if (action ? action === this.shown : !this.shown && this.wordsShown === words) return;
     this.shown = action;
     this.wordsShown = action ? null : words;
@@ -311,10 +349,10 @@ export default class AutopilotPage extends Page {
     this.session.element.classList.toggle("grid-page", !single && !words);
     this.bar.hidden = single || Boolean(words);
     this.session.historyButton.hidden = !single || action?.kind === "reading";
-    this.board.host.hidden = single;
+    this.board.host.hidden = single || isComplete;
     this.picture.element.hidden = !single;
     if (action) this.headline.show(action);
-    else this.headline.showNone(words ? "" : "Loading...");
+    else this.headline.showNone(isComplete ? COMPLETE : words ? "" : "Loading...");
     if (single) this.picture.show(action);
     else this.picture.leave();
     if (action?.grid) {
@@ -322,8 +360,8 @@ export default class AutopilotPage extends Page {
       this.deciding.showMarks(action.grid.view, action.grid.view.name);
     } else {
       this.deciding.showNone();
-      if (words) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), onward(this.session)));
-      else if (single) this.board.fill(el("div"));
+      if (words && !isComplete) this.board.fill(el("div", { class: "nothing" }, el("p", { class: "empty" }, words), onward(this.session)));
+      else if (single || isComplete) this.board.fill(el("div"));
       else this.board.wait(USUAL);
     }
     this.session.shown();

@@ -1,0 +1,68 @@
+// @ts-check
+/** The export in one press, with the choices of the last one; before the first one a link to the page that has them. */
+
+import { el } from "../shared/dom.js";
+
+const LOOK = 400; // milliseconds between two looks at how far it is
+
+export class ExportAgain {
+  /** @param {import("../shared/session.js").Session} session */
+  constructor(session) {
+    this.session = session;
+    const [, href] = session.data.pages.export ?? ["", ""];
+    this.line = el("p", {});
+    this.button = el("button", { type: "button", class: "main", onclick: () => this.run() }, "Export");
+    this.choose = el("a", { href });
+    this.said = el("p", { class: "said", role: "status" });
+    this.element = el("div", { class: "offer" }, this.line, el("div", { class: "tools onward" }, this.button, this.choose), this.said);
+  }
+
+  /** @param {import("./finish.js").LastExport | null} last null: this person has not exported yet */
+  begin(last) {
+    this.button.hidden = !last;
+    this.choose.textContent = last ? "Other choices" : "Choose how to export";
+    const file = last && (last.on_server ? `the folder ${last.name} on the server` : `${last.name}.zip`);
+    this.line.textContent = last ? `Export as last time: ${last.format}, ${file}.` : "You have not exported yet.";
+    this.said.hidden = !last;
+    this.said.replaceChildren();
+  }
+
+  async run() {
+    const { api } = this.session;
+    this.button.disabled = true;
+    try {
+      this.said.textContent = "Exporting...";
+      await api.post("/api/export", {});
+      for (;;) {
+        const { running, outcome } = await api.post("/api/export/state", {});
+        if (!running) {
+          this.#ended(outcome);
+          break;
+        }
+        this.said.textContent = running;
+        await new Promise((resume) => window.setTimeout(resume, LOOK));
+        if (!this.element.isConnected) break;
+      }
+    } catch (error) {
+      this.said.textContent = `${error.message}`;
+    } finally {
+      this.button.disabled = false;
+    }
+  }
+
+  /** @param {{error: string, download: {id: string, name: string, size: string} | null, folder: string, said: string} | null} outcome */
+  #ended(outcome) {
+    if (!outcome || (!outcome.download && !outcome.folder)) {
+      this.said.textContent = outcome?.error || "The export was cancelled.";
+      return;
+    }
+    if (!outcome.download) {
+      this.said.textContent = `Written to ${outcome.folder}: ${outcome.said}`;
+      return;
+    }
+    const { id, name, size } = outcome.download;
+    const link = el("a", { href: this.session.api.url(`/api/download/${encodeURIComponent(id)}`), download: name }, `${name}, ${size}`);
+    this.said.replaceChildren("Downloaded: ", link, `. ${outcome.said}`);
+    link.click();
+  }
+}

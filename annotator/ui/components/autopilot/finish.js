@@ -1,0 +1,103 @@
+// @ts-check
+/**
+ * What a complete project holds, and what may be done with it: an export, a check of answers that may be wrong, an audit.
+ *
+ * It stays as it is until something is pressed. News changes words and shows buttons where room was left for them, so that
+ * nothing moves under the pointer.
+ */
+
+import { ExportAgain } from "./export_again.js";
+import { counted, el } from "../shared/dom.js";
+import { onward } from "../shared/placeholder.js";
+
+const LISTED = 12; // classes, the most frequent first
+const ONWARD = ["certificate", "review", "gallery"];
+
+/**
+ * @typedef {{format: string, name: string, on_server: boolean}} LastExport
+ * @typedef {{line: string, labels: [string, number][], doubted: string, doubts: boolean, audit: string, audit_is_drawn: boolean,
+ *            exports: boolean, export: LastExport | null}} Complete
+ *   labels: classes and the images that show them; doubts: whether answers may be checked; exports: whether this person may
+ */
+
+export class Finish {
+  /**
+   * @param {import("../shared/session.js").Session} session
+   * @param {(extra: "" | "relabel" | "audit") => void} onAsk told of what the person wants to be asked, "": what is open again
+   */
+  constructor(session, onAsk) {
+    this.session = session;
+    this.onAsk = onAsk;
+    this.line = el("p", {});
+    this.goOn = el("button", { type: "button", class: "main", onclick: () => onAsk("") }, "Go on");
+    this.exporting = new ExportAgain(session);
+    this.doubted = el("p", {});
+    this.check = el("button", { type: "button", onclick: () => onAsk("relabel") }, "Check them");
+    this.audit = el("p", {});
+    this.begin = el("button", { type: "button", onclick: () => this.#audit() });
+    this.auditing = el("div", { class: "offer" }, this.audit, this.begin);
+    this.labels = el("table", {});
+    this.links = el("div", {});
+    this.element = el("section", { class: "finish", "aria-label": "Complete", hidden: true },
+      el("div", { class: "offer held" }, this.line, this.goOn),
+      el("div", { class: "columns" },
+        el("div", { class: "offers" }, this.exporting.element, el("div", { class: "offer" }, this.doubted, this.check), this.auditing),
+        this.labels),
+      this.links);
+  }
+
+  get isShown() {
+    return !this.element.hidden;
+  }
+
+  /** @param {Complete} complete */
+  show(complete) {
+    if (!this.isShown) {
+      this.exporting.begin(complete.export);
+      this.exporting.element.hidden = !complete.exports;
+      this.links.replaceChildren(onward(this.session, ONWARD));
+      this.auditing.hidden = !complete.audit;
+      this.element.hidden = false;
+    }
+    this.line.textContent = complete.line;
+    this.labels.replaceChildren(...rows(complete.labels));
+    this.goOn.hidden = true;
+    this.doubted.textContent = complete.doubted;
+    this.check.hidden = !complete.doubts;
+    this.audit.textContent = complete.audit;
+    this.isDrawn = complete.audit_is_drawn;
+    this.begin.textContent = this.isDrawn ? "Go on with the audit" : "Start an audit";
+  }
+
+  /** Something is open again: others took an answer back, or there are new images. */
+  reopen() {
+    this.line.textContent = "Something is unanswered again.";
+    this.goOn.hidden = false;
+  }
+
+  hide() {
+    this.element.hidden = true;
+  }
+
+  async #audit() {
+    try {
+      if (!this.isDrawn) await this.session.api.post("/api/autopilot/audit", {});
+      this.onAsk("audit");
+    } catch (error) {
+      this.session.say(`${error.message}`, true);
+    }
+  }
+}
+
+/** The labels of each class, as bars. @param {[string, number][]} labels the most frequent first */
+function rows(labels) {
+  const most = Math.max(1, ...labels.map(([, count]) => count));
+  const listed = labels.slice(0, LISTED).map(([name, count]) => {
+    const bar = el("span", { class: "bar-of-labels" });
+    bar.style.width = `${(100 * count) / most}%`;
+    return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, count.toLocaleString("en")), el("td", { "aria-hidden": "true" }, bar));
+  });
+  const more = labels.length - listed.length;
+  const rest = more > 0 ? [el("tfoot", {}, el("tr", {}, el("td", { colspan: "3" }, `${counted(more, "more class", "more classes")}`)))] : [];
+  return [el("caption", {}, "Labels by class"), el("tbody", {}, ...listed), ...rest];
+}
