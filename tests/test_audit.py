@@ -119,7 +119,7 @@ def test_drawing_from_nothing_is_refused(db, tmp_path):
         audit.draw(empty)
     with pytest.raises(AnnotatorError, match=r"no classes \[7\]"):
         audit.draw(db, class_ids=[7])
-    assert certificate(empty).lacks == ["There are no classes yet, so there is nothing to certify."]
+    assert certificate(empty).lacks == ["No classes yet. Add some on the Classes page."]
 
 
 def test_without_an_audit_the_certificate_says_what_is_lacking_and_claims_nothing(db):

@@ -19,11 +19,11 @@ def page() -> None:
 def _export(by: str) -> None:
     db = context.db()
     if not overview.image_counts(db)["all"]:
-        st.info("There are no images yet, so there is nothing to export. Add a folder of them on the Images page.")
+        st.info("No images yet. Add a folder on the Images page.")
         frame.link("images", "Go to Images")
         return
     if not classes.all_classes(db):
-        st.info("There are no classes yet, so there is nothing to export. Add some on the Classes page.")
+        st.info("No classes yet. Add some on the Classes page.")
         frame.link("classes", "Go to Classes")
         return
     left, right = st.columns([5, 7], gap="large")
@@ -51,6 +51,6 @@ def _export(by: str) -> None:
         outlook.preview(summary, chosen.choices)
     tags.section(db)
     st.subheader("Data card")
-    st.caption("What the labels are, where they come from, and how complete and correct they are; every export has it.")
+    st.caption("What the labels are and how complete and correct they are. Every export has it.")
     if not chosen.problems:
         card.show(db, chosen.choices, [f"{card.STEM}{chosen.format.ending}"])

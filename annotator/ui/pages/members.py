@@ -67,7 +67,7 @@ def _link_made() -> None:
     made = st.session_state.get("member_link")
     if made:
         name, address = made
-        st.success(frame.escaped(f"Send this link to {name}, and to nobody else. It is shown only now."))
+        st.success(frame.escaped(f"Send this link to {name} only. It is not shown again."))
         st.code(address, language=None, wrap_lines=True)
 
 
@@ -90,11 +90,11 @@ def _row(db: Database, member: Member, by: str) -> None:
         if member.role != Role.NONE and st.button(
             "New link" if member.has_link else "Invitation link",
             key=f"link_{member.id}",
-            help="Whoever opens it is signed in as this person. An earlier link is not accepted any more.",
+            help="Whoever opens it is signed in as this person. Earlier links stop working.",
         ):
             _make_link(db, member.name, by)
         if member.role != Role.NONE and st.button(
-            "Sign out everywhere", key=f"out_{member.id}", help="Ends all sessions, and makes the link useless."
+            "Sign out everywhere", key=f"out_{member.id}", help="Ends all sessions and the link."
         ):
             members.sign_out_everywhere(db, member.name, by)
             _changed(f"{member.name} is signed out everywhere.")
@@ -140,7 +140,7 @@ def _add(db: Database, by: str) -> None:
             role = st.selectbox("Role", roles, index=1, format_func=lambda role: f"{role.value}: {ABOUT[role]}")
             email = ""
             if context.mode() == OIDC:
-                email = st.text_input("E-mail address", help="Recognised when the login provider has verified it.")
+                email = st.text_input("E-mail address", help="Recognized when the login provider has verified it.")
             if st.form_submit_button("Add", type="primary"):
                 with frame.errors_shown():
                     member = members.add(db, name, role, by, email)
@@ -190,13 +190,13 @@ def _hidden(db: Database, by: str) -> None:
         key=key,
         on_change=_chosen,
         args=[key, current, store],
-        help="So that nobody is led by what others have answered, or by how far they are.",
+        help="So that nobody is led by what others answered.",
     )
 
 
 def _log(db: Database) -> None:
     st.subheader("Log")
-    st.caption("Who signed in, and who changed what about whom, newest first. Nobody can change or delete entries.")
+    st.caption("Who signed in and who changed what, newest first. Entries cannot be deleted.")
     entries = members.log(db, SHOWN)
     if not entries:
         st.caption("Nothing yet.")

@@ -32,9 +32,7 @@ def _settings() -> None:
 
     st.subheader("Autopilot")
     frame.link("speed_test", "How fast are you? A two-minute test", ":material/timer:")
-    st.caption(
-        "Optional. Autopilot plans with the times of your own answers, and with those of this test. It stores no label."
-    )
+    st.caption("Optional. Autopilot plans with your times. The test stores no label.")
 
     st.subheader("Model")
     _method(db)

@@ -166,8 +166,8 @@ def refused(entry: Entry) -> None:
         info(f"The owners of this project do not show {entry.title} to guests and annotators.")
     else:
         info(
-            f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. An owner of the project "
-            "can change that on the Members page."
+            f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. Owners change roles on "
+            "the Members page."
         )
     with st.container(horizontal=True):
         for other in PAGES:
@@ -178,8 +178,8 @@ def refused(entry: Entry) -> None:
 def show_session_ended() -> None:
     """Tell a person that their session ended while the page was open."""
     warning(
-        "Your session has ended, or an owner of the project has taken your role away. Answers that are not saved yet "
-        "wait in this browser: sign in again and they are sent."
+        "Your session has ended, or an owner took your role away. Unsent answers wait in this browser: sign in again "
+        "to send them."
     )
     st.html(f'<a href="{context.base()}/" target="_self">Open the app again</a>')
 
@@ -335,7 +335,7 @@ def _ask() -> None:
         if st.form_submit_button("Start", type="primary"):
             st.session_state["name_asked"] = _clean(given)
             if not _clean(given):
-                st.warning("Please type a name or initials.")
+                st.warning("Type a name or initials.")
     name = st.session_state.get("name_asked")
     if not name:
         return
@@ -343,7 +343,7 @@ def _ask() -> None:
     if not twin:
         _begin_as(name)
     with middle:
-        warning(f"{twin} has labeled here before. Is that you? Names that differ in capitals or spaces are two people.")
+        warning(f"{twin} has labeled here before. Is that you?")
         with st.container(horizontal=True):
             if st.button(f"I am {escaped(twin)}", type="primary", key="name_twin"):
                 _begin_as(twin)
