@@ -46,8 +46,8 @@ def test_a_page_of_a_new_project_shows_no_exception(show, name):
 
 def test_progress_says_what_to_do_while_there_is_nothing(show):
     texts = [info.value for info in show("progress").info]
-    assert any("Start on the Annotate page" in text for text in texts)
-    assert any("Review page" in text for text in texts)
+    assert any("Start with Autopilot" in text for text in texts)
+    assert any("Review shows them" in text for text in texts)
 
 
 def test_progress_counts_what_was_decided(show, db):
@@ -165,4 +165,4 @@ def test_a_blank_name_is_asked_for_again(project):
     context.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     test.button[0].click().run()
-    assert "Please type a name" in test.warning[0].value
+    assert "Type a name" in test.warning[0].value

@@ -53,8 +53,8 @@ def titles(test: AppTest) -> list[str]:
 def test_a_young_project_says_what_each_chart_waits_for(project):
     told = " ".join(one.value for one in shown(project).info)
     for words in (
-        "Start on the Annotate page",
-        "They are on the Review page",
+        "Start with Autopilot",
+        "Review shows them",
         "needs about 20 images that are labeled and analyzed",
     ):
         assert words in told

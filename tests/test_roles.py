@@ -414,7 +414,7 @@ def test_a_role_taken_away_ends_a_page_that_refreshes_itself_and_answers_wait_fo
     expect(progress.get_by_text("Labeled images")).to_be_visible(timeout=60_000)
     image = on_screen(page)
     members.set_role(db, "Nora", "none", "test")
-    expect(progress.get_by_text("an owner of the project has taken your role away")).to_be_visible(timeout=30_000)
+    expect(progress.get_by_text("an owner took your role away")).to_be_visible(timeout=30_000)
     expect(progress.get_by_text("Labeled images")).to_have_count(0)
     page.keyboard.press("1")
     expect(page.locator(".foot")).to_contain_text("1 unsent", timeout=30_000)

@@ -43,7 +43,7 @@ def searching(browser, served: Served, name: str, **more) -> Page:
     """The page of a person who is asked to look for deer."""
     page = fly(browser, served, name, **more)
     for _ in range(5):
-        if "does any show 'deer'" in page.locator(".line").text_content():
+        if "Does any show deer?" in page.locator(".line").text_content():
             return page
         go_on(page, ".")
     raise AssertionError(page.locator(".line").text_content())
@@ -62,18 +62,18 @@ def test_a_class_is_ruled_out_with_two_presses_and_undone_with_one(browser, deer
     page.keyboard.press("1")
     panel.get_by_role("button", name="Cancel").click()
     expect(panel).to_be_hidden()
-    assert rule_out.rulings(db) == [] and "does any show 'deer'" in page.locator(".line").text_content()
+    assert rule_out.rulings(db) == [] and "Does any show deer?" in page.locator(".line").text_content()
     page.get_by_role("button", name="Treat 'deer' as absent").click()
     panel.get_by_role("button", name="Treat as absent").click()
     expect(page.locator(".words")).to_contain_text(f"'deer' counts as absent on {LEFT} images.")
     [ruling] = rule_out.rulings(db)
     assert (ruling.annotator, ruling.cells, auto_accepted.count_ruled_out(db)) == ("Rea", LEFT, LEFT)
-    until(lambda: "does any show 'deer'" not in page.locator(".line").text_content())
+    until(lambda: "Does any show deer?" not in page.locator(".line").text_content())
     expect(page.locator(".foot")).to_contain_text(f"{LEFT} ruled out after a sample")
     page.locator(".words").get_by_role("button", name="Undo").click()
-    expect(page.locator(".words")).to_have_text(f"Undid: 'deer' is open again on {LEFT} images.")
+    expect(page.locator(".words")).to_have_text(f"Undid: 'deer' is unanswered again on {LEFT} images.")
     assert rule_out.rulings(db) == []
-    until(lambda: "does any show 'deer'" in page.locator(".line").text_content())
+    until(lambda: "Does any show deer?" in page.locator(".line").text_content())
     assert [label.image_id for label in decisions.labels(db, range(1, IMAGES + 1)) if label.class_id == DEER] == [
         *range(1, DRAWN + 1),
         *range(IMAGES - DONE + 1, IMAGES + 1),
