@@ -56,6 +56,7 @@ export default class AutopilotPage extends Page {
       usual: null,
       next: () => this.nextGrid(),
       onSize: () => this.replan(unbuild),
+      onBelow: (count) => this.deciding.showBelow(count),
       onMarks: (view) => {
         this.deciding.showMarks(view, view.name);
         if (this.shown) this.headline.again(this.shown);
