@@ -11,7 +11,8 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.text_cells import as_csv
 from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
 from annotator.store.database.database import Database
-from annotator.store.people import members
+from annotator.store.labels import counts as overview
+from annotator.store.people import members, renaming
 from annotator.store.people.members import Member
 from annotator.ui.access import context
 from annotator.ui.access.access_keys import invitation
@@ -25,6 +26,7 @@ HIDEABLE = {
     "certificate": "Certificate",
     "history": "the history of an image",
 }
+_LINKS = "member_links"  # in the session state: the id of a member -> the link made for them
 SHOWN = 500  # entries of the log on the page; the download has all
 
 
@@ -38,9 +40,10 @@ def page() -> None:
         st.subheader("Members")
         if problem := st.session_state.pop("member_error", ""):
             frame.error(problem)
-        _link_made()
-        for member in members.members(db):
-            _row(db, member, by)
+        known, answered = members.members(db), overview.decisions_by_person(db)
+        _links_made(known)
+        for member in known:
+            _row(db, member, by, has_answered=member.name in answered)
         _add(db, by)
         if context.mode() == OIDC:
             _newcomers(db, by)
@@ -62,16 +65,24 @@ def _local() -> None:
     )
 
 
-def _link_made() -> None:
-    """Show an invitation link that was just made, until the next one is made or the page is left."""
-    made = st.session_state.get("member_link")
-    if made:
-        name, address = made
-        st.success(frame.escaped(f"Send this link to {name} only. It is not shown again."))
-        st.code(address, language=None, wrap_lines=True)
+def _links_made(known: list[Member]) -> None:
+    """Show the invitation links made on this page, each until it is dismissed: they cannot be read again."""
+    made: dict[int, str] = st.session_state.setdefault(_LINKS, {})
+    for member in known:
+        if member.id not in made or not member.has_link:
+            continue
+        with st.container(border=True):
+            st.markdown(frame.escaped(f"Send this link to {member.name} only. It is not shown again."))
+            st.code(made[member.id], language=None, wrap_lines=True)
+            st.button(
+                f"Dismiss the link of {frame.escaped(member.name)}",
+                key=f"sent_{member.id}",
+                on_click=made.pop,
+                args=[member.id, None],
+            )
 
 
-def _row(db: Database, member: Member, by: str) -> None:
+def _row(db: Database, member: Member, by: str, has_answered: bool) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{frame.escaped(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
         # With the role in its key the box shows what another owner has chosen meanwhile.
@@ -92,13 +103,27 @@ def _row(db: Database, member: Member, by: str) -> None:
             key=f"link_{member.id}",
             help="Whoever opens it is signed in as this person. Earlier links stop working.",
         ):
-            _make_link(db, member.name, by)
+            _make_link(db, member, by)
         if member.role != Role.NONE and st.button(
             "Sign out everywhere", key=f"out_{member.id}", help="Ends all sessions and the link."
         ):
             members.sign_out_everywhere(db, member.name, by)
             _changed(f"{member.name} is signed out everywhere.")
+        _rename(db, member, by, has_answered)
         st.caption(frame.escaped(_seen(member)))
+
+
+def _rename(db: Database, member: Member, by: str, has_answered: bool) -> None:
+    help_ = "Answers keep the name they were given under." if has_answered else "Possible until their first answer."
+    with (
+        st.popover(f"Rename {frame.escaped(member.name)}", disabled=has_answered, help=help_),
+        st.form(f"rename_{member.id}", border=False),
+    ):
+        new = st.text_input("New name", value=member.name, max_chars=members.LONGEST_NAME)
+        if st.form_submit_button("Rename"):
+            with frame.errors_shown():
+                renamed = renaming.rename(db, member.name, new, by)
+                _changed(f"{member.name} is called {renamed.name} now.")
 
 
 def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
@@ -146,11 +171,11 @@ def _add(db: Database, by: str) -> None:
                     member = members.add(db, name, role, by, email)
                     if context.mode() == OIDC and email:
                         _changed(f"{member.name} can sign in now.")
-                    _make_link(db, member.name, by)
+                    _make_link(db, member, by)
 
 
-def _make_link(db: Database, name: str, by: str) -> None:
-    st.session_state["member_link"] = (name, invitation(db, members.new_link(db, name, by)))
+def _make_link(db: Database, member: Member, by: str) -> None:
+    st.session_state.setdefault(_LINKS, {})[member.id] = invitation(db, members.new_link(db, member.name, by))
     _changed("")
 
 

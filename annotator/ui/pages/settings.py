@@ -123,10 +123,12 @@ def _method(db: Database) -> None:
     st.markdown(f"{method.assumes} [{configuration.source(chosen)}]({method.url})")
     if method.needs_in_words:
         st.caption(frame.escaped(f"Needs {method.needs_in_words}."))
-    st.caption(
-        f"Parameters: {values or 'none'}. To change one: "
-        + frame.escaped(f"annotator train {db.paths.project} --set {next(iter(method.defaults), 'name')}=VALUE")
-    )
+    with st.expander("For experts"):
+        st.markdown(f"Parameters: {values or 'none'}.")
+        if method.defaults:
+            st.caption("To change one:")
+            command = f"annotator train {db.paths.project} --set {next(iter(method.defaults))}=VALUE"
+            st.code(command, language=None, wrap_lines=True)
 
 
 def _choose(db: Database, name: str) -> None:

@@ -28,6 +28,7 @@ LONGEST_NAME = 60
 ROLE_ASKED = 5.0  # seconds between two looks at the role of whoever has a page with a download open
 _OPENED = "opened_page"  # its name, in the session state
 _PROBLEM = "change_refused"  # why, in the session state, until it is shown
+FOCUSED = '<script>document.querySelector(".st-key-name_given input")?.focus()</script>'  # Streamlit has no option
 JOINER = "\u2060"
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
@@ -336,6 +337,7 @@ def _ask() -> None:
             st.session_state["name_asked"] = _clean(given)
             if not _clean(given):
                 st.warning("Type a name or initials.")
+    st.html(FOCUSED, unsafe_allow_javascript=True)
     name = st.session_state.get("name_asked")
     if not name:
         return
