@@ -60,8 +60,9 @@ def test_a_grid_of_what_the_model_is_sure_of_comes_first_and_says_what_it_brings
     assert action.kind == action.source == "grid" and action.grid.class_id == 1 and action.grid.start == "yes"
     assert action.labels == pytest.approx(sum(tile.probability for tile in action.grid.tiles), abs=0.01)
     tiles = len(action.grid.tiles)
-    time = f"about {action.seconds:.0f} s"  # how many, no grid has shown yet
-    assert action.line == f"Which show fox? Probably most of {tiles} ({time})" and "most correct labels" in action.reason
+    time = f"about {action.seconds:.0f} s"
+    assert action.line == f"Which show fox? Probably most of {tiles} ({time})", "how many, no grid has shown yet"
+    assert action.reason == "It adds the most correct labels for your time."
     assert len(action.others) == 3  # an image, a click, and a search for the class without an example
 
 

@@ -36,7 +36,7 @@ def test_no_text_of_a_page_has_a_word_that_is_gone():
 
 
 def test_texts_are_read_from_strings_and_not_from_comments():
-    script = "// it's grey\nconst a = /[\"']/, b = `a ${c(`grey ${d}`)} fox`; /* \"grey\" */ say('it is \"red\"');"
+    script = '// it\'s grey\nconst a = /["\']/, b = `a ${c(`grey ${d}`)} fox`; /* "grey" */ say(\'it is "red"\');'
     assert [text for _, text in literals.of_script(script)] == ["a ${c(`grey ${d}`)} fox", 'it is "red"']
     module = '"""Grey."""\nname = f"a {x} fox"  # grey\ndef f():\n    """Grey."""\n    return "red"\n'
     assert sorted(text for _, text in literals.of_module(module)) == [" fox", "a ", "red"]

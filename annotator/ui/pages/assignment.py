@@ -75,7 +75,8 @@ def _shares(db: Database) -> None:
     with st.container(border=True):
         st.markdown("#### Fixed shares")
         st.caption(
-            "A share is asked of its people only, and they are asked nothing else. Shares of classes are asked one "
+            "Whoever has a share is asked nothing else, and nobody else is asked about it. Shares of classes are asked "
+            "one "
             "class at a time."
         )
         for share in assignment.shares(db):
@@ -136,7 +137,7 @@ def _known(db: Database) -> None:
     with st.container(border=True):
         st.markdown("#### Known answers")
         st.caption(
-            "Complete images that you are sure of, mixed in to see how people answer. They look like other blind "
+            "Complete images you are sure of, to see how people answer. They look like other blind "
             "answers and change no label."
         )
         count, part = known_answers.count(db), known_answers.share(db)

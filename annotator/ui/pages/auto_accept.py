@@ -22,7 +22,7 @@ from annotator.ui.parts import frame
 PRECISIONS = (0.95, 0.99, 0.995)
 WITHDRAWN_SHOWN = 100
 EXPLAINED = (
-    "The model answers unanswered pairs where an audit shows, with 95 % confidence, that {share} or more are right. "
+    "The model answers where an audit shows {share} or more are right (95 % confidence). "
     "They are marked as the model's, checked after every training, and undone together. People's answers always "
     "replace them."
 )

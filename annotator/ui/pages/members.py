@@ -54,8 +54,8 @@ def page() -> None:
 def _local() -> None:
     st.subheader("Members")
     st.info(
-        "This project is served to this computer only, and whoever opens it may do everything. To let several people "
-        "in, each with a role, start it with one of these:"
+        "Only this computer is served, and whoever opens it may do everything. To let several people in, start it with "
+        "one of these:"
     )
     st.code(
         "annotator serve PROJECT --auth invitation\n"
@@ -189,7 +189,7 @@ def _newcomers(db: Database, by: str) -> None:
         return f"Newcomers have the role {role.value} now."
 
     st.selectbox(
-        "Whoever signs in at the login provider and is not listed here gets the role",
+        "Role of whoever signs in and is not listed",
         roles,
         index=roles.index(current),
         format_func=lambda role: f"{role.value}: {ABOUT[role]}",

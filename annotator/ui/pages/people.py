@@ -36,8 +36,8 @@ def page() -> None:
             frame.link("autopilot", "Go to Autopilot", ":material/auto_awesome:")
             return
         st.caption(
-            "Estimates, not judgments. First answers count. Either of two who differ may be right, and hard images "
-            "differ more often. In brackets: 95 % intervals. Seconds are medians."
+            "Estimates, not judgments. First answers count. Either of two who differ may be right. Hard images differ "
+            "more often. In brackets: 95 % intervals. Seconds are medians."
         )
         if sees_all:
             _overview(shown)

@@ -39,7 +39,7 @@ STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
 NOTES_SHOWN = 200  # flags, and comments
 PAIRS_LISTED = 1000
 HELP = {
-    "Pairs answered": "Of all pairs of an image and a class, those that people have answered, unsure included.",
+    "Pairs answered": "Pairs of an image and a class that people answered, unsure included.",
     "Time left": "For all unanswered pairs, in grids of 24, at your pace.",
     "Labeled images": "With at least one answer; most of their pairs may be unanswered.",
     "People disagree on": "Pairs that two people answered differently. Settle them in Review.",
@@ -224,7 +224,7 @@ def _together(db: Database, colours: Palette) -> None:
         if not table["images"].to_numpy().any():
             st.info("No image has two labels yet.")
             return
-        st.caption("Of 100 images with the class on the left, how many also show the class above.")
+        st.caption("Of 100 images with the left class, so many show the upper one.")
         pairs = table.sort_values("images", ascending=False).head(PAIRS_LISTED)
         _chart(charts.together(table, colours), pairs, "together", "How often two classes are on one image")
 

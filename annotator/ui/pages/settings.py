@@ -63,11 +63,11 @@ def _login_provider(address: str) -> None:
     with st.expander("Login provider (OpenID Connect): how to set one up"):
         st.markdown(
             "Any provider will do: Keycloak, Entra ID, Okta, Google, a university's. Register a confidential (web) "
-            "application there with this redirect address, also for after signing out:"
+            "application there. Its redirect address, also after signing out:"
         )
         st.code(f"{address}/oauth2callback", language=None, wrap_lines=True)
         st.markdown(
-            "Write what the provider gives you into a file that only you can read, such as `provider.toml`. The last "
+            "Write what it gives you into a file only you can read (`provider.toml`). The last "
             "line is its issuer address, then `/.well-known/openid-configuration`:"
         )
         lines = [f'{name} = "{value}"' for name, value in PROVIDER.items()]

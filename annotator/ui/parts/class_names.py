@@ -55,8 +55,7 @@ def _texts(db: Database, known: Sequence[Class]) -> None:
     shown = {one.id: f" {SEPARATOR} ".join(chosen.get(one.id) or name_texts.usual_texts(one)) for one in known}
     weights = next((dict(one.weights) for one in known_sources(db) if one.source.name == NAMES), {})
     st.caption(
-        f"What is to be seen, in a few words the network knows, separated by {SEPARATOR}. Empty: the class's name, "
-        "synonyms and note."
+        f"What is to be seen, in a few words, separated by {SEPARATOR}. Empty: the class's name, synonyms and note."
     )
     rows = [
         {"class": one.name, "texts": shown[one.id]}
