@@ -7,12 +7,11 @@ from annotator.roles import Right
 from annotator.shares import counted, percent
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
 from annotator.store.labels import overlap as readings
 from annotator.store.people import assignment, known_answers, members
 from annotator.store.people.assignment import CLASS, FOLDER, IMAGES
 from annotator.ui.access import context
-from annotator.ui.parts import frame
+from annotator.ui.parts import empty, frame
 from models.statistics.intervals import wilson
 
 KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images", CLASS: "a class"}
@@ -23,9 +22,7 @@ def page() -> None:
     with frame.errors_shown():
         db = context.db()
         st.subheader("Who is asked what")
-        if not overview.image_counts(db)["all"]:
-            st.info("No images yet. Add a folder on the Images page.")
-            frame.link("images", "Go to Images")
+        if empty.shown(db, needs_classes=False):
             return
         st.caption("Without shares, everybody works on one pool. Nobody gets what another person has open.")
         _overlap(db)

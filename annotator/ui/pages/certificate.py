@@ -26,16 +26,14 @@ from annotator.quality.shortfall import lacks
 from annotator.roles import Right
 from annotator.shares import counted, percent
 from annotator.snapshot.progress import progress_of
-from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
 from annotator.store.people import blindness
 from annotator.ui.access import context
 from annotator.ui.charts import certificate as charts
 from annotator.ui.charts import theme
 from annotator.ui.export import card
 from annotator.ui.pages import auto_accept as auto_accept_card
-from annotator.ui.parts import frame, tables
+from annotator.ui.parts import empty, frame, tables
 
 TARGETS = (0.90, 0.95, 0.98, 0.99)
 LARGEST_AUDIT = 100_000
@@ -50,13 +48,7 @@ def page() -> None:
 
 def _certificate() -> None:
     db = context.db()
-    if not overview.image_counts(db)["all"]:
-        st.info("No images yet. Add a folder on the Images page.")
-        frame.link("images", "Go to Images")
-        return
-    if not classes.all_classes(db):
-        st.info("No classes yet. Add some on the Classes page.")
-        frame.link("classes", "Go to Classes")
+    if empty.shown(db):
         return
     if not frame.may(Right.REVIEW) and blindness.waits_for(db, frame.known_name()):
         st.info("Hidden until you have given your blind answers.")
@@ -155,6 +147,7 @@ def _surer(certified: Certificate, target: float) -> None:
         st.markdown("#### How to improve confidence")
         if not certified.last_decision_id:
             st.info("No answers yet. Start with Autopilot.")
+            frame.link("autopilot", "Go to Autopilot")
         sentences = lacks(certified, target)
         for sentence in sentences or ["Nothing is needed."]:
             st.markdown(f"* {frame.escaped(sentence)}")

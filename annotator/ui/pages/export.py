@@ -2,11 +2,9 @@
 
 import streamlit as st
 
-from annotator.store.classes import classes
-from annotator.store.labels import counts as overview
 from annotator.ui.access import context
 from annotator.ui.export import card, choosing, ordering, outlook, tags
-from annotator.ui.parts import frame
+from annotator.ui.parts import empty, frame
 
 
 def page() -> None:
@@ -18,13 +16,7 @@ def page() -> None:
 
 def _export(by: str) -> None:
     db = context.db()
-    if not overview.image_counts(db)["all"]:
-        st.info("No images yet. Add a folder on the Images page.")
-        frame.link("images", "Go to Images")
-        return
-    if not classes.all_classes(db):
-        st.info("No classes yet. Add some on the Classes page.")
-        frame.link("classes", "Go to Classes")
+    if empty.shown(db):
         return
     left, right = st.columns([5, 7], gap="large")
     with left:

@@ -29,7 +29,7 @@ from annotator.ui.access import context
 from annotator.ui.charts import progress as charts
 from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
-from annotator.ui.parts import frame, note_list
+from annotator.ui.parts import empty, frame, note_list
 
 REFRESH = 5.0
 DOING = {"idle": "up to date", "embedding": "analyzing images"}  # states of the worker that people know by other words
@@ -55,6 +55,8 @@ def page() -> None:
 def _live() -> None:
     with frame.errors_shown():
         db, colours = context.db(), _colours()
+        if empty.shown(db):
+            return
         status_, run = status(db, with_files=False), runs.current_run(db)
         _numbers(db, status_)
         _notes(db)
@@ -145,6 +147,7 @@ def _decisions(db: Database, colours: Palette) -> None:
     with _card(f"Decisions {step}"):
         if not rows:
             st.info("No answers yet. Start with Autopilot.")
+            frame.link("autopilot", "Go to Autopilot")
             return
         zone = frame.zone()
         table = pd.DataFrame(rows)
