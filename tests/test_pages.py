@@ -44,6 +44,23 @@ def test_a_page_of_a_new_project_shows_no_exception(show, name):
     assert not test.exception and not test.error
 
 
+@pytest.mark.parametrize("name", ["assignment", "certificate", "export", "map", "progress", "review"])
+def test_a_page_leads_to_the_images_and_then_to_the_classes_that_a_project_lacks(show, db, name):
+    with db.writing() as sql:
+        sql.execute("DELETE FROM class")
+    links = [link.proto.page for link in show(name).page_link]
+    assert links[:1] == ([] if name in ("assignment", "map") else ["classes"])
+    with db.writing() as sql:
+        sql.execute("DELETE FROM image")
+    [link] = show(name).page_link
+    assert link.proto.page == "images"
+
+
+def test_settings_fold_parameters_away(show):
+    [folded] = [one for one in show("settings").expander if one.label == "For experts"]
+    assert any("Parameters" in text.value for text in folded.markdown)
+
+
 def test_progress_says_what_to_do_while_there_is_nothing(show):
     texts = [info.value for info in show("progress").info]
     assert any("Start with Autopilot" in text for text in texts)

@@ -479,6 +479,27 @@ def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(b
     members.hide(db, [], "test")
 
 
+def test_links_stay_until_they_are_dismissed_and_a_newcomer_is_renamed(browser, shared):
+    db = Database(shared.project)
+    made = [members.add(db, name, "guest", "test") for name in ("Una", "Vic")]
+    page = open_page(browser, shared, "x", "/members", viewport={"width": 1200, "height": 2400})
+    page.context.add_cookies([browser_cookie(shared, "owner")])
+    page.goto(f"{shared.address}/members")
+    for member in made:
+        page.locator(f".st-key-link_{member.id} button").click(timeout=60_000)
+        expect(page.get_by_text(f"Send this link to {member.name} only.")).to_be_visible()
+    links = page.get_by_test_id("stCode").filter(has_text="invitation=")
+    expect(links).to_have_count(2)
+    page.get_by_role("button", name="Dismiss the link of Una").click()
+    expect(links).to_have_count(1)
+    expect(page.get_by_text("Send this link to Vic only.")).to_be_visible()
+    page.get_by_role("button", name="Rename Vic").click()
+    page.get_by_label("New name").fill("Victoria")
+    page.get_by_role("button", name="Rename", exact=True).click()
+    expect(page.get_by_text("Send this link to Victoria only.")).to_be_visible()
+    assert {"Una", "Victoria"} <= {member.name for member in members.members(db)}
+
+
 def browser_cookie(served: Served, name: str) -> dict[str, str]:
     key, value = cookie(served, name).split("=", 1)
     return {"name": key, "value": value, "url": served.address}

@@ -8,16 +8,19 @@ export class Below {
   /** @param {(count: number) => void} onCount told whenever the number changes */
   constructor(onCount) {
     this.onCount = onCount;
-    /** @type {Set<Element>} */
-    this.tiles = new Set();
+    /** @type {Element[]} */
+    this.tiles = [];
+    /** Tiles up to the last one that was in sight. */
+    this.reached = 0;
     this.observer = new IntersectionObserver((entries) => this.#saw(entries), { threshold: SEEN, rootMargin: `0px 0px -${FOOT}px` });
   }
 
-  /** @param {Iterable<Element>} tiles of the grid on screen; none where all of them fit into the window */
+  /** @param {Element[]} tiles of the grid on screen, in their order; none where all of them fit into the window */
   watch(tiles) {
     this.observer.disconnect();
-    this.tiles = new Set(tiles);
-    for (const tile of this.tiles) this.observer.observe(tile);
+    this.tiles = tiles;
+    this.reached = 0;
+    for (const tile of tiles) this.observer.observe(tile);
     this.onCount(0); // until the browser has compared them with the window
   }
 
@@ -28,9 +31,8 @@ export class Below {
   /** @param {IntersectionObserverEntry[]} entries */
   #saw(entries) {
     for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting || !this.tiles.delete(target)) continue;
-      this.observer.unobserve(target);
+      if (isIntersecting) this.reached = Math.max(this.reached, this.tiles.indexOf(target) + 1);
     }
-    this.onCount(this.tiles.size);
+    this.onCount(this.tiles.length - this.reached);
   }
 }
