@@ -28,7 +28,14 @@ LONGEST_NAME = 60
 ROLE_ASKED = 5.0  # seconds between two looks at the role of whoever has a page with a download open
 _OPENED = "opened_page"  # its name, in the session state
 _PROBLEM = "change_refused"  # why, in the session state, until it is shown
-FOCUSED = '<script>document.querySelector(".st-key-name_given input")?.focus()</script>'  # Streamlit has no option
+FOCUSED = """<script>
+  // Streamlit has no option for it, and may build the field anew while the page comes: whatever is focused stays so.
+  for (let time = 0; time < 3000; time += 100) {
+    setTimeout(() => {
+      if (document.activeElement === document.body) document.querySelector(".st-key-name_given input")?.focus();
+    }, time);
+  }
+</script>"""
 JOINER = "\u2060"
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
