@@ -212,7 +212,7 @@ def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_ther
         wait_until_saved(page)
         assert labels_of(served, image) == {6: -1}
         page.get_by_role("button", name="History").click()
-        page.locator(".history li", has_text="class 05: no answer any more").wait_for()
+        page.locator(".history li", has_text="class 05: unanswered again").wait_for()
         page.keyboard.press("Escape")
         page.keyboard.press("F2")
         expect(page.get_by_role("button", name="Back to Autopilot")).to_be_visible(timeout=30_000)

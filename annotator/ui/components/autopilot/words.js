@@ -75,9 +75,10 @@ export const KEYS = [
   },
 ];
 
+const NO_OFFER = ":not(:has(.plain:not([hidden] *)))"; // to treat a class as absent: it stands where the hint would
 const FIRST = "The most useful task comes next. Its line says what to do.";
 export const HINTS = [
-  { at: ".grid-page .what", side: "end", by: "decide", text: FIRST },
+  { at: `.grid-page .what${NO_OFFER}`, side: "end", by: "decide", text: FIRST },
   { at: ".root:not(.grid-page) .what", side: "below", by: "decide", text: FIRST },
   { at: "[aria-keyshortcuts='.']:not([hidden] *)", side: "below", by: "skip", text: "Press . to skip a task." },
   { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes; ? lists all keys." },
