@@ -300,7 +300,7 @@ def test_a_member_is_renamed_until_their_first_answer_and_what_is_theirs_follows
     leases.take(db, "holder", "root", [1], 1)
     ann = renaming.rename(db, "root", " Ann ", "root")
     assert (ann.id, ann.name, ann.role, ann.has_link) == (root.id, "Ann", Role.OWNER, True)
-    assert members.by_link(db, secret).name == "Ann"
+    assert (signed_in := members.by_link(db, secret)) and signed_in.name == "Ann"
     assert db.tuples("SELECT annotator FROM assignment") == [("Ann",)]
     assert not leases.leased_by_others(db, "another"), "a page of the old name is refused, and holds nothing"
     assert (members.log(db)[1].what, members.log(db)[1].detail) == ("renamed", "from root")

@@ -86,7 +86,7 @@ def _stopping_rule(certified: Certificate) -> float:
             key="target",
         )
     with words:
-        st.markdown(f"### {frame.escaped(certified.sentence(target))}")
+        st.markdown(f"### {frame.escaped(certified.sentence(target))}.")
     return target
 
 

@@ -74,12 +74,9 @@ def _links_made(known: list[Member]) -> None:
         with st.container(border=True):
             st.markdown(frame.escaped(f"Send this link to {member.name} only. It is not shown again."))
             st.code(made[member.id], language=None, wrap_lines=True)
-            st.button(
-                f"Dismiss the link of {frame.escaped(member.name)}",
-                key=f"sent_{member.id}",
-                on_click=made.pop,
-                args=[member.id, None],
-            )
+            if st.button(f"Dismiss the link of {frame.escaped(member.name)}", key=f"sent_{member.id}"):
+                del made[member.id]
+                st.rerun()
 
 
 def _row(db: Database, member: Member, by: str, has_answered: bool) -> None:

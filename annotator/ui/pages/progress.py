@@ -163,8 +163,8 @@ def _decisions(db: Database, colours: Palette) -> None:
 def _labels(db: Database, colours: Palette) -> None:
     with _card("Answers by class"):
         table = pd.DataFrame(overview.labels_by_class(db))
-        if table.empty:
-            st.info("No classes yet. Add some on the Classes page.")
+        if not table[["present", "absent", "unsure"]].to_numpy().any():
+            st.info("No answers yet.")
             return
         if len(table) > charts.CLASSES_SHOWN:
             st.caption(f"The {charts.CLASSES_SHOWN:d} classes with most answers, of {len(table):,}; Numbers lists all.")
