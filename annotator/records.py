@@ -80,10 +80,10 @@ SOURCES = {
         Source("script", "a person's own program chose the cell", "person", unbiased=False, claimable=False),
         Source("merge", "a class with this answer was merged into this one", "person", unbiased=False, claimable=False),
         Source("import", "read from a file of labels", "file", unbiased=False, claimable=False),
-        Source("random", "all open classes of a random image", "chance", scored=True, timed="image"),
+        Source("random", "all unanswered classes of a random image", "chance", scored=True, timed="image"),
         Source("search", "unusual images, asked for a class of which there is no example", "model", timed="grid"),
         Source("sample", "random images, asked for a class of which there is no example", "chance", timed="grid"),
-        Source("exploration", "all open classes of an image without a label", "chance", scored=True, timed="image"),
+        Source("exploration", "all unanswered classes of an unlabeled image", "chance", scored=True, timed="image"),
         Source("relabel", "an answer that the model contradicts, asked again", "answers", timed="grid"),
         Source("settlement", "people disagreed, and this answer settles it", "answers", right=Right.REVIEW),
     )

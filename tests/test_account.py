@@ -9,6 +9,7 @@ from test_grid import publish
 
 from annotator.queues.autopilot import account, acquisition, planner
 from annotator.queues.autopilot.account import Account, account_of
+from annotator.queues.autopilot.actions import Action
 from annotator.records import Batch, Decision
 from annotator.store.labels import decisions
 from annotator.store.labels.promises import Answers
@@ -83,24 +84,27 @@ def test_a_grid_that_brought_nothing_is_not_asked_again_at_that_price(known):  #
 def test_the_line_says_how_many_only_of_what_was_asked_before(known):  # noqa: F811
     publish(known, np.stack([np.full(24, 0.3), np.full(24, np.nan), np.full(24, np.nan)], 1))
     line = planner.next_actions(known, wanted("first")).items[0].line
-    assert "the first grid of this class" in line and "about" not in line
+    assert line.startswith("Which show fox? The first grid of 24 (") and "robably" not in line
     grid(known, 1, range(1, 13), 0.3, present=4)
-    assert "about" in planner.next_actions(known, wanted("first")).items[0].line
+    assert "Which show fox? Probably " in planner.next_actions(known, wanted("first")).items[0].line
 
 
 @pytest.mark.usefixtures("known")
-def test_a_class_without_an_example_is_searched_and_the_line_says_how_many_there_are_at_most(known):  # noqa: F811
+def test_a_class_without_an_example_is_searched_and_the_reason_says_how_many_there_are_at_most(known):  # noqa: F811
     publish(known, np.full((24, 3), np.nan))
     for class_id in (2, 3):
         grid(known, class_id, range(1, 25), None, source="sample")
-    assert "unusual images: does any show 'fox'" in search_line(known) and "none of" not in search_line(known)
+    found = search(known)
+    assert found.line.startswith("Does any show fox?") and "unusual images" in found.line
+    assert "None of" not in found.reason
     grid(known, 1, range(1, 21), None, source="sample")
-    assert "none of 20 random ones did, so at most 13.9 % of all do (95 %)" in search_line(known)
+    assert "None of 20 random images did, so at most 13.9 % of all do (95 %)." in search(known).reason
 
 
-def search_line(db) -> str:
-    action = planner.next_actions(db, wanted("first")).items[0]
-    return next(line for line in (action.line, *action.others) if "images: does any" in line)
+def search(db) -> Action:
+    """The first search that comes, whatever comes before it."""
+    actions = planner.next_actions(db, wanted("first", want=8)).items
+    return next(action for action in actions if action.source in ("search", "sample"))
 
 
 def test_the_best_kind_takes_over_where_the_last_actions_brought_less_than_it_keeps(known, monkeypatch):  # noqa: F811

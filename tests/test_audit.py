@@ -119,7 +119,7 @@ def test_drawing_from_nothing_is_refused(db, tmp_path):
         audit.draw(empty)
     with pytest.raises(AnnotatorError, match=r"no classes \[7\]"):
         audit.draw(db, class_ids=[7])
-    assert certificate(empty).lacks == ["There are no classes yet, so there is nothing to certify."]
+    assert certificate(empty).lacks == ["No classes yet. Add some on the Classes page."]
 
 
 def test_without_an_audit_the_certificate_says_what_is_lacking_and_claims_nothing(db):
@@ -129,8 +129,8 @@ def test_without_an_audit_the_certificate_says_what_is_lacking_and_claims_nothin
     assert (fox.people, fox.unknown, fox.audited, fox.recall.estimate, fox.seconds) == (4, 16, 0, None, None)
     assert (fox.recall.low, fox.recall.high) == (0.2, 1.0)
     assert (fox.missing.low, fox.missing.high) == (0, 16)
-    assert found.reached() == [] and "0 of 3 classes" in found.sentence()
-    assert found.lacks[0].startswith("Start an audit: nothing is known yet about 64 unanswered image-class pairs")
+    assert found.reached() == [] and found.sentence().startswith("Not measured yet.")
+    assert found.lacks[0].startswith("Start an audit: 64 unanswered pairs may hide labels")
 
 
 def test_an_answered_audit_tells_recall_and_what_is_missing(db):
@@ -144,7 +144,7 @@ def test_an_answered_audit_tells_recall_and_what_is_missing(db):
     found = certificate(db)
     assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
     assert found.reached() == [1] and found.sentence() == (
-        "98 % recall reached with 95 % confidence for 1 of 3 classes (recall of 2 not measured) "
+        "98 % recall reached for 1 of 3 classes (95 % confidence; 2 not measured) "
         "if people's answers are right. "
         "Precision: not measured (people's labels assumed to be right)"
     )
@@ -244,7 +244,7 @@ def test_recall_of_everything_answered_is_nowhere_shown_without_what_it_assumes(
     found = certificate(db)
     condition = "if people's answers are right"
     assert found.overall.recall.estimate == 1 and not found.overall.audited
-    assert f"for 3 of 3 classes {condition}" in found.sentence()
+    assert f"for 3 of 3 classes (95 % confidence) {condition}" in found.sentence()
     assert found.overall.as_json()["recall"]["assuming"] == found.overall.as_json()["missing"]["assuming"] == condition
     export(db, tmp_path / "labels.csv", "csv")
     text = (tmp_path / "labels.card.md").read_text()
@@ -277,7 +277,7 @@ def test_an_audit_is_drawn_and_the_certificate_shown_by_commands(annotator, proj
     told = annotator("audit", project, "--cells", 30).stdout
     assert "30 pairs to check" in told and "audit grid on the Grid page" in told
     text = annotator("certificate", project).stdout
-    assert "98 % recall reached" in text and "Check 30 pairs" in text
+    assert "Not measured yet. An audit tells how many labels are missing" in text and "Check 30 pairs" in text
     found = json.loads(annotator("certificate", project, "--target", 0.5, "--json").stdout)
     assert found["overall"]["waiting"] == 30 and found["reached"]["target"] == 0.5
     assert [one["name"] for one in found["classes"]] == ["fox", "heron", "deer"]
@@ -288,7 +288,7 @@ def test_precision_without_relabels_is_nowhere_a_figure(db, tmp_path):
     reason = "not measured (people's labels assumed to be right)"
     found = certificate(db)
     assert found.classes[0].precision.reason == found.overall.precision.reason == reason
-    assert found.sentence().endswith(f"Precision: {reason}") and "recall not measured" in found.sentence()
+    assert found.sentence() == "Not measured yet. An audit tells how many labels are missing"
     assert any("Precision is not measured" in one for one in found.lacks)
     export(db, tmp_path / "labels.csv", "csv")
     card = json.loads((tmp_path / "labels.card.json").read_text())

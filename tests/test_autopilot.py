@@ -60,7 +60,9 @@ def test_a_grid_of_what_the_model_is_sure_of_comes_first_and_says_what_it_brings
     assert action.kind == action.source == "grid" and action.grid.class_id == 1 and action.grid.start == "yes"
     assert action.labels == pytest.approx(sum(tile.probability for tile in action.grid.tiles), abs=0.01)
     tiles = len(action.grid.tiles)
-    assert action.line == f"{tiles} likely 'fox' to confirm, {action.seconds:.0f} s"  # how many, no grid has shown yet
+    time = f"about {action.seconds:.0f} s"
+    assert action.line == f"Which show fox? Probably most of {tiles} ({time})", "how many, no grid has shown yet"
+    assert action.reason == "It adds the most correct labels for your time."
     assert len(action.others) == 3  # an image, a click, and a search for the class without an example
 
 
@@ -68,7 +70,7 @@ def test_before_there_is_a_model_images_are_drawn_at_random_for_one_click_each(d
     first = {planner.next_actions(db, wanted(f"tab {n}", f"person {n}")).items[0].item.image.id for n in range(6)}
     assert len(first) == 6  # nobody gets what somebody else has open
     action = planner.next_actions(db, wanted("another", "Eve")).items[0]
-    assert action.kind == action.source == "click" and action.line.endswith("to learn from: label one class, 2 s")
+    assert action.kind == action.source == "click" and action.line == "Label one class on this image (about 2 s)"
 
 
 def test_the_first_clicks_are_on_the_images_that_represent_most_others(db):
@@ -85,8 +87,8 @@ def test_while_the_first_training_runs_whole_images_are_drawn_at_random(db):
     for image_id in range(1, FIRST_RUN_AT + 1):
         answer(db, image_id, 1)
     action = planner.next_actions(db, wanted()).items[0]
-    assert action.kind == "image" and action.preset == () and "drawn at random" in action.line
-    assert "estimate" not in action.line  # the certificate counts audits alone
+    assert action.kind == "image" and action.preset == () and "drawn at random" in action.reason
+    assert "estimate" not in action.reason  # the certificate counts audits alone
     assert action.source == "random"
 
 
@@ -171,7 +173,7 @@ def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(d
     for kind in ("click", "click", *["image"] * whole):
         action = planner.next_actions(db, wanted()).items[0]
         image_id = action.item.image.id
-        assert action.kind == kind and "for the model to learn from" in action.line
+        assert action.kind == kind and "The model learns from it" in action.reason
         assert action.source == {"click": "click", "image": "exploration"}[kind]
         assert cells.unlabeled_images(db, "", 24, 24).count(image_id) == 1 and image_id > 2
         assert action.preset == ((1, 2, 3) if kind == "image" else ())
@@ -179,7 +181,7 @@ def test_unlabeled_images_are_explored_first_while_the_model_is_sure_of_little(d
             answer(db, image_id, 1)
         else:
             answer_whole(db, range(image_id, image_id + 1))
-    assert "to learn from" not in planner.next_actions(db, wanted()).items[0].line
+    assert "learns from it" not in planner.next_actions(db, wanted()).items[0].reason
 
 
 def test_exploration_is_by_clicks_where_a_whole_image_takes_too_long_and_ends_with_a_sure_model(db, monkeypatch):
@@ -189,13 +191,13 @@ def test_exploration_is_by_clicks_where_a_whole_image_takes_too_long_and_ends_wi
     publish(db, np.full((24, 3), 0.6))
     for image_id in (1, 2):
         action = planner.next_actions(db, wanted(f"tab {image_id}")).items[0]
-        assert action.kind == "click" and action.line.endswith("to learn from: label one class, 2 s")
+        assert action.kind == "click" and "learns from it" in action.reason
         answer(db, image_id, 1)
-    assert "to learn from" not in planner.next_actions(db, wanted("third")).items[0].line
+    assert "learns from it" not in planner.next_actions(db, wanted("third")).items[0].reason
     monkeypatch.setattr(planner, "EXPLORATION_CLICKS", (0.5, 0, 200))
     assert planner.next_actions(db, wanted("third")).items[0].kind == "click"
     publish(db, SURE)
-    assert "to learn from" not in planner.next_actions(db, wanted("third")).items[0].line
+    assert "learns from it" not in planner.next_actions(db, wanted("third")).items[0].reason
 
 
 def test_open_audit_cells_are_asked_without_predictions(db, monkeypatch):

@@ -1,5 +1,6 @@
 """Autopilot in a real Chromium: whatever kind of action comes, what was on screen is what is saved."""
 
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -87,7 +88,7 @@ def go_on(page: Page, key: str = "Enter") -> tuple[str, str]:
 
 def asked(page: Page) -> str:
     """The class that the line is about."""
-    return page.locator(".line").text_content().split("'")[1]
+    return re.search("(?: show |again: )(.+?)(?:[?]| marked)", page.locator(".line").text_content())[1]
 
 
 def go_to(page: Page, kind: str) -> None:
@@ -164,7 +165,7 @@ def test_answers_that_the_model_doubts_are_asked_again_without_its_numbers(brows
         until(lambda: page.evaluate(KIND) == "grid")
         wait_until_fetched(page)
         page.evaluate(DRAWN)
-        expect(page.locator(".line")).to_contain_text("24 answers to check again: marked absent for 'fox'")
+        expect(page.locator(".line")).to_contain_text("Check 24 answers again: fox marked absent")
         assert shown(page)["start"] == "no" and len(shown(page)["tiles"]) == 24
         assert "%" not in page.locator(".root[data-kind]").inner_text()
         assert not page.locator(".tile .mark[aria-label*='%']").count()
@@ -214,7 +215,7 @@ def test_where_one_label_is_asked_for_a_key_gives_it_and_the_next_action_is_ther
         wait_until_saved(page)
         assert labels_of(served, image) == {6: -1}
         page.get_by_role("button", name="History").click()
-        page.locator(".history li", has_text="class 05: no answer any more").wait_for()
+        page.locator(".history li", has_text="class 05: unanswered again").wait_for()
         page.keyboard.press("Escape")
         page.keyboard.press("F2")
         expect(page.get_by_role("button", name="Back to Autopilot")).to_be_visible(timeout=30_000)

@@ -248,7 +248,7 @@ def test_tagged_exports_are_listed_and_compared_with_the_labels_of_now(labeled):
     assert ">v1<" in listed and "labels.zip (downloaded)" in listed
     test.button(key="compare").click()
     test = settled(test)
-    assert "From v1 to the labels of now: 2 pairs of 2 images changed; 0 images added" in words(test)
+    assert "From v1 to the current labels: 2 pairs of 2 images changed; 0 images added" in words(test)
     bodies = [one.proto.body for one in test.get("html")]
     [link] = [body for body in bodies if "v1 to now.csv" in body]
     name = link.split("/api/download/")[1].split("?")[0]

@@ -109,6 +109,22 @@ def test_resting_on_a_class_shows_what_it_means_and_escape_takes_that_away(brows
     expect(card).to_be_hidden()
 
 
+def test_no_card_comes_over_the_picture_while_a_name_is_typed(browser, many):
+    page = open_page(browser, many, "Typist", clock=True)
+    wait_for_picture(page)
+    card = page.get_by_role("group", name="Class", exact=True)
+    page.keyboard.press("/")
+    page.keyboard.press("ArrowDown")
+    page.clock.run_for(1000)
+    expect(card).to_be_visible()
+    page.keyboard.type("he")
+    expect(card).to_be_hidden()
+    page.keyboard.press("ArrowDown")
+    page.locator(".found [role=option]").first.hover()
+    page.clock.run_for(1000)
+    expect(card).to_be_hidden()
+
+
 def test_a_question_mark_explains_the_class_that_enter_would_take(browser, many):
     page = open_page(browser, many, "Asker")
     wait_for_picture(page)

@@ -248,7 +248,7 @@ def test_an_image_of_a_grid_is_fixed_and_the_grid_is_there_again_as_it_was_marke
         before = marks()
         fixed = tiles.nth(1).get_attribute("data-image")
         page.locator(".tile .enlarge").nth(1).click(force=True)
-        expect(page.get_by_role("button", name="Fix this image")).to_be_visible()
+        expect(page.get_by_role("button", name="Open in Annotate")).to_be_visible()
         page.keyboard.press("F2")
         wait_for_image(page, int(fixed))
         assert decided(served, "Ann") == [], "what is marked is not decided"
@@ -292,7 +292,7 @@ def test_on_review_a_class_that_is_not_suggested_is_added_and_the_suggestion_sta
         page.keyboard.press("Enter")
         expect(page.locator(".suggestion[data-given='present'] .name")).to_have_text("heron")
         assert on_screen(page) == image_id
-        page.get_by_role("button", name="Fix this image").click()
+        page.get_by_role("button", name="Open in Annotate").click()
         expect(page.locator(".class[data-state='present'] .name")).to_have_text(["heron", "owl"])
         page.keyboard.press("Escape")
         wait_for_picture(page)

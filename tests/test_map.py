@@ -348,7 +348,7 @@ def test_an_image_is_shown_small_under_the_pointer_and_large_by_click_and_key(br
     page.mouse.click(*place(page, 0.1, 0.15))
     expect(large).to_be_hidden()
     page.mouse.click(*place(page, 0, 0))
-    page.get_by_role("button", name="Fix this image").click()
+    page.get_by_role("button", name="Open in Annotate").click()
     expect(page.locator(".caption")).to_contain_text("00.jpg · 1 of 3 classes answered: 1 present", timeout=30_000)
     expect(page.get_by_role("button", name="Back to Map")).to_be_visible()
 

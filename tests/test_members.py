@@ -15,7 +15,7 @@ from annotator.store.database.database import Database
 from annotator.store.labels import counts as overview
 from annotator.store.labels import decisions
 from annotator.store.labels import disagreement as annotator_disagreement
-from annotator.store.people import access_tokens, leases, members
+from annotator.store.people import access_tokens, assignment, leases, members, renaming
 from annotator.store.people.members import Member
 from annotator.store.upkeep import consistency
 
@@ -43,6 +43,7 @@ WRITES = {
     "add a class": (Right.OWN, lambda db: classes.add_classes(db, [("deer", "")])),
     "change a setting": (Right.OWN, lambda db: db.set_setting("order", "random")),
     "add a member": (Right.OWN, lambda db: members.add(db, "Eve", "owner", "x")),
+    "rename a member": (Right.OWN, lambda db: renaming.rename(db, "guest", "Gus", "x")),
     "change one's own role": (Right.OWN, lambda db: members.set_role(db, "guest", "owner", "guest")),
 }
 
@@ -290,3 +291,30 @@ def test_a_name_that_a_spreadsheet_would_run_is_escaped_in_the_log_that_is_downl
     members.add(db, "=HYPERLINK(1)", "guest", "@Olga")
     annotator("members", "log", str(db.paths.project), "--csv", str(tmp_path / "log.csv"))
     assert ",'@Olga,added,'=HYPERLINK(1)," in (tmp_path / "log.csv").read_text()
+
+
+def test_a_member_is_renamed_until_their_first_answer_and_what_is_theirs_follows(db):
+    root = members.add(db, "root", "owner", "test")
+    secret = members.new_link(db, "root", "root")
+    assignment.give_class(db, "root", 1)
+    leases.take(db, "holder", "root", [1], 1)
+    ann = renaming.rename(db, "root", " Ann ", "root")
+    assert (ann.id, ann.name, ann.role, ann.has_link) == (root.id, "Ann", Role.OWNER, True)
+    assert (signed_in := members.by_link(db, secret)) and signed_in.name == "Ann"
+    assert db.tuples("SELECT annotator FROM assignment") == [("Ann",)]
+    assert not leases.leased_by_others(db, "another"), "a page of the old name is refused, and holds nothing"
+    assert (members.log(db)[1].what, members.log(db)[1].detail) == ("renamed", "from root")
+
+
+def test_answers_keep_their_name_and_nobody_gets_those_of_another(db):
+    members.add(db, "root", "owner", "test")
+    members.add(db, "Ben", "annotator", "test")
+    decisions.decide(db, [decision(1, "root"), decision(2, "Eve")])
+    with pytest.raises(AnnotatorError, match=r"root has answered already.*Add a member called Ann instead"):
+        renaming.rename(db, "root", "Ann", "root")
+    with pytest.raises(AnnotatorError, match="Somebody called Eve has answered here before"):
+        renaming.rename(db, "Ben", "Eve", "root")
+    with pytest.raises(AnnotatorError, match="There is a member 'root' already"):
+        renaming.rename(db, "Ben", "Root", "root")
+    assert renaming.rename(db, "Ben", "ben", "root").name == "ben", "its own name in other letters"
+    assert sorted(overview.annotators(db)) == ["Eve", "root"]

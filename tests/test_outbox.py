@@ -101,7 +101,7 @@ def test_what_can_never_be_stored_is_set_aside_shown_exported_and_dismissed(brow
     wait_for_picture(page)
     expect(foot).to_contain_text("3 not saved")
     foot.get_by_role("button", name="Show").click()
-    dialog = page.get_by_role("dialog", name="Decisions not saved")
+    dialog = page.get_by_role("dialog", name="Answers not saved")
     expect(dialog.locator("li")).to_have_count(3)
     expect(dialog.locator("[data-uuid=too-large-id]")).to_contain_text("Fox on image")
     expect(dialog.locator("[data-uuid=half-a-letter]")).to_contain_text("Flag")

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from annotator.queues import query_order
 from annotator.records import Decision
 from annotator.store.database import jobs
+from annotator.store.database.database import Database
 from annotator.store.labels import decisions
 from annotator.store.networks import adaptation as adapting
 from annotator.store.networks import configuration
@@ -44,10 +45,26 @@ def test_a_page_of_a_new_project_shows_no_exception(show, name):
     assert not test.exception and not test.error
 
 
+@pytest.mark.parametrize("name", ["assignment", "certificate", "export", "map", "progress", "review"])
+def test_a_page_leads_to_the_images_and_then_to_the_classes_that_a_project_lacks(show, db, tmp_path, name):
+    with db.writing() as sql:
+        sql.execute("DELETE FROM class")
+    links = [link.proto.page for link in show(name).page_link]
+    assert links == ([] if name in ("assignment", "map") else ["classes"])
+    context.open_project(Database(tmp_path / "empty", create=True).paths.project)
+    [link] = show(name).page_link
+    assert link.proto.page == "images"
+
+
+def test_settings_fold_parameters_away(show):
+    [folded] = [one for one in show("settings").expander if one.label == "For experts"]
+    assert any("Parameters" in text.value for text in folded.markdown)
+
+
 def test_progress_says_what_to_do_while_there_is_nothing(show):
     texts = [info.value for info in show("progress").info]
-    assert any("Start on the Annotate page" in text for text in texts)
-    assert any("Review page" in text for text in texts)
+    assert any("Start with Autopilot" in text for text in texts)
+    assert any("Review shows them" in text for text in texts)
 
 
 def test_progress_counts_what_was_decided(show, db):
@@ -80,7 +97,7 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
     assert box.value == "role+linear_init" and len(box.options) == sum(
         not one.full_labels for one in catalogue.methods().values()
     )
-    assert any(f"**{frame.escaped('k = 2.5')}**" in caption.value for caption in test.caption)
+    assert any(f"**{frame.escaped('k = 2.5')}**" in text.value for text in test.markdown)
     box.select("lagc").run()
     assert any("Needs feature maps" in caption.value for caption in test.caption)
     box.select("em_apl").run()
@@ -89,7 +106,7 @@ def test_settings_show_every_method_for_projects_with_its_parameters(show, db):
     (refused,) = test.error
     assert "knows no texts" in refused.value and "Until then trainings use em" in refused.value
     assert configuration.method(db) == test.selectbox(key="method").value == "em_apl", "what is in use is shown"
-    assert any(frame.escaped("alpha = 0.2") in caption.value for caption in test.caption)
+    assert any(frame.escaped("alpha = 0.2") in text.value for text in test.markdown)
 
 
 def test_settings_ask_for_an_adapted_network_show_how_far_it_is_and_pause_it(show, db):
@@ -133,7 +150,7 @@ def test_settings_say_what_our_own_method_is_built_on_where_there_is_no_paper(sh
 def test_export_by_the_model_without_a_run_says_what_to_do(show):
     test = show("export")
     test.radio(key="unknown").set_value("model").run()
-    assert "There is no model yet" in test.error[0].value and test.button(key="export_start").disabled
+    assert "No model yet" in test.error[0].value and test.button(key="export_start").disabled
 
 
 def test_a_page_without_a_name_asks_for_it(project):
@@ -165,4 +182,4 @@ def test_a_blank_name_is_asked_for_again(project):
     context.open_project(project)
     test = AppTest.from_string(SCRIPT.format(name="annotate"), default_timeout=30).run()
     test.button[0].click().run()
-    assert "Please type a name" in test.warning[0].value
+    assert "Type a name" in test.warning[0].value

@@ -39,7 +39,7 @@ def look(browser, served: Served, name: str) -> Page:
     page = open_page(browser, served, "x", "/people")
     page.context.add_cookies([browser_cookie(served, name)])
     page.goto(f"{served.address}/people")
-    expect(page.get_by_text("Estimates, not judgements").or_(page.get_by_text("answered nothing"))).to_be_visible(
+    expect(page.get_by_text("Estimates, not judgments").or_(page.get_by_text("answered nothing"))).to_be_visible(
         timeout=60_000
     )
     return page

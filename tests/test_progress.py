@@ -53,8 +53,8 @@ def titles(test: AppTest) -> list[str]:
 def test_a_young_project_says_what_each_chart_waits_for(project):
     told = " ".join(one.value for one in shown(project).info)
     for words in (
-        "Start on the Annotate page",
-        "They are on the Review page",
+        "Start with Autopilot",
+        "Review shows them",
         "needs about 20 images that are labeled and analyzed",
     ):
         assert words in told
@@ -110,11 +110,11 @@ def test_flags_come_first_and_open_their_image_with_comments_beside_them(project
 
 
 def test_files_that_cannot_be_used_are_counted_and_listed_on_the_images_page(project, db, photos):
-    assert not shown(project).page_link
+    assert [link.page for link in shown(project).page_link] == ["autopilot"]
     (photos / "notes.txt").write_text("no image")
     (photos / "03.jpg").unlink()
     add_folder(db, photos)
-    [link] = shown(project).page_link
+    *_, link = shown(project).page_link
     assert (link.label, link.page) == ("1 missing image and 1 skipped file: see Images", "images")
 
 

@@ -37,7 +37,7 @@ def test_two_people_answer_an_image_and_neither_sees_the_other(browser: Contexts
     until(lambda: first not in dict(leases.leased_by_others(db, "")))  # her page lets go of it when it asks for more
     ben = fly(browser, app, "Ben")
     assert on_screen(ben) == first, "what somebody has begun comes first"
-    expect(ben.locator(".line")).to_contain_text("Blind answer")
+    expect(ben.locator(".line")).to_contain_text("Mark everything on this image")
     expect(ben.get_by_role("button", name="History")).to_be_hidden()
     expect(ben.locator("[aria-pressed=true]")).to_have_count(0)
     ben.keyboard.press(";")

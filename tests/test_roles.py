@@ -436,7 +436,7 @@ def test_a_role_taken_away_ends_a_page_that_refreshes_itself_and_answers_wait_fo
     expect(progress.get_by_text("Labeled images")).to_be_visible(timeout=60_000)
     image = on_screen(page)
     members.set_role(db, "Nora", "none", "test")
-    expect(progress.get_by_text("an owner of the project has taken your role away")).to_be_visible(timeout=30_000)
+    expect(progress.get_by_text("an owner took your role away")).to_be_visible(timeout=30_000)
     expect(progress.get_by_text("Labeled images")).to_have_count(0)
     page.keyboard.press("1")
     expect(page.locator(".foot")).to_contain_text("1 unsent", timeout=30_000)
@@ -499,6 +499,27 @@ def test_two_owners_look_at_one_member_and_the_later_choice_is_not_made_unseen(b
     box.press("Enter")
     until(lambda: members.hidden(db) == ("map", "progress"), 30)
     members.hide(db, [], "test")
+
+
+def test_links_stay_until_they_are_dismissed_and_a_newcomer_is_renamed(browser, shared):
+    db = Database(shared.project)
+    made = [members.add(db, name, "guest", "test") for name in ("Una", "Vic")]
+    page = open_page(browser, shared, "x", "/members", viewport={"width": 1200, "height": 2400})
+    page.context.add_cookies([browser_cookie(shared, "owner")])
+    page.goto(f"{shared.address}/members")
+    for member in made:
+        page.locator(f".st-key-link_{member.id}").get_by_role("button").first.click(timeout=60_000)
+        expect(page.get_by_text(f"Send this link to {member.name} only.")).to_be_visible()
+    links = page.get_by_test_id("stCode").filter(has_text="invitation=")
+    expect(links).to_have_count(2)
+    page.get_by_role("button", name="Dismiss the link of Una").click()
+    expect(links).to_have_count(1)
+    expect(page.get_by_text("Send this link to Vic only.")).to_be_visible()
+    page.get_by_role("button", name="Rename Vic").click()
+    page.get_by_label("New name").fill("Victoria")
+    page.get_by_role("button", name="Rename", exact=True).click()
+    expect(page.get_by_text("Send this link to Victoria only.")).to_be_visible()
+    assert {"Una", "Victoria"} <= {member.name for member in members.members(db)}
 
 
 def browser_cookie(served: Served, name: str) -> dict[str, str]:

@@ -105,7 +105,7 @@ def test_an_unknown_an_archived_and_a_finished_class_are_refused_and_so_is_nobod
     with pytest.raises(AnnotatorError, match="There is no class 9"):
         rule_out.rule_out(sampled, 9, "Ann")
     rule_out.rule_out(sampled, BOAT, "Ann")
-    with pytest.raises(AnnotatorError, match="'boat' has no open image left"):
+    with pytest.raises(AnnotatorError, match="'boat' cannot be ruled out: no image is unanswered"):
         rule_out.rule_out(sampled, BOAT, "Ann")
     class_changes.archive(sampled, "Ann", [BOAT])
     assert auto_accepted.accepted_cells(sampled) == {} and rule_out.rulings(sampled) == []

@@ -50,7 +50,7 @@ def go_on_to_search(page: Page) -> None:
     """Skip what is asked before: of the actions one in twenty is drawn at random."""
     for _ in range(5):
         on(page)
-        if "does any show 'deer'" in page.locator(".line").text_content():
+        if "Does any show deer?" in page.locator(".line").text_content():
             return
         go_on(page, ".")
     raise AssertionError(page.locator(".line").text_content())
@@ -69,16 +69,16 @@ def test_a_class_is_ruled_out_with_two_presses_and_undone_with_one(browser, deer
     page.keyboard.press("1")
     panel.get_by_role("button", name="Cancel").click()
     expect(panel).to_be_hidden()
-    assert rule_out.rulings(db) == [] and "does any show 'deer'" in page.locator(".line").text_content()
+    assert rule_out.rulings(db) == [] and "Does any show deer?" in page.locator(".line").text_content()
     page.get_by_role("button", name="Treat 'deer' as absent").click()
     panel.get_by_role("button", name="Treat as absent").click()
     expect(page.locator(".words")).to_contain_text(f"'deer' counts as absent on {LEFT} images.")
     [ruling] = rule_out.rulings(db)
     assert (ruling.annotator, ruling.cells, auto_accepted.count_ruled_out(db)) == ("Rea", LEFT, LEFT)
-    until(lambda: "does any show 'deer'" not in page.locator(".line").text_content())
+    until(lambda: "Does any show deer?" not in page.locator(".line").text_content())
     expect(page.locator(".foot")).to_contain_text(f"{LEFT} ruled out after a sample")
     page.locator(".words").get_by_role("button", name="Undo").click()
-    expect(page.locator(".words")).to_have_text(f"Undid: 'deer' is open again on {LEFT} images.")
+    expect(page.locator(".words")).to_have_text(f"Undid: 'deer' is unanswered again on {LEFT} images.")
     assert rule_out.rulings(db) == []
     go_on_to_search(page)
     assert [label.image_id for label in decisions.labels(db, range(1, IMAGES + 1)) if label.class_id == DEER] == [

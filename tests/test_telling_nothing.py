@@ -171,7 +171,7 @@ def everything(team: Team) -> dict[str, tuple[int, str]]:
     return answers
 
 
-SINCE = re.compile(r" (\\u00b7|·) \d+ decisions? since the last training")
+SINCE = re.compile(r" (\\u00b7|·) \d+ answers? not yet learned")
 NEW = re.compile(r"^([a-z])\d+(-\d+)*-\d+$")
 
 

@@ -85,6 +85,21 @@ def role(
     print(f"{printable(member.name)}: {member.role.value}.")
 
 
+@commands.command(epilog=examples('annotator members rename birds root "Ann Lee"'))
+def rename(
+    project: Project,
+    name: Name,
+    new: Annotated[str, typer.Argument(help="Their new name.", show_default=False)],
+    by: By = None,
+) -> None:
+    """Rename a member who has not answered yet; answers keep the name they were given under."""
+    from annotator.store.database.database import Database
+    from annotator.store.people import renaming
+
+    member = renaming.rename(Database(project), name, new, by or login())
+    print(f"{printable(name)} is called {printable(member.name)} now.")
+
+
 @commands.command(epilog=examples("annotator members link birds Ann"))
 def link(project: Project, name: Name, by: By = None) -> None:
     """Print a new invitation link of a member; an earlier one is not accepted any more."""

@@ -121,16 +121,16 @@ class Certificate:
         """Return the stopping rule and the state of precision in words, without a full stop at the end."""
         size = len(self.classes)
         unmeasured = sum(bool(row.recall.reason) for row in self.classes)
+        precision = self.overall.precision
+        if unmeasured == size:
+            measured = "" if precision.reason else f". Precision: {ends(precision)}"
+            return f"Not measured yet. An audit tells how many labels are missing{measured}"
         share = f"{len(self.reached(target))} of {counted(size, 'class', 'classes')}"
-        reached = f"{100 * target:g} % recall reached with 95 % confidence for {share}"
-        if unmeasured:
-            reached += f" (recall {'' if unmeasured == size else f'of {unmeasured} '}not measured)"
-        if unmeasured < size:
-            reached += f" {IF_RIGHT}"
+        rest = f"; {unmeasured:,} not measured" if unmeasured else ""
+        reached = f"{100 * target:g} % recall reached for {share} (95 % confidence{rest}) {IF_RIGHT}"
         if self.compared:
             allowing = len(self.reached(target, allowing=True))
             reached += f", for {allowing} allowing for their mistakes"
-        precision = self.overall.precision
         return f"{reached}. Precision: {precision.reason or ends(precision)}"
 
     @property
@@ -150,6 +150,6 @@ def in_words(certificate: Certificate) -> str:
     Only for certificates with compared answers.
     """
     return (
-        f"Allowing for mistakes: {counted(certificate.compared, 'answer')} could be compared with what others found "
-        "on the same images, not knowing of each other. What everybody overlooks is not seen."
+        f"Allowing for mistakes: from {counted(certificate.compared, 'answer')} that others gave, too, blind. "
+        "What everybody overlooks is not seen."
     )

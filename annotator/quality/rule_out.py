@@ -75,7 +75,7 @@ def rule_out(db: Database, class_id: int, annotator: str) -> RuledOut:
             "Undo that first, if it is wrong."
         )
     if not (unanswered & (accepted == OPEN)).any():
-        raise AnnotatorError(f"{name!r} has no open image left to rule it out on: each has an answer already.")
+        raise AnnotatorError(f"{name!r} cannot be ruled out: no image is unanswered for it.")
     cells = int(unanswered.sum())
     ruling = NewAcceptance(
         class_id=class_id,

@@ -16,16 +16,13 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
     sentences = []
     unknown, waiting = certificate.overall.unknown, certificate.overall.waiting
     if not certificate.classes:
-        return ["There are no classes yet, so there is nothing to certify."]
+        return ["No classes yet. Add some on the Classes page."]
     if not certificate.audits and unknown and not waiting:
         sentences.append(
-            f"Start an audit: nothing is known yet about {counted(unknown, 'unanswered image-class pair')}. Answer "
-            "it in the audit grid on the Grid page."
+            f"Start an audit: {counted(unknown, 'unanswered pair')} may hide labels. Answer it in the audit grid."
         )
     elif not certificate.audits and unknown:
-        sentences.append(
-            f"Answer the audit: nothing is known yet about {counted(unknown, 'unanswered image-class pair')}."
-        )
+        sentences.append(f"Answer the audit: {counted(unknown, 'unanswered pair')} may hide labels.")
     if waiting:
         sentences.append(f"Check {counted(waiting, 'pair')} in the audit grid on the Grid page.")
     if certificate.audits and certificate.uncovered:
@@ -36,17 +33,13 @@ def lacks(certificate: Certificate, target: float) -> list[str]:
         sentences.append(f"These classes have no audit answers yet: {_listed(unaudited)}.")
     if not certificate.relabels.present and certificate.overall.people:
         sentences.append(
-            "Precision is not measured yet: people's labels are assumed to be right. Every audit also asks again about "
-            "some of them."
+            "Precision is not measured yet: people's labels are assumed to be right. Every audit re-asks some."
         )
     if certificate.people > 1 and not certificate.compared:
-        sentences.append(
-            "How often people miss something is not measured yet: let several of them answer some images "
-            "(Assignment page)."
-        )
+        sentences.append("What people miss is not measured yet: let several answer the same images (Assignment page).")
     if certificate.compared and certificate.unsettled:
         sentences.append(
-            f"Settle {counted(certificate.unsettled, 'pair')} on which people differ: until then they count either way."
+            f"Settle {counted(certificate.unsettled, 'pair')} on which people differ; they count either way until then."
         )
     below = [row for row in certificate.classes if row.audited and row.recall.low < target]
     needed = [(row.name, _needed(row, target)) for row in below]

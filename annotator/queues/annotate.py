@@ -30,8 +30,8 @@ from annotator.store.runs import runs
 from models.query_strategies.incomplete import INCOMPLETE
 
 COMPLETE = "Every image is complete: each class has an answer."
-BACK = "What is not answered there comes back within three minutes."  # of images that other pages have open
-NOT_ALL = "Some images wait for blind answers, which Autopilot asks for, or belong to other people."
+BACK = "Unanswered ones come back within three minutes."  # of images that other pages have open
+NOT_ALL = "Some images wait for blind answers or belong to other people."
 FINISHED = ("review", "certificate", "export")  # pages to go to once everything is answered
 MODES = ("annotate", "review")
 
@@ -187,8 +187,8 @@ def worker_line(db: Database, run: Run | None) -> str:
     if run:
         newer = overview.decisions_newer_than(db, run.last_decision_id)
         guessed = guessed_in_words(db, run)
-        line += f" · run {run.id} ({run.method}{', ' if guessed else ''}{guessed})"
-        line += f" · {counted(newer, 'decision')} since the last training" if newer else ""
+        line += f" · {guessed}" if guessed else ""
+        line += f" · {counted(newer, 'answer')} not yet learned" if newer else ""
     return line
 
 
@@ -211,7 +211,7 @@ def _threshold(run: Run | None) -> float:
 def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None) -> tuple[str, tuple[str, ...]]:
     """Return why there is nothing to do, and the names of the pages that have work."""
     if not counts["all"]:
-        return "There are no images yet. Add a folder of them on the Images page.", ()
+        return "No images yet. Add a folder on the Images page.", ()
     if wanted.mode == "annotate":
         return _nothing_to_annotate(db, wanted, counts)
     leased = review.open_elsewhere(db, wanted, _threshold(run))
@@ -224,7 +224,7 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
         if missing:
             return f"No suggestions yet. Label about {counted(missing, 'more image')} on the Annotate page.", onward
         return (
-            "No suggestions yet. The first training starts soon and takes a few seconds.",
+            "No suggestions yet. The first training starts soon.",
             onward,
         )
     if wanted.only.kind == "likely_mistakes":
@@ -232,17 +232,14 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
         return f"{none} likely mistakes here.{more or ' The next training may find some.'}", onward
     if more:
         return f"No other suggestions.{more}", onward
-    return (
-        "No more suggestions. Lower the probability, choose other classes, or label more images: each training brings "
-        "new ones."
-    ), onward
+    return ("No more suggestions. Lower the probability, choose other classes, or label more images."), onward
 
 
 def _nothing_to_annotate(db: Database, wanted: Wanted, counts: dict[str, int]) -> tuple[str, tuple[str, ...]]:
     if counts["complete"] == counts["all"]:
         return COMPLETE, FINISHED
     if assignment.has_classes(db, wanted.annotator):
-        return "You are asked about your own classes, one at a time: on the Grid page, or by Autopilot.", (
+        return "Autopilot and Grid ask about your classes, one at a time.", (
             "grid", "autopilot",
         )  # fmt: skip
     if wanted.have:  # answered on this page and not saved yet

@@ -374,9 +374,9 @@ def _open_elsewhere(db: Database, wanted: WantedGrids) -> int:
 
 def _empty(db: Database, wanted: WantedGrids, counts: dict[str, int], has_classes: bool, run: Run | None) -> str:
     if not counts["all"]:
-        return "There are no images yet. Add a folder of them on the Images page."
+        return "No images yet. Add a folder on the Images page."
     if not has_classes:
-        return "There are no classes yet. Add some on the Classes page."
+        return "No classes yet. Add some on the Classes page."
     if wanted.class_id in assignment.classes_away(db, wanted.annotator):
         return "Other people are asked about this class. Choose another class."
     leased = _open_elsewhere(db, wanted)

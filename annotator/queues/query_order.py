@@ -45,12 +45,12 @@ class Sequence:
     url: str = ""
 
 
-_ROUND = "Goes on behind the last image you left, through all images that are not complete; skipped ones come last."
+_ROUND = "Continues after your last image. Skipped images come last."
 NAME = Sequence(sequences.BY_NAME, "File name", f"Folder by folder, by file name (2 before 10). {_ROUND}")
 TIME = Sequence(
     sequences.BY_TIME,
     "Capture time",
-    f"The oldest picture first, by the time in the file (EXIF); those without one at the end, by name. {_ROUND}",
+    f"Oldest picture first (EXIF); those without a time last, by name. {_ROUND}",
 )
 
 QUERY_ORDERS: dict[str, Strategy | Sequence] = STRATEGIES | {order.name: order for order in (INCOMPLETE, NAME, TIME)}

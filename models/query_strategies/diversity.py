@@ -62,7 +62,7 @@ def _points(
 DIVERSITY = Strategy(
     "diversity",
     "Most varied",
-    "Each image is as unlike the ones before it as possible, so that nothing is overlooked.",
+    "Each image is as unlike the ones before it as possible.",
     "Sener and Savarese, Active Learning for Convolutional Neural Networks: A Core-Set Approach, ICLR 2018",
     "https://arxiv.org/abs/1708.00489",
     "features",

@@ -43,7 +43,7 @@ def most_missing(features, probabilities, labels, candidates, rng) -> np.ndarray
 EXPECTED_MISSING = Strategy(
     "expected_missing",
     "Most missing labels",
-    "Images that probably show the most classes come first: the most labels for one look.",
+    "Images that probably show the most classes come first.",
     "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR 2021",
     "https://arxiv.org/abs/2106.09708",
     "model",

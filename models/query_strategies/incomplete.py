@@ -14,7 +14,7 @@ def fewest_answers(features, probabilities, labels, candidates, rng) -> np.ndarr
 INCOMPLETE = Strategy(
     "incomplete",
     "Incomplete images",
-    "Images with some answers come first, those with the fewest before all others; then images without a label.",
+    "Images with the fewest answers come first, then images without a label.",
     "None: it orders images that have answers, all others order images that have none",
     "",
     "",

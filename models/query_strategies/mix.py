@@ -40,7 +40,7 @@ def taking_turns(orders: Sequence[np.ndarray]) -> np.ndarray:
 MIX = Strategy(
     "mix",
     "Mixed",
-    "All of these in turn; every fifth image is random, so that nothing is missed and the estimates stay honest.",
+    "All of these in turn. Every fifth image is random, so estimates stay unbiased.",
     "This project's own, built on Baram et al., Online Choice of Active Learning Algorithms, JMLR 2004",
     "https://www.jmlr.org/papers/v5/baram04a.html",
     "",

@@ -13,7 +13,7 @@ def random(features, probabilities, labels, candidates, rng) -> np.ndarray:
 RANDOM = Strategy(
     "random",
     "Random",
-    "In an order that has nothing to do with what is on the images: what you see stands for all of them.",
+    "Random order. What you see stands for all images.",
     "None: the baseline that every other one is measured against",
     "",
     "",

@@ -77,6 +77,7 @@ class Action:
         models: Image: of the classes that start as present, what models from elsewhere say: class id, name, score.
         others: What the other kinds would have brought, one line each.
         ruling_out: Of a search: what ruling out its class would do; None where that is not offered.
+        reason: Why it comes next, in words.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Action:
     models: tuple[tuple[int, str, float], ...] = ()
     others: tuple[str, ...] = ()
     ruling_out: RulingOut | None = None
+    reason: str = ""
 
 
 class Leasing:
@@ -158,7 +160,7 @@ class Leasing:
         seconds = self.time_model.image(len(self.names), 1)
         line = wording.reading_line(seconds)
         number = f"r{image_id}-{next(_number)}"
-        return Action(number, "reading", source, line, 0.0, len(self.names), seconds, item=item)
+        return Action(number, "reading", source, line, 0.0, len(self.names), seconds, item=item, reason=wording.BLIND)
 
     def open_classes(self, image_id: int) -> dict[int, float]:
         """Return the open classes of an image: class id -> probability, 0 without a model."""
@@ -232,7 +234,9 @@ class Leasing:
         line = wording.candidate_line(candidate, self.evidence)
         numbers = (candidate.positives, candidate.decided, candidate.seconds)
         offer = self._ruling_out(candidate.class_id) if candidate.kind == "search" else None
-        return Action(action_id, kind, source, line, *numbers, others=others, ruling_out=offer, **content)
+        reason = wording.candidate_reason(candidate, self.evidence)
+        words = {"others": others, "ruling_out": offer, "reason": reason}
+        return Action(action_id, kind, source, line, *numbers, **words, **content)
 
     def _ruling_out(self, class_id: int) -> RulingOut | None:
         """Return the offer to rule out a class; None of too few random images, and for whoever may not review."""

@@ -221,7 +221,8 @@ class _Planner:
     def _best(self, candidates: Sequence[Candidate]) -> Action | None:
         """Return the action of the first candidate that is free; None without one."""
         best = {candidate.kind: candidate for candidate in reversed(candidates)}
-        lines = {kind: wording.candidate_line(candidate, self.leasing.evidence) for kind, candidate in best.items()}
+        evidence = self.leasing.evidence
+        lines = {kind: wording.candidate_line(best[kind], evidence, "another image") for kind in best}
         for candidate in candidates:
             others = tuple(line for kind, line in lines.items() if kind != candidate.kind)
             if action := self.leasing.action(candidate, others):

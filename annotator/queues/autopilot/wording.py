@@ -17,6 +17,13 @@ from annotator.store.people import assignment, leases
 
 KNOWN = 12  # tiles of a class that were answered, from which on the next grid says how many it brings
 BARREN = 48  # tiles of a class in a row without a positive that the line speaks of
+MOST = "It adds the most correct labels for your time."
+BLIND = "Others are asked about it, too. Nobody sees what others answer."
+REASONS = {
+    "exploration": "It has no label yet. The model learns from it.",
+    "leftover": "It is one of the last incomplete images.",
+    "random": "It was drawn at random, not chosen by the model.",
+}
 
 
 @dataclass(frozen=True)
@@ -36,51 +43,58 @@ class Evidence:
     searched: Mapping[int, int]
 
 
-def candidate_line(candidate: Candidate, evidence: Evidence) -> str:
+def candidate_line(candidate: Candidate, evidence: Evidence, image: str = "this image") -> str:
     """Return one line on what a candidate asks, what it brings and how long it takes.
 
     How many positives a grid brings is said only of a class of which a grid was answered before.
+
+    Args:
+        candidate: The candidate.
+        evidence: What the words rest on.
+        image: What an image is called: another one than that on screen is not "this image".
     """
-    time, names = _seconds(candidate.seconds), evidence.names
+    time = _seconds(candidate.seconds)
     if candidate.kind == "grid":
         return _grid_line(candidate, evidence)
     if candidate.kind == "search":
-        return _search_line(candidate, evidence)
+        which = "random" if candidate.reason == "random" else "unusual"
+        return f"Does any show {evidence.names[candidate.class_id]}? {len(candidate.cells)} {which} images ({time})"
     if candidate.kind == "relabel":
-        name, state = names[candidate.class_id], "present" if candidate.start_present else "absent"
-        return f"{counted(len(candidate.cells), 'answer')} to check again: marked {state} for '{name}', {time}"
-    task = "label one class" if candidate.kind == "click" else "answer every class"
-    if candidate.reason == "exploration":
-        return f"One unlabeled image, for the model to learn from: {task}, {time}"
+        name, state = evidence.names[candidate.class_id], "present" if candidate.start_present else "absent"
+        return f"Check {counted(len(candidate.cells), 'answer')} again: {name} marked {state} ({time})"
     if candidate.kind == "click":
-        return f"One unlabeled image: {task}, {time}"
-    if candidate.reason == "leftover":
-        return f"One of the last incomplete images: {task}, {time}"
-    if candidate.reason == "random":
-        return f"One image drawn at random, not chosen by the model: {task}, {time}"
-    return f"One image with about {_few(candidate.positives)} missing: {task}, {time}"
+        return f"Label one class on {image} ({time})"
+    if candidate.reason:
+        return _everything(image, time)
+    missing = _few(candidate.positives)
+    return f"Mark everything on {image}: probably {missing} {'label' if missing == '1' else 'labels'} missing ({time})"
+
+
+def candidate_reason(candidate: Candidate, evidence: Evidence) -> str:
+    """Return why a candidate comes next, in one or two sentences, with what is known of it."""
+    if candidate.kind == "search":
+        return _search_reason(candidate, evidence)
+    return REASONS.get(candidate.reason, MOST)
 
 
 def _grid_line(candidate: Candidate, evidence: Evidence) -> str:
     name, tiles, time = evidence.names[candidate.class_id], len(candidate.cells), _seconds(candidate.seconds)
-    is_known = evidence.account.asked.get(candidate.class_id, 0) >= KNOWN
-    if candidate.positives >= tiles / 2:
-        how_many = f": about {candidate.positives:.0f}" if is_known else ""
-        return f"{tiles} likely '{name}'{how_many} to confirm, {time}"
-    if not is_known:
-        return f"{tiles} possible '{name}': the first grid of this class, {time}"
+    if evidence.account.asked.get(candidate.class_id, 0) < KNOWN:
+        most = "probably most of" if candidate.positives >= tiles / 2 else "the first grid of"
+        return f"Which show {name}? {most.capitalize()} {tiles} ({time})"
     barren = evidence.account.barren.get(candidate.class_id, 0)
-    since = f"; the last {barren} tiles showed none" if barren >= BARREN else ""
-    return f"{tiles} possible '{name}': about {_few(candidate.positives)} to find, {time}{since}"
+    since = f". The last {barren} tiles showed none." if barren >= BARREN else ""
+    return f"Which show {name}? Probably {_few(candidate.positives)} of {tiles} ({time}){since}"
 
 
-def _search_line(candidate: Candidate, evidence: Evidence) -> str:
-    name, tiles = evidence.names[candidate.class_id], len(candidate.cells)
+def _search_reason(candidate: Candidate, evidence: Evidence) -> str:
     absent, searched = evidence.absent.get(candidate.class_id, 0), evidence.searched.get(candidate.class_id, 0)
-    so_far = f"; none of {searched} unusual ones did so far" if searched else ""
-    so_far += f"; none of {absent} random ones did, so {at_most(absent)}" if absent >= KNOWN else ""
-    which = "random" if candidate.reason == "random" else "unusual"
-    return f"{tiles} {which} images: does any show '{name}'? {_seconds(candidate.seconds)}{so_far}"
+    sentences = ["No image is known to show it yet."]
+    if searched:
+        sentences.append(f"None of {counted(searched, 'unusual image')} did so far.")
+    if absent >= KNOWN:
+        sentences.append(f"None of {counted(absent, 'random image')} did, so {at_most(absent)}.")
+    return " ".join(sentences)
 
 
 def at_most(absent: int) -> str:
@@ -90,12 +104,12 @@ def at_most(absent: int) -> str:
 
 def reading_line(seconds: float) -> str:
     """Return the line of an image that several people answer blind."""
-    return f"Blind answer: which classes does this image show? Others are asked, too. {_seconds(seconds)}"
+    return _everything("this image", _seconds(seconds))
 
 
 def audit_line(tiles: int, name: str, seconds: float) -> str:
     """Return the line of an audit grid of this many tiles of one class."""
-    return f"Audit: which of {tiles} random images show '{name}'? {_seconds(seconds)}"
+    return f"Audit: which of {tiles} random images show {name}? ({_seconds(seconds)})"
 
 
 def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_classes: bool, run: Run | None) -> str:
@@ -109,14 +123,11 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
         run: The current run; None before the first.
     """
     if not counts["all"]:
-        return "There are no images yet. Add a folder of them on the Images page."
+        return "No images yet. Add a folder on the Images page."
     if not has_classes:
-        return "There are no classes yet. Add some on the Classes page."
+        return "No classes yet. Add some on the Classes page."
     if assignment.has_classes(db, wanted.annotator):
-        return (
-            "Nothing left to ask about your classes here. Before the first training, or for what the model does not "
-            "know, the Grid page shows them."
-        )
+        return "Nothing left to ask about your classes. The Grid page shows the rest."
     if readings.overlap(db) and (others := readings.readings(db).waiting):
         wait = counted(others, "image waits", "images wait")
         return f"Nothing left to do here: {wait} for the blind answers of other people."
@@ -125,9 +136,9 @@ def empty(db: Database, wanted: WantedActions, counts: Mapping[str, int], has_cl
     if run is None:
         missing = suggestions.labels_until_first_run(db, counts)
         if missing:
-            return f"Nothing left to show here. The model starts after {counted(missing, 'more labeled image')}."
+            return f"Nothing left to show. The model starts after {counted(missing, 'more labeled image')}."
     if counts["complete"] < counts["all"]:
-        return "Nothing left to ask here. The Progress page says what is unanswered."
+        return "Nothing left to ask. The Progress page says what is unanswered."
     return "Every class of every image has an answer. The Certificate page says how sure that is."
 
 
@@ -173,9 +184,13 @@ def _about(seconds: float) -> str:
     return f"About {seconds_in_words(seconds)}"
 
 
+def _everything(image: str, time: str) -> str:
+    return f"Mark everything on {image} ({time})"
+
+
 def _few(number: float) -> str:
     return f"{number:.0f}" if number >= 1.5 else "1" if number >= 0.75 else "0 or 1"
 
 
 def _seconds(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    return f"about {seconds:.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"

@@ -1,12 +1,8 @@
 """The members of a project that several people label: roles, ways to sign in, and a log of changes.
 
-A member's name is the annotator name on their decisions, so it never changes and is never given to another person. A
-person whose name at the login provider changes is recognised by the provider's subject. The row of a removed member
-stays, with the role `none`: their decisions remain under their name.
-
-A member's name is what decisions carry as their annotator, so it never changes and is never given to somebody else; a
-person whom a login provider calls otherwise one day is recognised by the provider's subject. A member who is removed
-keeps the row, with the role `none`: their decisions remain, and so does the name on them.
+A member's name is the annotator name on their decisions. From the first decision on it never changes (renaming.py),
+and it is never given to another person. A person whose name at the login provider changes is recognised by the
+provider's subject. The row of a removed member stays, with the role `none`: their decisions remain under their name.
 """
 
 import hashlib
@@ -90,7 +86,7 @@ def member_named(db: Database, name: str) -> Member:
         AnnotatorError: No member has this name.
     """
     with db.reading() as sql:
-        return _named(sql, name)
+        return named(sql, name)
 
 
 def owner(db: Database) -> Member | None:
@@ -116,14 +112,14 @@ def add(db: Database, name: str, role: str, by: str, email: str = "") -> Member:
     if email and not _ADDRESS.fullmatch(email):
         raise AnnotatorError(f"{email!r} is no e-mail address.")
     with db.writing() as sql:
-        _refuse_name(sql, name)
+        refuse_name(sql, name)
         if email and sql.execute("SELECT 1 FROM member WHERE email = ?", [email]).fetchone():
             raise AnnotatorError(f"Another member has the e-mail address {email}.")
         sql.execute(
             "INSERT INTO member (name, role, email, made_at) VALUES (?, ?, ?, ?)", [name, known, email, time.time()]
         )
         note(sql, by, "added", name, f"as {known}")
-        return _named(sql, name)
+        return named(sql, name)
 
 
 def set_role(db: Database, name: str, role: str, by: str, expected: str | None = None) -> Member:
@@ -142,7 +138,7 @@ def set_role(db: Database, name: str, role: str, by: str, expected: str | None =
     """
     known = role_named(role)
     with db.writing() as sql:
-        member = _named(sql, name)
+        member = named(sql, name)
         if expected is not None and member.role != expected:
             raise AnnotatorError(
                 f"Meanwhile somebody gave {name} the role {member.role}; you saw {expected}. Look again, then decide."
@@ -156,7 +152,7 @@ def set_role(db: Database, name: str, role: str, by: str, expected: str | None =
         note(sql, by, "role", name, f"{member.role} to {known}")
         if known == Role.NONE:
             _end_sessions(sql, member.id, unlink=True)
-        return _named(sql, name)
+        return named(sql, name)
 
 
 def new_link(db: Database, name: str, by: str) -> str:
@@ -169,7 +165,7 @@ def new_link(db: Database, name: str, by: str) -> str:
     """
     secret = secrets.token_urlsafe(32)
     with db.writing() as sql:
-        member = _named(sql, name)
+        member = named(sql, name)
         if member.role == Role.NONE:
             raise AnnotatorError(f"{name} has no access. Give them a role first.")
         sql.execute("UPDATE member SET secret_sha256 = ? WHERE id = ?", [_digest(secret), member.id])
@@ -184,7 +180,7 @@ def sign_out_everywhere(db: Database, name: str, by: str) -> None:
         AnnotatorError: The member is unknown.
     """
     with db.writing() as sql:
-        _end_sessions(sql, _named(sql, name).id, unlink=True)
+        _end_sessions(sql, named(sql, name).id, unlink=True)
         note(sql, by, "signed out everywhere", name, "")
 
 
@@ -356,7 +352,8 @@ def _member(row: tuple[Any, ...]) -> Member:
     return Member(id_, name, Role(role), subject, email, bool(has_link), since, made_at, signed_in_at)
 
 
-def _named(sql: sqlite_utils.Database, name: str) -> Member:
+def named(sql: sqlite_utils.Database, name: str) -> Member:
+    """Return the member with this name, in the transaction. Raises AnnotatorError where nobody has it."""
     row = sql.execute(f"SELECT {_COLUMNS} FROM member WHERE name = ?", [name]).fetchone()
     if row is None:
         names = [known for (known,) in sql.execute("SELECT name FROM member ORDER BY name").fetchall()]
@@ -364,10 +361,12 @@ def _named(sql: sqlite_utils.Database, name: str) -> Member:
     return _member(row)
 
 
-def _refuse_name(sql: sqlite_utils.Database, name: str) -> None:
+def refuse_name(sql: sqlite_utils.Database, name: str, but: int = 0) -> None:
+    """Raise AnnotatorError where a name is invalid, or taken by another member than `but` (an id)."""
     if not (name.isprintable() and 0 < len(name) <= LONGEST_NAME):
         raise AnnotatorError(f"A member's name has 1 to {LONGEST_NAME} printable characters, not {name[:80]!r}.")
-    taken = [known for (known,) in sql.execute("SELECT name FROM member").fetchall() if _alike(known, name)]
+    rows = sql.execute("SELECT name FROM member WHERE id != ?", [but]).fetchall()
+    taken = [known for (known,) in rows if _alike(known, name)]
     if taken:
         raise AnnotatorError(
             f"There is a member {taken[0]!r} already. Names are not used twice, because decisions carry them; names "

@@ -116,9 +116,7 @@ def _unknown(db: Database, problems: list[str]) -> tuple[str, Limits]:
     if unknown != "model":
         return unknown, Limits()
     if runs.current_run(db) is None:
-        problems.append(
-            "There is no model yet to fill anything in: it trains by itself once about 20 images have labels."
-        )
+        problems.append("No model yet. It trains by itself once about 20 images are labeled.")
     percent = st.number_input(
         "Accepted error rate, in %",
         0.1,
@@ -144,7 +142,7 @@ def _answers(names: Sequence[str], people: Sequence[str], differing: int) -> dic
         people: Names of those who answered.
         differing: How many pairs people differ on.
     """
-    st.caption("Leave a field empty for all of them. Answers that are not chosen count as unanswered.")
+    st.caption("Empty: all of them. Answers not chosen count as unanswered.")
     chosen: dict[str, Any] = {}
     for key, label, options in (
         ("classes", "Classes, in this order", names),
@@ -170,7 +168,7 @@ def _answers(names: Sequence[str], people: Sequence[str], differing: int) -> dic
             key=kept("export_differing", LABEL, WAYS),
         )
     if chosen["annotators"] or chosen["sources"]:
-        st.caption("Auto-accepted labels are left out, because nobody answered them.")
+        st.caption("Auto-accepted labels are left out: nobody answered them.")
         return chosen
     chosen["auto_accepted"] = st.checkbox("Include auto-accepted labels", key=kept("auto_accepted", True))
     if chosen["auto_accepted"]:
@@ -215,7 +213,7 @@ def _splits(attributes: Sequence[str], problems: list[str]) -> dict[str, Any]:
 
 def _shares(problems: list[str]) -> str:
     """Return the shares as the command line has them; "" where they cannot be used."""
-    st.caption("Every class gets its share in each split. Leave a name empty for fewer splits.")
+    st.caption("Every class gets its share in each split. Empty names: fewer splits.")
     given: list[tuple[str, int]] = []
     for place, (usual, percent) in enumerate(USUAL_SPLITS, start=1):
         left, right = st.columns([2, 1])
@@ -265,7 +263,7 @@ def _table(
     )
     raw = st.checkbox(
         "Keep = + - @ at the start of names",
-        help="Spreadsheets run such names as formulas. Unless you tick this, an apostrophe is put before them.",
+        help="Spreadsheets run such names as formulas. Unticked, an apostrophe comes first.",
         key=kept("export_raw", False),
     )
     chosen = columns.choose(format_, seconds, names, attributes, has_splits, problems)

@@ -46,7 +46,7 @@ def choose(
     usual = usual_columns(columns, classes, has_splits)
     others = sorted(possible_columns(columns, classes, attributes) - set(usual) - ({"split"} - set(usual)))
     rows = rows_of(usual, others)
-    st.caption("Double-click a field to edit it, or press Enter on it. The preview shows what comes of it.")
+    st.caption("Double-click a field to edit it, or press Enter. The preview shows the result.")
     edited = st.data_editor(
         pd.DataFrame(rows),
         hide_index=True,

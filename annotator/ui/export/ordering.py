@@ -61,7 +61,7 @@ def section(db: Database, chosen: Chosen, summary: Summary | None, by: str) -> N
         except AnnotatorError as error:
             frame.error(error)
     if not is_counted and not problems:
-        st.caption("It can be exported once it is known what this format would lose.")
+        st.caption("Counting what this format would lose first.")
     elif found and not order.lossy:
         st.caption("Tick above what may be lost, or choose otherwise.")
     frame.refreshed(_progress, REFRESH if work.is_at_work else None)(work)
@@ -85,18 +85,18 @@ def _order(db: Database, chosen: Chosen, by: str) -> Order:
     if on_server and chosen.images == "keep":
         linked = st.checkbox(
             "Link the images instead of copying them",
-            help="Links take no space. They are the same files: do not change images in such a folder.",
+            help="Links take no space. Do not change images in such a folder.",
             key=kept("export_linked", True),
         )
         images = "link" if linked else "copy"
     if on_server:
         place = place_of(db, Order("", chosen.choices, name or "..."))
-        st.caption(frame.escaped(f"It will be {place}, which this page never replaces."))
+        st.caption(frame.escaped(f"It will be {place}. Existing files are never replaced."))
     tag = st.text_input(
         "Tag (optional)",
         max_chars=tags.LONGEST_NAME,
         placeholder="v1",
-        help="A tagged export is remembered, and can be compared with later ones, and with the labels of now.",
+        help="Tagged exports can be compared with later ones and with the current labels.",
         key="export_tag",
     ).strip()
     choices = replace(chosen.choices, images=images)
@@ -126,7 +126,7 @@ def _agreed(found: list[Loss]) -> bool:
         return False
     # Another loss needs another tick: the key names what was agreed to.
     key = "export_lossy_" + "_".join(loss.text.split(":")[0] for loss in found)
-    return st.checkbox("Go on: these may be lost in the exported files", key=key)
+    return st.checkbox("Export anyway; this may be lost", key=key)
 
 
 def _progress(work: Exporting) -> None:
@@ -198,7 +198,7 @@ def _command(db: Database, chosen: Chosen, order: Order) -> None:
     text = command(db.paths.project, target, chosen.format, order.choices, tag=order.tag, lossy=order.lossy)
     st.code(text, language=None, wrap_lines=True)
     if chosen.format.name == "huggingface":
-        st.caption("Add `--push YOU/NAME` there to upload it to the hub: this page sends nothing anywhere.")
+        st.caption("Add `--push YOU/NAME` there to upload it to the hub.")
 
 
 def size_in_words(count: float) -> str:

@@ -142,7 +142,7 @@ def preview(summary: Summary, choices: Choices) -> None:
         frame.error(error)
         return
     if not rows:
-        st.caption("There is no row yet: nobody has answered anything on the first images.")
+        st.caption("No rows yet: the first images have no answer.")
         return
     what = "answers" if choices.columns.long else f"of {counted(summary.images, 'image')}"
     more = f"; {len(names) - COLUMNS_SHOWN:,} more columns" if len(names) > COLUMNS_SHOWN else ""
@@ -156,7 +156,7 @@ def _age(db: Database, work: Work) -> None:
     if not work.ended.is_set() or work.stamp == stamp_of(db):
         return
     moment = note_list.moment_in_words(work.began_at, frame.zone())
-    words = f"Counted {moment}; something has changed since. An export is always of the moment it is made."
+    words = f"Counted {moment}; something has changed since. An export always has the newest labels."
     st.caption(frame.escaped(words))
     if st.button("Count again", key="count_again_button"):
         st.session_state["count_again"] = True

@@ -254,5 +254,5 @@ def name_problem(db: Database, order: Order) -> str:
             f"{safe_name(name)!r}."
         )
     if order.on_server and os.path.lexists(place := place_of(db, order)):
-        return f"{place} is there already, and this page replaces nothing. Give the export another name."
+        return f"{place} is there already, and nothing is replaced. Give the export another name."
     return ""

@@ -26,7 +26,7 @@ from annotator.ui.parts import frame, note_list, tables
 from annotator.ui.work.background import Note, background
 from annotator.ui.work.downloads import Offered, downloads
 
-NOW = "the labels of now"
+NOW = "the current labels"
 SHOWN = 100  # changed pairs
 CHECK_EVERY = 2000  # changed pairs
 HEAD = ("image", "class", "before", "after")
@@ -61,7 +61,7 @@ def section(db: Database) -> None:
     st.subheader("Tagged exports")
     rows = db.caches.get("tagged exports", tags.newest_tag(db), lambda: _rows(db), 1)
     if not rows:
-        st.info("No export is tagged yet. Give the next one a tag, to see later what has changed since.")
+        st.info("No tagged export yet. Tag the next one to compare later.")
         return
     tables.show([_shown(row) for row in reversed(rows)], "Tagged exports, the newest first")
     _compare(db, rows)

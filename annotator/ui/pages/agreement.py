@@ -35,9 +35,8 @@ def _agreement(db: Database) -> None:
         measured: Agreement = db.caches.get("agreement", stamp, lambda: agreement(db), 4)
     if not measured.overall.cells:
         st.info(
-            "No question was answered by two people who did not see each other's answer, so there is nothing to "
-            "compare. Let several people answer some images, blind to each other: an owner chooses how many on the "
-            "Assignment page."
+            "Nothing to compare yet. Let several people answer the same images blind: an owner chooses how many under "
+            "Assignment."
         )
         if frame.may(Right.OWN):
             frame.link("assignment", "Go to Assignment", ":material/assignment_ind:")
@@ -49,9 +48,8 @@ def _agreement(db: Database) -> None:
         st.metric("They differ on", f"{overall.differ:,}", width="content")
         st.metric("Still to settle", f"{annotator_disagreement.count(db):,}", width="content")
     st.caption(
-        "Each person's first answer counts, if they saw nobody else's: a changed answer of another is none, nor is one "
-        "left as it was. Alpha is Krippendorff's: 1 is full agreement, 0 what chance would give. The bars are 95 % "
-        "intervals: with few answers they are long."
+        "First answers count, given before seeing anybody else's. Krippendorff's alpha: 1 is full agreement, 0 is "
+        "chance. Bars are 95 % intervals."
     )
     if annotator_disagreement.count(db) and frame.may(Right.REVIEW):
         frame.link("review", "Settle what people disagree on", ":material/balance:", settle="1")
@@ -60,7 +58,7 @@ def _agreement(db: Database) -> None:
         lambda: as_csv(as_rows(measured)),
         file_name="agreement.csv",
         mime="text/csv",
-        help="All figures: by class, by pair of people, by both, and by week.",
+        help="All figures by class, by pair of people, and by week.",
     )
     colours = theme.palette(st.context.theme.type)
     _by_class(measured, colours)
@@ -159,10 +157,7 @@ def _by_week(measured: Agreement, colours: theme.Palette) -> None:
             ],
             "Agreement by week",
         )
-        st.caption(
-            "A question counts in the week in which the second person answered it. Alpha compares with chance within "
-            "each class."
-        )
+        st.caption("A pair counts in the week of its second answer.")
 
 
 def _percent(figure: Estimate) -> str:

@@ -16,7 +16,7 @@ def page() -> None:
     """Draw the page; without images a way to them, without classes a form to name them."""
     frame.annotator_name()
     if not overview.image_counts(context.db())["all"]:
-        st.info("There are no images yet. Add a folder of them on the Images page.")
+        st.info("No images yet. Add a folder on the Images page.")
         frame.link("images", "Go to Images")
     if not classes.all_classes(context.db()):
         first_form()

@@ -7,12 +7,11 @@ from annotator.roles import Right
 from annotator.shares import counted, percent
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
 from annotator.store.labels import overlap as readings
 from annotator.store.people import assignment, known_answers, members
 from annotator.store.people.assignment import CLASS, FOLDER, IMAGES
 from annotator.ui.access import context
-from annotator.ui.parts import frame
+from annotator.ui.parts import empty, frame
 from models.statistics.intervals import wilson
 
 KINDS = {FOLDER: "the images of a folder", IMAGES: "a list of images", CLASS: "a class"}
@@ -23,11 +22,9 @@ def page() -> None:
     with frame.errors_shown():
         db = context.db()
         st.subheader("Who is asked what")
-        if not overview.image_counts(db)["all"]:
-            st.info("There are no images yet. Add a folder of them on the Images page.")
-            frame.link("images", "Go to Images")
+        if empty.shown(db, needs_classes=False):
             return
-        st.caption("Without any of this, everybody works on one pool, and nobody gets what another person has open.")
+        st.caption("Without shares, everybody works on one pool. Nobody gets what another person has open.")
         _overlap(db)
         _shares(db)
         _known(db)
@@ -37,9 +34,9 @@ def _overlap(db: Database) -> None:
     with st.container(border=True):
         st.markdown("#### Several people answer the same images")
         st.caption(
-            "Images that nobody has answered yet, drawn at random, blind: nobody sees what others or the model say. "
-            "Autopilot asks for them; until the last answer no other page gives such an image to anybody. A later "
-            "answer never changes a label: what people differ on waits in Review for somebody to settle."
+            "Random unanswered images, answered blind: other answers and predictions are hidden. Autopilot asks for "
+            "them; other pages leave them out until the last answer. Later answers change no label: differences wait "
+            "in Review to be settled."
         )
         chosen, done = readings.overlap(db), readings.readings(db)
         with st.form("overlap_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
@@ -58,8 +55,8 @@ def _overlap(db: Database) -> None:
         able = _who_answer(db)
         if able and len(able) < chosen.people:
             frame.warning(
-                f"{counted(len(able), 'member')} may answer here, and {chosen.people} people are asked for: such "
-                "images wait for ever. Add members, or ask fewer."
+                f"{counted(len(able), 'member')} may answer here, and {chosen.people} people are asked for. Such "
+                "images wait forever: add members, or ask fewer."
             )
         finished = done.images - done.waiting
         st.progress(
@@ -75,8 +72,9 @@ def _shares(db: Database) -> None:
     with st.container(border=True):
         st.markdown("#### Fixed shares")
         st.caption(
-            "What belongs to one person is asked of nobody else, and they are asked nothing else. Whoever has a class "
-            "is asked about their classes only, one at a time. Two people with the same share work on it together."
+            "Whoever has a share is asked nothing else, and nobody else is asked about it. Shares of classes are asked "
+            "one "
+            "class at a time."
         )
         for share in assignment.shares(db):
             _row(db, share)
@@ -96,7 +94,7 @@ def _row(db: Database, share: assignment.Share) -> None:
         if share.kind != CLASS:
             part = share.answered / max(share.images, 1)
             st.progress(part, f"{share.answered:,} of {counted(share.images, 'image')} complete", width=320)
-        if st.button("End", key=f"end_share_{share.id}", help="It belongs to everybody again. No answer changes."):
+        if st.button("End", key=f"end_share_{share.id}", help="Everybody is asked again. No answer changes."):
             assignment.take_back(db, share.id)
             st.rerun()
 
@@ -104,7 +102,7 @@ def _row(db: Database, share: assignment.Share) -> None:
 def _person(db: Database) -> str:
     if names := _who_answer(db):
         return st.selectbox("Person", names)
-    return st.text_input("Person", placeholder="Ann", help="The name under which they work here.")
+    return st.text_input("Person", placeholder="Ann", help="The name they label under.")
 
 
 def _who_answer(db: Database) -> list[str]:
@@ -117,7 +115,7 @@ def _what(db: Database, kind: str) -> str:
         names = {class_.id: class_.name for class_ in classes.in_order(db)}
         return str(st.selectbox("Class", list(names), format_func=names.__getitem__) or "")
     if kind == FOLDER:
-        return st.text_input("Folder", placeholder="site-3", help="Below the folder that was added; empty: all images.")
+        return st.text_input("Folder", placeholder="site-3", help="Within the added folder. Empty: all images.")
     return st.text_area("Images", placeholder="The name of an image in each line", height=120)
 
 
@@ -136,14 +134,14 @@ def _known(db: Database) -> None:
     with st.container(border=True):
         st.markdown("#### Known answers")
         st.caption(
-            "Complete images that you are sure of, mixed into what Autopilot asks, to see how well each person "
-            "answers. They look like other blind answers, and change no label."
+            "Complete images you are sure of, to see how people answer. They look like other blind "
+            "answers and change no label."
         )
         count, part = known_answers.count(db), known_answers.share(db)
         with st.form("known_form", border=False):
             names = st.text_area(
                 "Images", placeholder="The name of a complete image in each line", height=100,
-                help="They take the place of those chosen before. Empty: those stay.",
+                help="They replace those chosen before. Empty: those stay.",
             )  # fmt: skip
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 part_asked = st.number_input(
@@ -159,9 +157,7 @@ def _known(db: Database) -> None:
             st.caption(f"{counted(count, 'image')} chosen.")
         if results := known_answers.results(db):
             st.dataframe(_table(results), hide_index=True, width="stretch")
-            st.caption(
-                "With 95 % intervals. They tell how people answer these images: choose some that are as hard as others."
-            )
+            st.caption("With 95 % intervals, for these images: choose some as hard as others.")
 
 
 def _table(results: list[known_answers.Known]) -> pd.DataFrame:

@@ -22,9 +22,9 @@ from annotator.ui.parts import frame
 PRECISIONS = (0.95, 0.99, 0.995)
 WITHDRAWN_SHOWN = 100
 EXPLAINED = (
-    "The model answers image-class pairs that nobody has answered, where an audit has shown, with 95 % confidence, "
-    "that at least {share} of these answers are right. They are marked as the model's, checked again after every "
-    "training, listed here and undone together. Answers of people always replace them."
+    "The model answers where an audit shows {share} or more are right (95 % confidence). "
+    "They are marked as the model's, checked after every training, and undone together. People's answers always "
+    "replace them."
 )
 
 
@@ -70,7 +70,7 @@ def _controls(current: Guarantee | None) -> Guarantee:
             "One guarantee for all classes together",
             key="accept_together",
             on_change=_changed,
-            help="Needs far fewer audit answers. One class may then be less accurate than guaranteed.",
+            help="Needs far fewer audit answers. A single class may be less accurate.",
         )
     return _chosen()
 
@@ -94,7 +94,7 @@ def _changed() -> None:
 
 
 def _sampling(db: Database, wanted: Guarantee) -> None:
-    counts = "An ordinary audit counts, too; this check asks only about pairs that would be accepted."
+    counts = "Ordinary audits count, too. This check asks only what would be accepted."
     if wanted.together:
         counts = "Only pairs of this check count."
     st.caption(frame.escaped(f"{guarantee.outlook(db, wanted)} {counts}"))
@@ -135,13 +135,10 @@ def _accepted(db: Database, names: dict[int, str]) -> None:
     for batch, held in batches.items():
         cells = sum(acceptance.cells for acceptance in held)
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            where = frame.escaped(f"on {_day(held[0].made_at)} (batch {batch})")
+            where = frame.escaped(f"on {_day(held[0].made_at)}")
             st.markdown(f"**{counted(cells, 'answer')} accepted** {where}", width="content")
-            if st.button(
-                "Undo",
-                key=f"take_back_{batch}",
-                help="Removes these answers, and turns auto-accept off: the next training would accept them again.",
-            ):
+            help_ = "Removes these answers and turns auto-accept off."
+            if st.button("Undo", key=f"take_back_{batch}", help=help_):
                 auto_accept.undo(db, batch)
                 st.session_state.pop("auto_accept_outcomes", None)
                 st.rerun()
@@ -167,12 +164,12 @@ def _ruled_out(db: Database, names: dict[int, str]) -> None:
             sentence = f"{rule_out.in_words(ruling, names.get(ruling.class_id, ''), ruling.annotator)}."
             if present := found.get(ruling.class_id, (0, 0, 0))[0]:
                 shows = counted(present, "image shows", "images show")
-                sentence += f" Since then people found that {shows} it: undo this to have the model look for more."
+                sentence += f" Since then people found that {shows} it. Undo to look for more."
             st.markdown(frame.escaped(sentence), width="stretch")
             if st.button(
                 "Undo",
                 key=f"take_back_{ruling.batch}",
-                help="The images without an answer are open again. Auto-accept stays as it is.",
+                help="Its images are unanswered again. Auto-accept stays as it is.",
             ):
                 rule_out.undo(db, ruling.batch)
                 st.rerun()

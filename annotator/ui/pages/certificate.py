@@ -26,16 +26,14 @@ from annotator.quality.shortfall import lacks
 from annotator.roles import Right
 from annotator.shares import counted, percent
 from annotator.snapshot.progress import progress_of
-from annotator.store.classes import classes
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
 from annotator.store.people import blindness
 from annotator.ui.access import context
 from annotator.ui.charts import certificate as charts
 from annotator.ui.charts import theme
 from annotator.ui.export import card
 from annotator.ui.pages import auto_accept as auto_accept_card
-from annotator.ui.parts import frame, tables
+from annotator.ui.parts import empty, frame, tables
 
 TARGETS = (0.90, 0.95, 0.98, 0.99)
 LARGEST_AUDIT = 100_000
@@ -50,15 +48,10 @@ def page() -> None:
 
 def _certificate() -> None:
     db = context.db()
-    if not overview.image_counts(db)["all"]:
-        st.info("There are no images yet. Add a folder of them on the Images page.")
-        frame.link("images", "Go to Images")
-        return
-    if not classes.all_classes(db):
-        st.info("There are no classes yet. Add some on the Annotate page or on the Classes page.")
+    if empty.shown(db):
         return
     if not frame.may(Right.REVIEW) and blindness.waits_for(db, frame.known_name()):
-        st.info("The certificate counts everybody's answers. It is hidden while some of them are hidden from you.")
+        st.info("Hidden until you have given your blind answers.")
         if frame.may(Right.ANSWER):
             frame.link("autopilot", "Give your blind answers", ":material/auto_awesome:")
         return
@@ -77,7 +70,7 @@ def _certificate() -> None:
         auto_accept_card.card(db)
     with st.container(border=True):
         st.markdown("#### Download the data card")
-        st.caption("The data card states all of this, how it was measured, and its limits. Every export includes it.")
+        st.caption("All of this, how it was measured, and its limits. Every export includes it.")
         card.downloads_of(lambda: card_of(db, ["labels.csv"], card.terms(db)))
 
 
@@ -93,7 +86,7 @@ def _stopping_rule(certified: Certificate) -> float:
             key="target",
         )
     with words:
-        st.markdown(f"### {frame.escaped(certified.sentence(target))}")
+        st.markdown(f"### {frame.escaped(certified.sentence(target))}.")
     return target
 
 
@@ -104,7 +97,7 @@ def _overall(row: Row) -> None:
             columns[0],
             "Recall",
             row.recall,
-            "Of all image-class pairs where the image shows the class, the share labeled present.",
+            "Of all pairs where the image shows the class, the share labeled.",
         ),
         (
             columns[1],
@@ -153,7 +146,8 @@ def _surer(certified: Certificate, target: float) -> None:
     with st.container(border=True, height="stretch"):
         st.markdown("#### How to improve confidence")
         if not certified.last_decision_id:
-            st.info("There are no answers yet. Start with Autopilot or on the Annotate page.")
+            st.info("No answers yet. Start with Autopilot.")
+            frame.link("autopilot", "Go to Autopilot")
         sentences = lacks(certified, target)
         for sentence in sentences or ["Nothing is needed."]:
             st.markdown(f"* {frame.escaped(sentence)}")
@@ -172,12 +166,8 @@ def _audit(db: Database, certified: Certificate) -> None:
             st.markdown(f"**{counted(more, 'pair')} for a second person to check**, or a third.")
             frame.link("grid", "Answer as another person", ":material/group:", audit="1")
         audited = certified.overall.audited
-        so_far = (
-            f"The intervals on this page rest on {counted(audited, 'pair')} answered so far."
-            if audited
-            else "None counted yet; answers outside of an audit do not count as one."
-        )
-        st.caption(f"A random sample of image-class pairs, answered with predictions hidden. {so_far}")
+        so_far = f"{counted(audited, 'pair')} answered so far." if audited else "None answered yet."
+        st.caption(f"A random sample, answered with predictions hidden. {so_far}")
         if not frame.may(Right.REVIEW):
             st.caption("Reviewers and owners start audits.")
             return
@@ -191,8 +181,7 @@ def _audit(db: Database, certified: Certificate) -> None:
                 audit.MOST_PEOPLE,
                 1,
                 key="audit_people",
-                help="Independently: nobody sees what another one answered, and nobody is asked twice. Shows on the "
-                "Agreement page how far people can be relied on.",
+                help="Blind to each other. The Agreement page shows how far they agree.",
             )
             if not st.form_submit_button("Start an audit", type="secondary" if waiting else "primary"):
                 return
@@ -218,7 +207,7 @@ def _by_class(certified: Certificate, target: float) -> None:
         ).astype(dict.fromkeys(("estimate", "low", "high"), float))
         names = table.loc[table["low"].notna(), "class"].unique()
         if not len(names):
-            st.caption("No class has enough audit answers yet. Its recall and precision will be drawn here.")
+            st.caption("No class has enough audit answers yet.")
             return
         if unmeasured := len(certified.classes) - len(names):
             st.caption(f"Not drawn, with too few audit answers: {counted(unmeasured, 'class', 'classes')}.")
@@ -241,8 +230,8 @@ def _numbers(certified: Certificate) -> None:
         st.markdown("#### Table")
         assumed, why = ("an assumed ", " (no grid has been answered yet)") if certified.time_is_assumed else ("", "")
         st.caption(
-            "Estimates, with 95 % intervals in brackets. Times: answering grids, likeliest images first, until 95 % of "
-            f"the missing labels are found, at {assumed}{certified.seconds_a_tile:.1f} s per image{why}."
+            "Estimates, with 95 % intervals in brackets. Times: until 95 % of the missing labels are found in grids, "
+            f"at {assumed}{certified.seconds_a_tile:.1f} s per image{why}."
         )
         if certified.compared:
             st.caption(frame.escaped(in_words(certified)))
@@ -250,8 +239,8 @@ def _numbers(certified: Certificate) -> None:
             st.caption(frame.escaped(sentence))
         if certified.relabels.present:
             st.caption(
-                f"The precision of people's labels is measured on {counted(certified.relabels.present, 'label')} that "
-                "audits asked about again, for all classes together."
+                f"Precision rests on {counted(certified.relabels.present, 'label')} that audits asked again, of all "
+                "classes together."
             )
         rows = [_line(row, certified.compared > 0) for row in [certified.overall, *_missing_first(certified)]]
         tables.show(rows, "The certificate, class by class")

@@ -118,8 +118,8 @@ def save(db: Database, by: str, changes: Mapping[int, Mapping[str, Any]]) -> lis
 def _table(db: Database, by: str) -> None:
     state, newest = st.session_state, classes.in_order(db)
     st.caption(
-        "Double-click a field to edit it, or press Enter on it. A key is one letter or digit; synonyms are other names "
-        f"by which the class is found, separated by {SEPARATOR}. Classes with the same heading stand together."
+        "Double-click a field to edit it, or press Enter. A key is one letter or digit. Synonyms, separated by "
+        f"{SEPARATOR}, are other names it is found by. Classes with the same heading stand together."
     )
     shown: list[Class] = state.setdefault("classes_shown", newest)
     now = state.get(f"classes_table_{state.get('classes_opened', 0)}", {}).get("edited_rows")
@@ -140,9 +140,7 @@ def _table(db: Database, by: str) -> None:
             _open_anew()
     with said:
         if changes and shown != newest:
-            frame.info(
-                "The classes were changed elsewhere. What you typed is kept; saving changes only what you edited."
-            )
+            frame.info("Classes were changed elsewhere. Saving changes only what you edited.")
         if _confirmed(_name_warnings(newest, changes), changes, wanted):
             _save(db, by, changes)
 
@@ -197,7 +195,7 @@ def _text(value: str | None) -> str:
 
 def _adding(db: Database) -> None:
     st.toggle(
-        "Missing classes can be added while labeling",
+        "Allow adding classes while labeling",
         help="On the Annotate page, press / and type: the last line adds a class of that name.",
         **frame.follows("classes_allowed", class_adding.is_allowed(db), lambda on: class_adding.allow(db, on)),
     )
@@ -208,7 +206,7 @@ def _archived(db: Database, by: str) -> None:
     if not archived:
         return
     st.subheader("Archived")
-    st.caption("Nobody is asked about these. Restoring one brings it back with its labels.")
+    st.caption("Not asked about any more. Restoring brings their labels back.")
     with st.container(horizontal=True):
         for class_ in archived:
             if st.button(f"Restore {frame.escaped(class_.name)}", key=f"restore_{class_.id}"):

@@ -2,11 +2,9 @@
 
 import streamlit as st
 
-from annotator.store.classes import classes
-from annotator.store.labels import counts as overview
 from annotator.ui.access import context
 from annotator.ui.export import card, choosing, ordering, outlook, tags
-from annotator.ui.parts import frame
+from annotator.ui.parts import empty, frame
 
 
 def page() -> None:
@@ -18,13 +16,7 @@ def page() -> None:
 
 def _export(by: str) -> None:
     db = context.db()
-    if not overview.image_counts(db)["all"]:
-        st.info("There are no images yet, so there is nothing to export. Add a folder of them on the Images page.")
-        frame.link("images", "Go to Images")
-        return
-    if not classes.all_classes(db):
-        st.info("There are no classes yet, so there is nothing to export. Add some on the Classes page.")
-        frame.link("classes", "Go to Classes")
+    if empty.shown(db):
         return
     left, right = st.columns([5, 7], gap="large")
     with left:
@@ -51,6 +43,6 @@ def _export(by: str) -> None:
         outlook.preview(summary, chosen.choices)
     tags.section(db)
     st.subheader("Data card")
-    st.caption("What the labels are, where they come from, and how complete and correct they are; every export has it.")
+    st.caption("What the labels are and how complete and correct they are. Every export has it.")
     if not chosen.problems:
         card.show(db, chosen.choices, [f"{card.STEM}{chosen.format.ending}"])

@@ -52,7 +52,7 @@ def _folders(db: Database) -> list[images.Folder]:
     registered = db.setting("registrations", 0)
     known = db.caches.get("folders", (registered, adding(db).is_at_work), lambda: images.folders(db), 1)
     if not known:
-        st.info("There are no images in this project yet. Add a folder of them below.")
+        st.info("No images yet. Add a folder below.")
         return []
     rows = [
         {"Folder": folder.path, "Images": f"{folder.images:,}", "Skipped": f"{folder.kept_out:,}"} for folder in known
@@ -68,8 +68,7 @@ def _add(db: Database, known: Sequence[images.Folder]) -> None:
         given = st.text_input(
             "Add a folder of images",
             placeholder="/home/ann/photos",
-            help="A folder on the machine that runs Annotator, searched with its subfolders. Files are read where they "
-            "lie, and never changed or moved.",
+            help="On the machine that runs Annotator, subfolders included. Files are never changed or moved.",
             key="folder",
         )
         with st.container(horizontal=True):
@@ -97,7 +96,7 @@ def _cache(db: Database, known: Sequence[images.Folder]) -> None:
         "Disk for images that were read at addresses, in GB",
         fetched.LEAST_GB,
         step=1.0,
-        help="What people look at is kept until it takes this much; what was looked at longest ago goes first.",
+        help="Beyond it, what was looked at longest ago is deleted first.",
         **frame.follows("cache_gb", fetched.cache_gb(db), lambda gigabytes: fetched.set_cache_gb(db, gigabytes)),
     )
     st.caption(f"{used / fetched.GB:,.2f} GB are used, by {files:,} {'file' if files == 1 else 'files'}.")
@@ -112,8 +111,7 @@ def _bands(db: Database) -> None:
         given = st.text_input(
             "Bands shown as red, green and blue",
             placeholder="4,3,2",
-            help="Of images of many bands that do not name red, green and blue themselves; one number is for grey. "
-            "People and the network see the same. Another choice analyzes these images again; labels stay.",
+            help="For images of many bands; one number is gray. Another choice analyzes them again.",
             key="bands_shown",
         )
         chosen = st.form_submit_button("Show these bands", disabled=adding(db).is_at_work)
@@ -166,8 +164,8 @@ def _missing(db: Database) -> None:
         st.caption("Every image can be shown.")
         return
     st.caption(
-        f"{count:,} {'image' if count == 1 else 'images'} cannot be shown any more, and nobody is asked about them. "
-        "Their labels are kept. They come back when their file does."
+        f"{count:,} {'image' if count == 1 else 'images'} cannot be shown any more. Their labels are kept, and they "
+        "come back with their files."
     )
     rows = images.missing_by_reason(db, SUMMED_UP)
     reasons = [(row["reason"], row["images"], row["example"]) for row in rows]
@@ -211,9 +209,9 @@ def _log() -> None:
     text = heartbeat.log_end(db, LOG_SHOWN).decode(errors="replace")
     lines = text.splitlines()[-LOG_LINES:]
     if not lines:
-        st.caption("It is empty: the worker has nothing to report since it was started.")
+        st.caption("Nothing to report since the worker was started.")
         return
-    st.caption("The newest lines are at the end. The log begins anew when the worker is started.")
+    st.caption("Newest lines last. A restart of the worker begins it anew.")
     with st.container(height=320):
         st.code("\n".join(lines), language=None)
     frame.download(

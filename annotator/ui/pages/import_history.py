@@ -37,9 +37,7 @@ def predictions(db: Database) -> None:
     )
     if chosen is None:
         return
-    st.caption(
-        "Its scores are deleted and the next training does without them. What it said of answered pairs stays noted."
-    )
+    st.caption("Its scores are deleted. The next training does without them.")
     if st.button(f"Remove {frame.escaped(chosen)}", key="source_remove"):
         with frame.errors_shown():
             prediction_sources.remove(db, chosen)
@@ -67,7 +65,7 @@ def imports(db: Database, by: str) -> None:
         st.success(frame.escaped("\n".join(undone)))
     known = store.imports(db)
     if not known:
-        st.caption("Nothing was imported yet.")
+        st.caption("Nothing imported yet.")
         return
     for one in known[:NEWEST]:
         text, button = st.columns([6, 1], vertical_alignment="center")
@@ -93,7 +91,7 @@ def _ask(db: Database, by: str, one: Import) -> None:
     """Show what an undo of this import would take back, and ask before it does."""
     with st.container(border=True):
         try:
-            with st.spinner("Counting what it would take back..."):
+            with st.spinner("Counting what would be undone..."):
                 would = store.preview_undo(db, one.id)
         except AnnotatorError as error:
             frame.error(error)
@@ -102,7 +100,7 @@ def _ask(db: Database, by: str, one: Import) -> None:
         st.markdown(f"**{frame.escaped(f'Undo import {one.id}?')}**")
         for sentence in undo_in_words(would):
             st.markdown(f"* {frame.escaped(sentence)}")
-        st.caption("Answers that people gave since are kept. Importing the same again brings it back.")
+        st.caption("Answers given since are kept. Importing it again brings it back.")
         with st.container(horizontal=True):
             if st.button(f"Undo import {one.id:d}", type="primary", key="import_undo_sure"):
                 with frame.errors_shown(), st.spinner("Undoing..."):

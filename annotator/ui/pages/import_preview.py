@@ -27,7 +27,7 @@ NEW, OUT = "new", "out"  # what becomes of a class of the source, beside the id 
 CHOOSE = ""  # it has to be said
 NAMED = "="  # before the name of a new class that is called otherwise
 CONFLICTS = {"keep": "Keep the answers of the project", "replace": "Take the answers of the source"}
-REPLACE = {False: "Add to it: newer scores replace older ones", True: "Forget what it said before"}
+REPLACE = {False: "Add to it: newer scores replace older ones", True: "Delete its earlier scores"}
 MATCHES = {
     "known": "the same name",
     "synonym": "a synonym",
@@ -125,15 +125,15 @@ def _labels(db: Database, work: Importing, state: State, plan: labels.Plan) -> N
     if state.error:
         frame.error(state.error)
     elif plan.doubts:
-        st.info("It can be read in more than one way. Choose above what it means: until then nothing can be imported.")
+        st.info("It can be read in more than one way. Choose above what it means.")
     elif preview.unclear:
         names = ", ".join(f"'{name}'" for name in [*preview.unclear][:NAMES])
         more = ", ..." if len(preview.unclear) > NAMES else ""
-        frame.info(f"Choose first what becomes of {names}{more}: until then nothing can be imported.")
+        frame.info(f"Choose first what becomes of {names}{more}.")
     elif plan.has_no_answers:
         frame.warning(for_page(no_answers_in_words(order.name, preview), order))
     elif not plan.changes:
-        st.info("Nothing would change: the project has all of it already.")
+        st.info("Nothing would change. The project has all of it already.")
     is_refused = bool(state.error or preview.unclear or plan.doubts or plan.has_no_answers)
     _buttons(work, disabled=is_refused or not plan.changes)
 
@@ -163,10 +163,9 @@ def _choices(order: Order, state: State, preview: Preview) -> labels.Choices:
             key=f"import_conflicts_{state.since}",
         )
     names_all = st.checkbox(
-        "The source names everything that is present: what it does not name is absent",
+        "What the source does not name is absent",
         value=choices.exhaustive,
-        help="Tick it only if somebody has looked for every class on every image. Otherwise what is not named is "
-        "unknown.",
+        help="Only if somebody looked for every class on every image. Otherwise it stays unanswered.",
         key=f"import_exhaustive_{state.since}",
     )
     return replace(choices, conflicts=conflicts, exhaustive=names_all)

@@ -21,7 +21,7 @@ TITLES = {
     "present": "Words for present",
     "absent": "Words for absent",
     "unsure": "Words for unsure",
-    "unknown": "Words for unknown",
+    "unknown": "Words for unanswered",
     "empty_label": "Labels for: nothing here",
     "score_column": "Column of a model's score",
     "event_column": "Column of the event",
@@ -38,7 +38,7 @@ WORDS = {
     ("label_columns", NONE): "none",
     ("class_columns", NONE): "none",
     ("numbers", "counts"): "counts: 0 is absent",
-    ("numbers", "present-counts"): "counts: 0 is unknown",
+    ("numbers", "present-counts"): "counts: 0 is unanswered",
     ("numbers", "ids"): "numbers of classes",
     ("numbers", "facts"): "facts of the images",
 }

@@ -44,10 +44,8 @@ SCALES = {
     SCORE: "Other scores: only their order within a class counts",
 }
 ABOUT = {
-    LABELS: "Labels, images, notes and facts from another tool or data set. What would change is shown before anything "
-    "does; an import is stored as a whole, and undone as a whole.",
-    PREDICTIONS: "What a detector, a tagger or a language model says of the images. Answers decide how far our model "
-    "believes it, class by class; a bad one fades.",
+    LABELS: "Labels, images, notes and facts from elsewhere. You see first what would change.",
+    PREDICTIONS: "What a detector, tagger or language model says. Your answers decide how far it is believed.",
 }
 
 
@@ -151,8 +149,7 @@ def _path(title: str) -> str:
     return st.text_input(
         title,
         placeholder="/home/ann/birds/instances.json",
-        help="On the machine that runs Annotator: files of labels, folders, .zip, .tar, .parquet, lists of paths. Or "
-        "an address (https, s3, gs). Images stay where they lie; archives are unpacked into the project.",
+        help="On the machine that runs Annotator, or an address (https, s3, gs). Archives are unpacked.",
         key="import_path",
     )
 
@@ -226,7 +223,7 @@ def _images() -> str:
     return st.text_input(
         "Folder with the images, if they are new",
         placeholder="/home/ann/birds/images",
-        help="Only needed where the source has labels for images that the project does not have yet.",
+        help="Only needed for images that the project does not have yet.",
         key="import_images",
     )
 

@@ -11,7 +11,8 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.text_cells import as_csv
 from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
 from annotator.store.database.database import Database
-from annotator.store.people import members
+from annotator.store.labels import counts as overview
+from annotator.store.people import members, renaming
 from annotator.store.people.members import Member
 from annotator.ui.access import context
 from annotator.ui.access.access_keys import invitation
@@ -25,6 +26,7 @@ HIDEABLE = {
     "certificate": "Certificate",
     "history": "the history of an image",
 }
+_LINKS = "member_links"  # in the session state: the id of a member -> the link made for them
 SHOWN = 500  # entries of the log on the page; the download has all
 
 
@@ -38,9 +40,10 @@ def page() -> None:
         st.subheader("Members")
         if problem := st.session_state.pop("member_error", ""):
             frame.error(problem)
-        _link_made()
-        for member in members.members(db):
-            _row(db, member, by)
+        known, answered = members.members(db), overview.decisions_by_person(db)
+        _links_made(known)
+        for member in known:
+            _row(db, member, by, has_answered=member.name in answered)
         _add(db, by)
         if context.mode() == OIDC:
             _newcomers(db, by)
@@ -51,8 +54,8 @@ def page() -> None:
 def _local() -> None:
     st.subheader("Members")
     st.info(
-        "This project is served to this computer only, and whoever opens it may do everything. To let several people "
-        "in, each with a role, start it with one of these:"
+        "Only this computer is served, and whoever opens it may do everything. To let several people in, start it with "
+        "one of these:"
     )
     st.code(
         "annotator serve PROJECT --auth invitation\n"
@@ -62,16 +65,21 @@ def _local() -> None:
     )
 
 
-def _link_made() -> None:
-    """Show an invitation link that was just made, until the next one is made or the page is left."""
-    made = st.session_state.get("member_link")
-    if made:
-        name, address = made
-        st.success(frame.escaped(f"Send this link to {name}, and to nobody else. It is shown only now."))
-        st.code(address, language=None, wrap_lines=True)
+def _links_made(known: list[Member]) -> None:
+    """Show the invitation links made on this page, each until it is dismissed: they cannot be read again."""
+    made: dict[int, str] = st.session_state.setdefault(_LINKS, {})
+    for member in known:
+        if member.id not in made or not member.has_link:
+            continue
+        with st.container(border=True):
+            st.markdown(frame.escaped(f"Send this link to {member.name} only. It is not shown again."))
+            st.code(made[member.id], language=None, wrap_lines=True)
+            if st.button(f"Dismiss the link of {frame.escaped(member.name)}", key=f"sent_{member.id}"):
+                del made[member.id]
+                st.rerun()
 
 
-def _row(db: Database, member: Member, by: str) -> None:
+def _row(db: Database, member: Member, by: str, has_answered: bool) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{frame.escaped(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
         # With the role in its key the box shows what another owner has chosen meanwhile.
@@ -90,15 +98,29 @@ def _row(db: Database, member: Member, by: str) -> None:
         if member.role != Role.NONE and st.button(
             "New link" if member.has_link else "Invitation link",
             key=f"link_{member.id}",
-            help="Whoever opens it is signed in as this person. An earlier link is not accepted any more.",
+            help="Whoever opens it is signed in as this person. Earlier links stop working.",
         ):
-            _make_link(db, member.name, by)
+            _make_link(db, member, by)
         if member.role != Role.NONE and st.button(
-            "Sign out everywhere", key=f"out_{member.id}", help="Ends all sessions, and makes the link useless."
+            "Sign out everywhere", key=f"out_{member.id}", help="Ends all sessions and the link."
         ):
             members.sign_out_everywhere(db, member.name, by)
             _changed(f"{member.name} is signed out everywhere.")
+        _rename(db, member, by, has_answered)
         st.caption(frame.escaped(_seen(member)))
+
+
+def _rename(db: Database, member: Member, by: str, has_answered: bool) -> None:
+    help_ = "Answers keep the name they were given under." if has_answered else "Possible until their first answer."
+    with (
+        st.popover(f"Rename {frame.escaped(member.name)}", disabled=has_answered, help=help_),
+        st.form(f"rename_{member.id}", border=False),
+    ):
+        new = st.text_input("New name", value=member.name, max_chars=members.LONGEST_NAME)
+        if st.form_submit_button("Rename"):
+            with frame.errors_shown():
+                renamed = renaming.rename(db, member.name, new, by)
+                _changed(f"{member.name} is called {renamed.name} now.")
 
 
 def _chosen(key: str, seen: Any, store: Callable[[Any], str]) -> None:
@@ -140,17 +162,17 @@ def _add(db: Database, by: str) -> None:
             role = st.selectbox("Role", roles, index=1, format_func=lambda role: f"{role.value}: {ABOUT[role]}")
             email = ""
             if context.mode() == OIDC:
-                email = st.text_input("E-mail address", help="Recognised when the login provider has verified it.")
+                email = st.text_input("E-mail address", help="Recognized when the login provider has verified it.")
             if st.form_submit_button("Add", type="primary"):
                 with frame.errors_shown():
                     member = members.add(db, name, role, by, email)
                     if context.mode() == OIDC and email:
                         _changed(f"{member.name} can sign in now.")
-                    _make_link(db, member.name, by)
+                    _make_link(db, member, by)
 
 
-def _make_link(db: Database, name: str, by: str) -> None:
-    st.session_state["member_link"] = (name, invitation(db, members.new_link(db, name, by)))
+def _make_link(db: Database, member: Member, by: str) -> None:
+    st.session_state.setdefault(_LINKS, {})[member.id] = invitation(db, members.new_link(db, member.name, by))
     _changed("")
 
 
@@ -164,7 +186,7 @@ def _newcomers(db: Database, by: str) -> None:
         return f"Newcomers have the role {role.value} now."
 
     st.selectbox(
-        "Whoever signs in at the login provider and is not listed here gets the role",
+        "Role of whoever signs in and is not listed",
         roles,
         index=roles.index(current),
         format_func=lambda role: f"{role.value}: {ABOUT[role]}",
@@ -190,13 +212,13 @@ def _hidden(db: Database, by: str) -> None:
         key=key,
         on_change=_chosen,
         args=[key, current, store],
-        help="So that nobody is led by what others have answered, or by how far they are.",
+        help="So that nobody is led by what others answered.",
     )
 
 
 def _log(db: Database) -> None:
     st.subheader("Log")
-    st.caption("Who signed in, and who changed what about whom, newest first. Nobody can change or delete entries.")
+    st.caption("Who signed in and who changed what, newest first. Entries cannot be deleted.")
     entries = members.log(db, SHOWN)
     if not entries:
         st.caption("Nothing yet.")

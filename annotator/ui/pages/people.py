@@ -36,9 +36,8 @@ def page() -> None:
             frame.link("autopilot", "Go to Autopilot", ":material/auto_awesome:")
             return
         st.caption(
-            "Estimates, not judgements. Each person's first answer counts. A difference is not an error: of two people "
-            "who differ either may be right, and whoever gets the hard images differs more often. The 95 % intervals "
-            "say how far the figures can be off by chance; seconds are medians."
+            "Estimates, not judgments. First answers count. Either of two who differ may be right. Hard images differ "
+            "more often. In brackets: 95 % intervals. Seconds are medians."
         )
         if sees_all:
             _overview(shown)
@@ -83,9 +82,8 @@ def _of(db: Database, person: Person) -> None:
         st.metric("Changed by others", person.changes_in_words, width="content", help=between)
     if not person.compared:
         st.info(
-            "Nobody else has answered the same questions without seeing these answers, so there is nothing to compare. "
-            "Let several people answer some images, blind to each other: an owner chooses how many on the "
-            "Assignment page."
+            "Nothing to compare yet. Let several people answer the same images blind: an owner chooses how many under "
+            "Assignment."
         )
         if frame.may(Right.OWN):
             frame.link("assignment", "Go to Assignment", ":material/assignment_ind:")
@@ -115,7 +113,7 @@ def _by_class(person: Person) -> None:
     with st.container(border=True):
         st.markdown("#### By class")
         if not person.classes:
-            st.caption("No class was answered by another person, too, and none in grids.")
+            st.caption("No class was answered by two people, and none in grids.")
             return
         tables.show(
             [
@@ -130,10 +128,8 @@ def _by_class(person: Person) -> None:
             "Estimates by class",
         )
         st.caption(
-            "What is found and rejected is estimated from what everybody said, without knowing the truth. It assumes "
-            "that people err independently and are careful on the whole: for what everybody overlooks, the figures are "
-            "too high and too sure. Between two people alone, the answers cannot tell which of them errs. "
-            "A grid asks about one class only, so its time says how fast that class goes."
+            "Found and rejected are estimated from everybody's answers, without knowing the truth. What everybody "
+            "overlooks makes them too high. Two people alone cannot show which of them errs."
         )
 
 

@@ -29,7 +29,7 @@ from annotator.ui.access import context
 from annotator.ui.charts import progress as charts
 from annotator.ui.charts import theme
 from annotator.ui.charts.theme import Palette
-from annotator.ui.parts import frame, note_list
+from annotator.ui.parts import empty, frame, note_list
 
 REFRESH = 5.0
 DOING = {"idle": "up to date", "embedding": "analyzing images"}  # states of the worker that people know by other words
@@ -39,10 +39,10 @@ STEPS = {60: "a minute", 3600: "an hour", DAY: "a day"}
 NOTES_SHOWN = 200  # flags, and comments
 PAIRS_LISTED = 1000
 HELP = {
-    "Pairs answered": "Of all pairs of an image and a class, those that people have answered, unsure included.",
-    "Time left": "For all open pairs in grids of 24, at your pace.",
-    "Labeled images": "With at least one answer; most of their pairs may still be open.",
-    "People disagree on": "Answers that two people gave differently. To settle them: Review, filter People disagree.",
+    "Pairs answered": "Pairs of an image and a class that people answered, unsure included.",
+    "Time left": "For all unanswered pairs, in grids of 24, at your pace.",
+    "Labeled images": "With at least one answer; most of their pairs may be unanswered.",
+    "People disagree on": "Pairs that two people answered differently. Settle them in Review.",
 }
 
 
@@ -55,6 +55,8 @@ def page() -> None:
 def _live() -> None:
     with frame.errors_shown():
         db, colours = context.db(), _colours()
+        if empty.shown(db):
+            return
         status_, run = status(db, with_files=False), runs.current_run(db)
         _numbers(db, status_)
         _notes(db)
@@ -108,15 +110,15 @@ def _worker(status_: dict[str, Any]) -> None:
         steps = f" {worker['done']:,} of {worker['of']:,}" if worker["of"] else ""
         words.append(f"Worker running: {DOING.get(worker['state'], worker['state'])}{steps}.")
     else:
-        frame.warning(f"The worker is not running (last state: {worker['state']}). The app restarts it by itself.")
+        frame.warning("The worker is not running. The app restarts it by itself.")
     if status_["embedding"]:
         _embedding(status_["embedding"])
     if status_["features"] < status_["images"]:
         words.append(f"{status_['features']:,} of {counted(status_['images'], 'image')} analyzed.")
     if run:
         words.append(
-            f"Run {run['id']}: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.1f} s on "
-            f"{counted(run['images'], 'image')}; {counted(run['newer_decisions'], 'decision')} since."
+            f"Last training: {run['method']}, {counted(run['epochs'], 'epoch')} in {run['seconds']:.1f} s on "
+            f"{counted(run['images'], 'image')}; {counted(run['newer_decisions'], 'answer')} not yet learned."
         )
         words += [f"Its suggestions are {run['guessed']}."] if run["guessed"] else []
     else:
@@ -144,7 +146,8 @@ def _decisions(db: Database, colours: Palette) -> None:
     step = STEPS[seconds]
     with _card(f"Decisions {step}"):
         if not rows:
-            st.info("No decisions yet. Start on the Annotate page.")
+            st.info("No answers yet. Start with Autopilot.")
+            frame.link("autopilot", "Go to Autopilot")
             return
         zone = frame.zone()
         table = pd.DataFrame(rows)
@@ -160,8 +163,8 @@ def _decisions(db: Database, colours: Palette) -> None:
 def _labels(db: Database, colours: Palette) -> None:
     with _card("Answers by class"):
         table = pd.DataFrame(overview.labels_by_class(db))
-        if table.empty:
-            st.info("No classes yet. Add some on the Annotate page.")
+        if not table[["present", "absent", "unsure"]].to_numpy().any():
+            st.info("No answers yet.")
             return
         if len(table) > charts.CLASSES_SHOWN:
             st.caption(f"The {charts.CLASSES_SHOWN:d} classes with most answers, of {len(table):,}; Numbers lists all.")
@@ -173,12 +176,9 @@ def _reliability(db: Database, colours: Palette) -> None:
     with _card("Calibration"):
         table = charts.reliability_table(overview.answers_by_score(db))
         if table.empty:
-            st.info("No suggestions answered yet. They are on the Review page.")
+            st.info("No suggestions answered yet. Review shows them.")
             return
-        st.caption(
-            "How often people answered present, by the probability they were shown. On the dashed line the probability "
-            "was right."
-        )
+        st.caption("How often people answered present, by the probability shown. On the dashed line it was right.")
         words = "Share of suggestions found present, by the probability that was shown, with 95 % intervals"
         _chart(charts.reliability(table, colours), table, "reliability", words)
 
@@ -187,7 +187,7 @@ def _fates(db: Database, colours: Palette) -> None:
     with _card("Suggestion accuracy"):
         table = pd.DataFrame(runs.suggestion_fates(db))
         if table.empty:
-            st.info("No suggestions answered yet. They are on the Review page.")
+            st.info("No suggestions answered yet. Review shows them.")
             return
         accepted = int(table["accepted"].to_numpy().sum())
         answered = accepted + int(table["rejected"].to_numpy().sum())
@@ -200,7 +200,7 @@ def _fates(db: Database, colours: Palette) -> None:
 
 
 def _training(run: Run | None, colours: Palette) -> None:
-    with _card(f"Training of run {run.id}" if run else "Training"):
+    with _card("Last training" if run else "Training"):
         if run is None:
             st.info(frame.escaped(f"No model yet: {first_run_in_words(context.db())}."))
             return
@@ -209,7 +209,7 @@ def _training(run: Run | None, colours: Palette) -> None:
             st.caption(frame.escaped(f"{run.method}: {counted(run.epochs, 'epoch')}{loss}."))
             return
         chart = charts.training(run.loss, run.method, colours)
-        _chart(chart, charts.loss_table(run.loss), "training", f"Loss of run {run.id} over {run.epochs} epochs")
+        _chart(chart, charts.loss_table(run.loss), "training", f"Loss of the last training over {run.epochs} epochs")
 
 
 def _together(db: Database, colours: Palette) -> None:
@@ -227,10 +227,7 @@ def _together(db: Database, colours: Palette) -> None:
         if not table["images"].to_numpy().any():
             st.info("No image has two labels yet.")
             return
-        run_id = predictions.run.id
-        st.caption(
-            f"Of 100 images with the class on the left, how many also show the class above. As of run {run_id:d}."
-        )
+        st.caption("Of 100 images with the left class, so many show the upper one.")
         pairs = table.sort_values("images", ascending=False).head(PAIRS_LISTED)
         _chart(charts.together(table, colours), pairs, "together", "How often two classes are on one image")
 
@@ -245,8 +242,8 @@ def _times(db: Database, colours: Palette) -> None:
         if sum(report.answers.values()):
             st.caption(
                 f"From your newest {counted(sum(report.answers.values()), 'timed answer')}, "
-                f"{report.tested:,} of them in the speed test: averages without pauses, with 95 % intervals. A tick is "
-                "the default. What answers cannot tell apart keeps a wide interval. Autopilot plans with these times."
+                f"{report.tested:,} of them in the speed test. Averages without pauses, with 95 % intervals; a tick is "
+                "the default. Autopilot plans with these times."
             )
             columns = ("seconds", "low", "high", "default", "answers")
             table = pd.DataFrame(

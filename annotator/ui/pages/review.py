@@ -5,12 +5,14 @@ from annotator.store.labels import counts as overview
 from annotator.store.runs import runs
 from annotator.ui.access import context
 from annotator.ui.components import mount
-from annotator.ui.parts import frame
+from annotator.ui.parts import empty, frame
 
 
 def page() -> None:
     """Draw the page: everything quick happens in components/review/review.js."""
     frame.annotator_name()
+    if empty.shown(context.db()):
+        return
     run = runs.current_run(context.db())
     mount(
         "review",

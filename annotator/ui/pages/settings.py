@@ -32,9 +32,7 @@ def _settings() -> None:
 
     st.subheader("Autopilot")
     frame.link("speed_test", "How fast are you? A two-minute test", ":material/timer:")
-    st.caption(
-        "Optional. Autopilot plans with the times of your own answers, and with those of this test. It stores no label."
-    )
+    st.caption("Optional. Autopilot plans with your times. The test stores no label.")
 
     st.subheader("Model")
     _method(db)
@@ -65,11 +63,11 @@ def _login_provider(address: str) -> None:
     with st.expander("Login provider (OpenID Connect): how to set one up"):
         st.markdown(
             "Any provider will do: Keycloak, Entra ID, Okta, Google, a university's. Register a confidential (web) "
-            "application there with this redirect address, also for after signing out:"
+            "application there. Its redirect address, also after signing out:"
         )
         st.code(f"{address}/oauth2callback", language=None, wrap_lines=True)
         st.markdown(
-            "Write what the provider gives you into a file that only you can read, such as `provider.toml`. The last "
+            "Write what it gives you into a file only you can read (`provider.toml`). The last "
             "line is its issuer address, then `/.well-known/openid-configuration`:"
         )
         lines = [f'{name} = "{value}"' for name, value in PROVIDER.items()]
@@ -125,10 +123,12 @@ def _method(db: Database) -> None:
     st.markdown(f"{method.assumes} [{configuration.source(chosen)}]({method.url})")
     if method.needs_in_words:
         st.caption(frame.escaped(f"Needs {method.needs_in_words}."))
-    st.caption(
-        f"Parameters: {values or 'none'}. To change one: "
-        + frame.escaped(f"annotator train {db.paths.project} --set {next(iter(method.defaults), 'name')}=VALUE")
-    )
+    with st.expander("For experts"):
+        st.markdown(f"Parameters: {values or 'none'}.")
+        if method.defaults:
+            st.caption("To change one:")
+            command = f"annotator train {db.paths.project} --set {next(iter(method.defaults))}=VALUE"
+            st.code(command, language=None, wrap_lines=True)
 
 
 def _choose(db: Database, name: str) -> None:

@@ -6,7 +6,7 @@ Everything quick happens in components/speed_test/speed_test.js.
 from annotator.store.classes import classes
 from annotator.ui.access import context
 from annotator.ui.components import mount
-from annotator.ui.parts import frame
+from annotator.ui.parts import empty, frame
 from annotator.ui.parts.class_form import first_form
 
 
@@ -15,5 +15,7 @@ def page() -> None:
     frame.annotator_name()
     if not classes.all_classes(context.db()):
         first_form()
+        return
+    if empty.shown(context.db()):
         return
     mount("speed_test", styles=["grid/tiles.css", "annotate/annotate.css", "autopilot/autopilot.css"])

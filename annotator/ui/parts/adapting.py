@@ -16,9 +16,8 @@ def section(db: Database) -> None:
     """Draw this part of the page, refreshed while something is under way."""
     st.subheader("Adapt the network")
     st.caption(
-        "The last stages of the network learn from the answers of this project. The new network is used only if it is "
-        "better on images that were held out, by more than chance, and once all images are analyzed with it. Everybody "
-        "can go on meanwhile."
+        "The network's last stages learn from this project's answers. It is used only if better on held-out images, "
+        "beyond chance. Everybody can go on meanwhile."
     )
     is_at_work = bool(adapting.running(db) or adapting.wanted(db) or adapted.next_backbone(db))
     frame.refreshed(_now, REFRESH if is_at_work else None)(db, is_at_work)
@@ -74,7 +73,7 @@ def _result(db: Database) -> None:
             )
         )
     elif kind == "adapted" and not result.get("in_use"):
-        st.caption(frame.escaped(f"{result.get('name')} is not better beyond chance, so it is kept but not used."))
+        st.caption(frame.escaped(f"{result.get('name')} is not better beyond chance. It is kept but not used."))
 
 
 def _networks(db: Database) -> None:
@@ -88,8 +87,8 @@ def _networks(db: Database) -> None:
     tables.show([_row(network, network.name == current) for network in networks], "Adapted networks, the oldest first")
     st.caption(
         frame.escaped(
-            f"To take one home: annotator adapted {db.paths.project} NAME --export FOLDER. Mean AP is that of a linear "
-            "head on held-out images."
+            f"To export one: annotator adapted {db.paths.project} NAME --export FOLDER. Mean AP: a linear head, on "
+            "held-out images."
         )
     )
 

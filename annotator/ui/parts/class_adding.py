@@ -78,9 +78,7 @@ def add_class(db: Database, by: str, name: str, sure: bool) -> tuple[Class | Non
     if known := classes.by_name(db).get(name):
         return known, []
     if not is_allowed(db):
-        raise AnnotatorError(
-            "Classes are not added while labeling in this project. Add it on the Classes page, or allow it there."
-        )
+        raise AnnotatorError("Add it on the Classes page, or allow adding there.")
     classes.refuse_unusable([(name, "")])
     sentences = [] if sure else surprises(db, [name])
     if sentences:

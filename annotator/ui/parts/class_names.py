@@ -22,8 +22,8 @@ def section(db: Database) -> None:
     """Draw this part of the page."""
     st.subheader("Class names")
     st.caption(
-        "A network that knows texts guesses from the names of classes alone which images show them, before anybody has "
-        "answered anything. What answers confirm counts more and more, class by class; a name that says nothing fades."
+        "A network guesses from class names alone which images show them. What answers confirm counts more; the rest "
+        "fades."
     )
     follows = frame.follows("names_on", name_texts.is_on(db), lambda on: name_texts.set_enabled(db, on))
     wanted = st.toggle("Guess classes from their names", **follows)
@@ -55,8 +55,7 @@ def _texts(db: Database, known: Sequence[Class]) -> None:
     shown = {one.id: f" {SEPARATOR} ".join(chosen.get(one.id) or name_texts.usual_texts(one)) for one in known}
     weights = next((dict(one.weights) for one in known_sources(db) if one.source.name == NAMES), {})
     st.caption(
-        f"Texts that stand for a class, separated by {SEPARATOR}: what is to be seen, in a few words, in the language "
-        "that the network knows. An emptied field has the name, synonyms and note of the class again."
+        f"What is to be seen, in a few words, separated by {SEPARATOR}. Empty: the class's name, synonyms and note."
     )
     rows = [
         {"class": one.name, "texts": shown[one.id]}

@@ -28,6 +28,14 @@ LONGEST_NAME = 60
 ROLE_ASKED = 5.0  # seconds between two looks at the role of whoever has a page with a download open
 _OPENED = "opened_page"  # its name, in the session state
 _PROBLEM = "change_refused"  # why, in the session state, until it is shown
+FOCUSED = """<script>
+  // Streamlit has no option for it, and may build the field anew while the page comes: whatever is focused stays so.
+  for (let time = 0; time < 3000; time += 100) {
+    setTimeout(() => {
+      if (document.activeElement === document.body) document.querySelector(".st-key-name_given input")?.focus();
+    }, time);
+  }
+</script>"""
 JOINER = "\u2060"
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#+\-.!|$~:&=^]")
 _PUNCTUATION = re.compile(r"[^\w\s]|_")
@@ -166,8 +174,8 @@ def refused(entry: Entry) -> None:
         info(f"The owners of this project do not show {entry.title} to guests and annotators.")
     else:
         info(
-            f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. An owner of the project "
-            "can change that on the Members page."
+            f"{entry.title} needs the role {acting.needed(entry.right)}, and yours is {role}. Owners change roles on "
+            "the Members page."
         )
     with st.container(horizontal=True):
         for other in PAGES:
@@ -178,8 +186,8 @@ def refused(entry: Entry) -> None:
 def show_session_ended() -> None:
     """Tell a person that their session ended while the page was open."""
     warning(
-        "Your session has ended, or an owner of the project has taken your role away. Answers that are not saved yet "
-        "wait in this browser: sign in again and they are sent."
+        "Your session has ended, or an owner took your role away. Unsent answers wait in this browser: sign in again "
+        "to send them."
     )
     st.html(f'<a href="{context.base()}/" target="_self">Open the app again</a>')
 
@@ -335,7 +343,8 @@ def _ask() -> None:
         if st.form_submit_button("Start", type="primary"):
             st.session_state["name_asked"] = _clean(given)
             if not _clean(given):
-                st.warning("Please type a name or initials.")
+                st.warning("Type a name or initials.")
+    st.html(FOCUSED, unsafe_allow_javascript=True)
     name = st.session_state.get("name_asked")
     if not name:
         return
@@ -343,7 +352,7 @@ def _ask() -> None:
     if not twin:
         _begin_as(name)
     with middle:
-        warning(f"{twin} has labeled here before. Is that you? Names that differ in capitals or spaces are two people.")
+        warning(f"{twin} has labeled here before. Is that you?")
         with st.container(horizontal=True):
             if st.button(f"I am {escaped(twin)}", type="primary", key="name_twin"):
                 _begin_as(twin)

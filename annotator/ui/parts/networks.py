@@ -19,8 +19,8 @@ def section(db: Database) -> None:
     st.subheader("Network")
     st.caption(
         frame.escaped(
-            f"Images are analyzed with {configuration.backbone(db)}. Another network can be compared with it on the "
-            "answers of this project first. Everybody can go on meanwhile, and nothing of the old one is deleted."
+            f"Images are analyzed with {configuration.backbone(db)}. Compare another one on this project's answers "
+            "first. Everybody can go on meanwhile, and nothing is deleted."
         )
     )
     others = {row.name: row for row in rows if not row.is_used}
@@ -44,7 +44,7 @@ def _choice(db: Database, row: Network) -> None:
     st.caption(frame.escaped(f"{row.about} {download}{hours}".strip()))
     is_accepted = row.is_accepted or not row.binds
     if not is_accepted:
-        text = frame.escaped(f"I accept the licence of its weights: {row.licence_title}")
+        text = frame.escaped(f"I accept the license of its weights: {row.licence_title}")
         is_accepted = st.checkbox(text, key=f"accept_{row.licence}")
         link = f" [Its text]({row.licence_url})" if row.licence_url else ""
         st.markdown(frame.escaped(licences.about(row.licence).sentence) + link)
@@ -130,7 +130,7 @@ def _row(row: Network) -> dict[str, str]:
     return {
         "Network": row.name,
         "For whom": row.about,
-        "Licence": row.licence + ("" if not row.binds else ", accepted" if row.is_accepted else ", to accept"),
+        "License": row.licence + ("" if not row.binds else ", accepted" if row.is_accepted else ", to accept"),
         "Parameters": f"{row.parameters / 1e6:.1f} M" if row.parameters else "",
         "Pixels": str(row.input_size or ""),
         "Texts": "yes" if row.reads_text else "",

@@ -44,10 +44,7 @@ def one_class(db: Database, by: str) -> None:
     with split:
         _split(db, by, class_)
     with archive:
-        st.write(
-            "Nobody is asked about an archived class, and trainings and exports leave it out. Restoring it brings its "
-            "labels back."
-        )
+        st.write("Archived classes are not asked, trained or exported. Restoring brings their labels back.")
         if st.button(f"Archive {frame.escaped(class_.name)}", key="archive"):
             act(lambda: class_changes.archive(db, by, [class_id]), f"{class_.name} is archived.")
 
@@ -116,7 +113,7 @@ def _merge(db: Database, by: str, class_: Class, others: Sequence[Class]) -> Non
         key=frame.chosen(key, names),
     )
     if into_id is None:
-        st.caption("Its labels go to the other class, its name becomes a synonym of that, and it is archived.")
+        st.caption("Its labels go to the other class. Its name becomes a synonym.")
         return
     into = names[into_id]
     kind = f"{class_.name} is a kind of {into}"
@@ -136,7 +133,7 @@ def _merge(db: Database, by: str, class_: Class, others: Sequence[Class]) -> Non
 
 
 def _split(db: Database, by: str, class_: Class) -> None:
-    st.write(frame.escaped(f"Adds a class, and a grid of the images with {class_.name} shows which of them have it."))
+    st.write(frame.escaped(f"Adds a class. A grid of {class_.name} asks which show it."))
     with st.form("split", border=False):
         name = st.text_input("Name of the new class", key="split_name").strip()
         if st.form_submit_button("Split off"):

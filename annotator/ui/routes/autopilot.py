@@ -129,6 +129,7 @@ def _action(action: Action) -> dict[str, Any]:
         "preset": action.preset,
         "scores": action.scores,
         "models": action.models,
+        "reason": action.reason,
         "ruling_out": action.ruling_out and _offer(action.ruling_out),
     }
 

@@ -54,7 +54,7 @@ export default class AnnotatePage extends Page {
     this.chips.addEventListener("click", (event) => this.chipClicked(event));
     this.chips.addEventListener("keydown", (event) => event.key === "Delete" && this.chipClicked(event));
     this.states = new States((id, state) => this.set(id, state));
-    this.card = new ClassCard(session.api, this.states);
+    this.card = new ClassCard(session.api, this.states, () => this.finder.field.value !== "");
     /** Said until a picture has been on screen with it. */
     this.notice = "";
     this.opened = new Opened(session, (words) => this.tell(words));

@@ -18,9 +18,11 @@ export class ClassCard {
   /**
    * @param {import("../shared/api.js").Api} api
    * @param {import("./states.js").States} states what the class is on the image on screen, to be set with the pointer
+   * @param {() => boolean} isTyping a name is being typed: no card comes over the picture unless it is asked for
    */
-  constructor(api, states) {
+  constructor(api, states, isTyping) {
     this.api = api;
+    this.isTyping = isTyping;
     this.states = states;
     /** @type {Map<number, {at: number, images: Promise<number[]>}>} */
     this.cache = new Map();
@@ -59,10 +61,10 @@ export class ClassCard {
     list.addEventListener("scroll", () => this.hide());
   }
 
-  /** @param {Class | null | undefined} class_ @param {HTMLElement | null} anchor @param {number} [wait] milliseconds */
+  /** @param {Class | null | undefined} class_ @param {HTMLElement | null} anchor @param {number} [wait] milliseconds; 0: it is asked for */
   point(class_, anchor, wait = REST) {
     clearTimeout(this.timer);
-    if (!class_ || !anchor) this.hide();
+    if (!class_ || !anchor || (wait && this.isTyping())) this.hide();
     else if (class_ !== this.class_) this.timer = window.setTimeout(() => this.#show(class_, anchor), this.open ? Math.min(CROSS, wait) : wait);
   }
 

@@ -124,7 +124,7 @@ export class ClassList {
       button.querySelector(".name")?.after(el("span", { class: "percent guess" }, chance(guess)));
     }
     button.setAttribute("aria-pressed", guess == null ? String(state === 1) : "mixed");
-    button.ariaDescription = guess == null ? STATE_WORDS[state] ?? "unknown" : `guessed ${STATE_WORDS[state]}, ${chance(guess)}`;
+    button.ariaDescription = guess == null ? STATE_WORDS[state] ?? "unanswered" : `guessed ${STATE_WORDS[state]}, ${chance(guess)}`;
   }
 }
 

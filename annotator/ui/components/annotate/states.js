@@ -4,7 +4,7 @@
 import { STATE_WORDS, counted, el } from "../shared/dom.js";
 
 /** @type {[number | null, string][]} */
-const CHOICES = [[1, "Present"], [-1, "Absent"], [0, "Unsure"], [null, "Unknown"]];
+const CHOICES = [[1, "Present"], [-1, "Absent"], [0, "Unsure"], [null, "Unanswered"]];
 
 export class States {
   /** @param {(id: number, state: number | null) => void} onChoose told the class and its state; null: unknown */

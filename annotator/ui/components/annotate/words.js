@@ -6,9 +6,9 @@ import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 export const HINTS = [
-  { at: ".classes", side: "left", by: "decide", text: "Press the key on a class: the image is labeled and the next image appears.", touch: "Tap a class: the image is labeled and the next image appears." },
+  { at: ".classes", side: "left", by: "decide", text: "Press a key: one label is enough; the model asks for the rest.", touch: "Tap a class: one label is enough; the model asks for the rest." },
   { at: ".finder", side: "left", by: "find", text: "Press / and type to find any class by name.", touch: "“Find a class” finds any class by its name." },
-  { at: "[aria-label=Session]", side: "above", by: "undo", text: "Backspace undoes; ? lists all keys.", touch: "“Undo” takes back what you did, step by step." },
+  { at: "[aria-label=Session]", side: "above", by: "undo", text: "Backspace undoes; ? lists all keys.", touch: "“Undo” undoes, step by step." },
 ];
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [
@@ -19,21 +19,21 @@ export const KEYS = [
       [["Shift", "1"], "label it, and stay on this image"],
       [["Alt", "1"], "mark the class of that key absent"],
       ["-", "mark the next class unsure"],
-      ["1", "again, where the class is labeled already: take the label back (the same for Alt and -)"],
-      [["/", "Ctrl+K"], "find a class by name: Enter labels it, Shift+Enter labels it and stays; Enter with nothing typed closes the finder"],
-      ["Letters", "typed quickly, as a class name begins: open the finder with them, and label nothing"],
+      ["1", "the same key again: take the label back (also Alt, -)"],
+      [["/", "Ctrl+K"], "find a class: Enter labels, Shift+Enter labels and stays"],
+      ["Letters", "a class name typed quickly: opens the finder, labels nothing"],
       [["/", "?"], "in the finder: what the selected class means, with examples"],
       ["Enter", "nothing else here: mark every unanswered class absent"],
-      ["=", "also label it with the classes of the previous image in its folder; stay on this image"],
+      ["=", "label it like the previous image in its folder, and stay"],
       [".", "don't advance: stay on each image until you press Space"],
     ],
   },
   {
     title: "Go on, go back",
     rows: [
-      [" ", "skip: the image comes back later; if you have labeled it, just go on"],
+      [" ", "skip: it comes back later; once labeled, just go on"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
-      [["[", "]"], "previous image, next image in its folder (by file name, or by capture time in that order)"],
+      [["[", "]"], "previous image, next image in its folder (by name or time)"],
       FIND_ROW,
       ["Esc", "back to the page that opened this image"],
       [",", "flag the image with a note"],

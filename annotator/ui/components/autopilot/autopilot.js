@@ -23,7 +23,7 @@ const COMPLETE = "Complete";
 /**
  * @typedef {{id: string, kind: "grid" | "audit" | "image" | "click" | "reading", source: string, line: string, decided: number, others: string[],
  *            run: number | null, grid: import("../grid/tiles.js").Grid | null, item: any, preset: number[],
- *            ruling_out: import("./rulingout.js").Offer | null,
+ *            reason: string, ruling_out: import("./rulingout.js").Offer | null,
  *            scores: [number, number][], marks?: Map<number, number>, guesses?: Map<number, number>, known?: boolean,
  *            picture?: HTMLImageElement, loaded?: boolean, seen?: boolean, passedOn?: boolean}} Action
  *   decided: cells that it settles; scores: what the model says of each class of a single image; marks: what these are
@@ -61,6 +61,7 @@ export default class AutopilotPage extends Page {
       usual: null,
       next: () => this.nextGrid(),
       onSize: () => this.replan(unbuild),
+      onBelow: (count) => this.deciding.showBelow(count),
       onMarks: (view) => {
         this.deciding.showMarks(view, view.name);
         if (this.shown) this.headline.again(this.shown);
@@ -252,7 +253,7 @@ export default class AutopilotPage extends Page {
     const undo = async () => {
       const { cells } = await session.api.post("/api/rule_out/undo", { batch });
       this.hand.ask();
-      session.say(`Undid: '${offer.name}' is open again on ${counted(cells, "image")}.`, true);
+      session.say(`Undid: '${offer.name}' is unanswered again on ${counted(cells, "image")}.`, true);
     };
     await this.tell(rule(true));
   }

@@ -15,10 +15,12 @@ export class Headline {
     this.milliseconds = 0;
     this.line = el("h2", { class: "line", "aria-live": "polite" });
     this.task = el("p", { class: "task", "aria-live": "polite" });
+    this.reason = el("p", {});
     this.others = el("ul");
+    this.alternatives = el("p", {}, "Alternatives:");
     this.why = el("details", { class: "why", hidden: true }, el("summary", {}, "Why this?"),
-      el("div", { class: "reasons" }, el("p", {}, "It adds the most correct labels for your time. Alternatives:"), this.others,
-        el("p", {}, "It learns your times while you work. ", el("a", { href: "speed_test" }, "How fast are you? A two-minute test"))));
+      el("div", { class: "reasons" }, this.reason, this.alternatives, this.others,
+        el("p", {}, "Autopilot learns your times. ", el("a", { href: "speed_test" }, "How fast are you? A two-minute test"))));
     this.tally = el("p", { class: "tally" });
     this.ruling = new RulingOut(onRule);
     this.element = el("div", { class: "what" }, this.line, this.why, this.ruling.element, this.task);
@@ -26,11 +28,13 @@ export class Headline {
 
   /** @param {import("./autopilot.js").Action} action */
   show(action) {
-    const { line, others } = action;
+    const { line, reason, others } = action;
     write(this.line, line);
     write(this.task, taskOf(action));
     this.why.open = false;
-    this.why.hidden = !others.length;
+    this.why.hidden = !reason && !others.length;
+    write(this.reason, reason);
+    this.alternatives.hidden = !others.length;
     this.others.replaceChildren(...others.map((line) => el("li", {}, line)));
     this.ruling.show(action.ruling_out);
   }

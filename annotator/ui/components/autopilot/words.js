@@ -38,7 +38,7 @@ export const KEYS = [
     title: "Everywhere",
     rows: [
       ["Enter", "save what is on screen as it is marked; the next task appears"],
-      [".", "skip this task (also Space, where there is one image)"],
+      [".", "skip this task (also Space on one image)"],
       ["Backspace", "undo, as often as you like (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
       FIND_ROW,
@@ -53,8 +53,8 @@ export const KEYS = [
       [["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], "move from tile to tile"],
       [" ", "toggle the selected tile"],
       ["\\", "start with all Yes, or with all No"],
-      ["Shift", "hold: heat map of the tile under the pointer, or of the selected one; where a detector drew boxes these, and once more the heat map"],
-      [";", "that tile's history, and comments on it (not where earlier answers are hidden)"],
+      ["Shift", "hold: heat map or boxes of the tile; again switches"],
+      [";", "that tile's history and comments (unless answers are hidden)"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it"],
       [["-", "+"], "smaller tiles, larger tiles: the next grids have as many as fit"],
     ],
@@ -62,12 +62,12 @@ export const KEYS = [
   {
     title: "One image",
     rows: [
-      ["1", "mark or unmark the class with that key; where one class is asked for, that completes the task"],
+      ["1", "mark or unmark that class (one class asked: also go on)"],
       ["Enter", "save all as marked: guesses (dashed) become your answers"],
-      [["Shift", "1"], "label the class, and stay on the image; the key again takes the label back"],
+      [["Shift", "1"], "label the class and stay; again takes it back"],
       [["Alt", "1"], "mark the class absent"],
       ["-", "mark the next class unsure"],
-      [["/", "Ctrl+K"], "find a class by name: Enter takes it; Enter with nothing typed closes the finder"],
+      [["/", "Ctrl+K"], "find a class by name: Enter takes it"],
       HISTORY_ROW,
       FIX_ROW,
       ...STAGE_KEYS,
@@ -75,9 +75,10 @@ export const KEYS = [
   },
 ];
 
+const NO_OFFER = ":not(:has(.plain:not([hidden] *)))"; // to treat a class as absent: it stands where the hint would
 const FIRST = "The most useful task comes next. Its line says what to do.";
 export const HINTS = [
-  { at: ".grid-page .what", side: "end", by: "decide", text: FIRST },
+  { at: `.grid-page .what${NO_OFFER}`, side: "end", by: "decide", text: FIRST },
   { at: ".root:not(.grid-page) .what", side: "below", by: "decide", text: FIRST },
   { at: "[aria-keyshortcuts='.']:not([hidden] *)", side: "below", by: "skip", text: "Press . to skip a task." },
   { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes; ? lists all keys." },

@@ -80,7 +80,7 @@ export default class GalleryPage extends Page {
   put() {
     const { session } = this;
     this.count = el("p", { class: "count", role: "status" });
-    this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images were changed since: list them anew" });
+    this.updateButton = keyButton("Update list", "r", () => this.begun(true), { hidden: true, title: "Images have changed since: update" });
     this.empty = el("div", { class: "nothing", hidden: true });
     const head = el("div", { class: "head" }, el("h2", {}, "Gallery"), this.count, this.updateButton, this.filter.order,
       this.size.element, keyButton("Go to", "Ctrl+G", () => this.openJump(), { "aria-keyshortcuts": "Control+G g" }), session.toolbar);
@@ -198,7 +198,7 @@ export default class GalleryPage extends Page {
       ? [el("button", { type: "button", onclick: () => this.filter.clear() }, "Clear filter")]
       : [...link("images"), ...link("settings")];
     this.empty.replaceChildren(
-      el("p", { class: "empty" }, this.filter.active ? "No image matches this filter." : "There are no images yet."),
+      el("p", { class: "empty" }, this.filter.active ? "No image matches this filter." : "No images yet."),
       el("div", { class: "tools onward" }, ...act));
   }
 
@@ -298,7 +298,7 @@ export default class GalleryPage extends Page {
 
   /** Say this of all selected images, as one step. @param {Map<number, number | null>} states class -> state; null: no answer any more */
   set(states) {
-    if (!this.session.data.may_answer) return this.session.say("Your role looks only. An owner of the project can change that.");
+    if (!this.session.data.may_answer) return this.session.say("You can only look here. Owners change roles.");
     const { selection, listing } = this;
     const before = new Map(listing.known().filter((image) => selection.ids.has(image.id)).map((image) => [image.id, new Map(image.labels)]));
     const unanswered = (/** @type {number} */ id, /** @type {number} */ class_) => before.has(id) && !before.get(id)?.has(class_);

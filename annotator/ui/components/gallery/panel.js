@@ -11,7 +11,7 @@ const MOST_ROWS = 80; // the rest is found by typing
 export const MOST_CELLS = 10_000; // of one batch, as in routes/requests.py
 
 /** State, sign and word. @type {[number | null, string, string][]} */
-const STATES = [[1, "✓", "present"], [-1, "✕", "absent"], [0, "?", "unsure"], [null, "○", "unknown"]];
+const STATES = [[1, "✓", "present"], [-1, "✕", "absent"], [0, "?", "unsure"], [null, "○", "unanswered"]];
 
 /** @typedef {import("../shared/session.js").Class} Class */
 
@@ -74,7 +74,7 @@ export class Panel {
   show(count, about) {
     this.count = count;
     this.title.textContent = count ? `${count.toLocaleString("en")} selected` : "Nothing selected";
-    this.about.textContent = about ?? (count ? "" : "Click an image, drag over several, or press Space. Ctrl and Shift select more.");
+    this.about.textContent = about ?? (count ? "" : "Click an image, drag over several, or press Space.");
     this.openButton.hidden = count !== 1;
     this.clearButton.hidden = this.opener.hidden = !count;
     this.body.classList.toggle("idle", !count);

@@ -85,7 +85,7 @@ export class Selection {
     this.base = new Set();
     if (total > MOST_SELECTED) {
       const number = (/** @type {number} */ count) => count.toLocaleString("en");
-      this.say(`The first ${number(MOST_SELECTED)} of ${number(total)} images are selected: at most as many are changed at once.`);
+      this.say(`The first ${number(MOST_SELECTED)} of ${number(total)} images are selected, the most at once.`);
     }
     await this.#add(0, total - 1);
   }

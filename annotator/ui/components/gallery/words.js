@@ -21,7 +21,7 @@ export const KEYS = [
   {
     title: "Change the selected images",
     rows: [
-      [".", "choose classes: Enter marks one present, again absent, unsure, unknown"],
+      [".", "choose classes: Enter marks one present, again absent, unsure, unanswered"],
       ["Ctrl+Enter", "set them on all selected images"],
       ["Backspace", "undo all of it (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
@@ -38,13 +38,13 @@ export const KEYS = [
       [["PageUp", "PageDown"], "a screen up, a screen down"],
       [["+", "-"], "larger, smaller images"],
       HISTORY_ROW,
-      ["r", "update the list: answers given since may have changed what belongs in it"],
+      ["r", "update the list with answers given since"],
     ],
   },
 ];
 
 export const HINTS = [
-  { at: ".work .left", side: "over", by: "select", text: "Click an image, or drag over several, to select them. A double click opens one in Annotate." },
+  { at: ".work .left", side: "over", by: "select", text: "Click or drag to select images. Double-click opens one in Annotate." },
   { at: ".panel", side: "left", by: "decide", text: "Set classes on all selected images at once." },
   { at: "[aria-label=Session]", side: "below", by: "undo", text: "Backspace undoes a whole batch; ? lists all keys." },
 ];

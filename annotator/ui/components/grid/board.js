@@ -5,6 +5,7 @@
  */
 
 import { Ahead } from "./ahead.js";
+import { Below } from "./below.js";
 import { Enlarged } from "./enlarged.js";
 import { fix } from "../shared/fix.js";
 import { HISTORY_KEY } from "../shared/history.js";
@@ -24,12 +25,12 @@ const KEPT_BUILT = 12; // decided grids whose elements are kept for an undo
 export class Board {
   /**
    * @param {{session: import("../shared/session.js").Session, usual: number | null, next: () => Grid | null | undefined,
-   *          onMarks: (view: Tiles) => void, onSize: () => void, onFix?: (id: number) => void}} options
+   *          onMarks: (view: Tiles) => void, onSize: () => void, onBelow: (count: number) => void, onFix?: (id: number) => void}} options
    *   usual: tiles of a grid while no size of tiles is chosen (layout.js); next: the grid that Enter would bring, as far as
    *   it is known; onMarks: the person has marked something; onSize: the next grids are to have another number of tiles;
-   *   onFix: an image is to be opened in Annotate
+   *   onBelow: so many tiles on screen have not been scrolled to yet; onFix: an image is to be opened in Annotate
    */
-  constructor({ session, usual, next, onMarks, onSize, onFix = fix }) {
+  constructor({ session, usual, next, onMarks, onSize, onBelow, onFix = fix }) {
     const { api, root } = session;
     this.session = session;
     this.onMarks = onMarks;
@@ -68,6 +69,7 @@ export class Board {
       paint: (index, state) => this.mark(index, state),
       on: () => this.view,
     });
+    this.below = new Below(onBelow);
     this.size = new TileSize();
     this.sizes = new SizeButtons((way) => this.resize(way));
     this.layout = new Layout(this.host, this.size, usual, () => this.sizes.show(this.layout));
@@ -81,6 +83,7 @@ export class Board {
   close() {
     this.stopPainting();
     this.layout.close();
+    this.below.close();
     this.heatmaps.close();
   }
 
@@ -235,6 +238,7 @@ export class Board {
     const drawn = () => {
       if (this.view !== view || this.seen) return;
       this.seen = true;
+      this.below.watch(this.layout.allFit ? [] : view.parts.map(({ box }) => box));
       if (focused) view.focus();
       this.peek.show();
     };
@@ -261,6 +265,7 @@ export class Board {
   #change(view) {
     this.view = view;
     this.seen = false;
+    this.below.watch([]);
     if (this.enlarged.isOpen) this.enlarged.dialog.close();
   }
 

@@ -10,9 +10,10 @@ export class Deciding {
       el("button", { type: "button", "aria-pressed": "false", "data-start": start, onclick: () => onStart(start) }));
     this.nameClass("");
     this.starts = el("div", { class: "joined starts", role: "group", "aria-label": "How tiles start", "aria-keyshortcuts": "\\" }, ...this.startButtons);
+    this.below = el("span", { class: "below" });
     this.sum = el("span", { class: "sum" });
     this.button = el("button", { type: "button", class: "main decide", "aria-keyshortcuts": "Enter", onclick: onDecide },
-      el("span", {}, "Save all"), this.sum, kbd("Enter"));
+      el("span", {}, "Save all", this.below), this.sum, kbd("Enter"));
   }
 
   /** @param {string} name of the class that is asked about */
@@ -34,6 +35,11 @@ export class Deciding {
       if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
     }
     this.nameClass(name);
+  }
+
+  /** @param {number} count of tiles that nobody has scrolled to yet, and that are saved, too */
+  showBelow(count) {
+    write(this.below, count ? ` · ${count} below` : "");
   }
 
   /** Nothing is on screen. */

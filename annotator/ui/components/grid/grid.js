@@ -55,6 +55,7 @@ export default class GridPage extends Page {
       },
       onMarks: (view) => this.around.deciding.showMarks(view, view.name),
       onSize: () => this.replan(unbuild),
+      onBelow: (count) => this.around.deciding.showBelow(count),
     });
     this.counting = new Counting(this.session, () => this.showCounts());
     this.picker = new Picker({ onPick: (id) => this.choose(id), onBest: () => this.best(), onAudit: () => this.check(true) });

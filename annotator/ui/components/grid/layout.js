@@ -46,6 +46,11 @@ export class Layout {
     this.observer.disconnect();
   }
 
+  /** Whether all tiles on screen are in sight, without scrolling. */
+  get allFit() {
+    return !this.scrolls && !this.host.classList.contains("over");
+  }
+
   /** How many tiles the next grid has at most. */
   get room() {
     if (!this.width) this.#measure();

@@ -5,7 +5,7 @@ import { FIND_ROW, FIX_ROW } from "../shared/fix.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
 /** The row about it in the help of a page. @type {[string, string]} */
-export const UNSURE_ROW = ["U", "unsure, or no longer: the tile under the pointer, or the one changed last (also a long press)"];
+export const UNSURE_ROW = ["U", "unsure, or not: tile under the pointer (also long press)"];
 
 /** @type {{title: string, rows: [string | string[], string][]}[]} */
 export const KEYS = [
@@ -25,7 +25,7 @@ export const KEYS = [
   {
     title: "Class and size",
     rows: [
-      ["/", "choose a class, or the audit grid: random images, predictions hidden (also Ctrl+K)"],
+      ["/", "choose a class, or the audit grid (also Ctrl+K)"],
       [".", "the next best class"],
       [["-", "+"], "smaller tiles, larger tiles: the next grid has as many as fit"],
       FIND_ROW,
@@ -34,8 +34,8 @@ export const KEYS = [
   {
     title: "Look closer",
     rows: [
-      ["Shift", "hold: heat map of the tile under the pointer, or of the selected one; where a detector drew boxes these, and once more the heat map"],
-      [";", "that tile's history, and comments on it (not where earlier answers are hidden)"],
+      ["Shift", "hold: heat map or boxes of the tile; again switches"],
+      [";", "that tile's history and comments (unless answers are hidden)"],
       ["PageUp", "enlarge that tile; Page Down or Escape closes it. While it is open:"],
       FIX_ROW,
       ...STAGE_KEYS,
@@ -44,7 +44,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  { at: ".host", side: "over", by: "mark", text: "Every tile is marked already, ✓ or ✕. To change one, press its key, click it, or drag over several; hold it for unsure." },
+  { at: ".host", side: "over", by: "mark", text: "Tiles are marked already, ✓ or ✕. Press a key, click or drag to change; hold for unsure." },
   { at: ".decide", side: "below", by: "decide", text: "Enter saves every tile as it is marked; the next grid appears." },
   { at: "[aria-label=Session]", side: "left", by: "undo", text: "Backspace undoes a whole grid; ? lists all keys." },
 ];

@@ -151,7 +151,7 @@ export default class MapPage {
     this.empty.hidden = of > 0;
     this.empty.replaceChildren(images
       ? "The map is being made. It appears once every image has been analyzed."
-      : "There are no images yet.");
+      : "No images yet.");
     this.field.dataset.points = String(points.ids.length);
   }
 

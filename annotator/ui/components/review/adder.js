@@ -27,7 +27,7 @@ export class Adder extends Chooser {
           .filter((entry) => entry.fit < Infinity)
           .sort((a, b) => a.fit - b.fit || Number(known.has(a.class_.id)) - Number(known.has(b.class_.id)) || a.index - b.index);
         const more = fits.length - MOST;
-        const note = fits.length ? (more > 0 ? `${counted(more, "more class", "more classes")}: type to find them.` : "") : "No class fits.";
+        const note = fits.length ? (more > 0 ? `${counted(more, "more class", "more classes")}: type to find them.` : "") : "No matching class.";
         return { rows: fits.slice(0, MOST), note };
       },
       draw: ({ class_, synonym }) => {

@@ -140,7 +140,7 @@ export default class ReviewPage extends Page {
     if (!item) return;
     const places = openAbove(item, this.screen.line.at);
     if (!places.length) {
-      this.session.say(`No open suggestion is above the threshold (${percent(this.screen.line.at)}).`);
+      this.session.say(`No suggestion left above the threshold (${percent(this.screen.line.at)}).`);
       return;
     }
     const chips = places.map((at) => item.suggestions[at]);

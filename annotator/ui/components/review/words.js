@@ -25,8 +25,8 @@ export const KEYS = [
     title: "Look",
     rows: [
       [["1", "9"], "select a suggestion (also ↑ and ↓, or the pointer)"],
-      ["H", "heat map on or off; where a detector drew boxes: boxes, heat map, neither"],
-      ["M", "where people disagree: show what the model thinks, which is hidden until then"],
+      ["H", "heat map on or off (with boxes: boxes, heat map, neither)"],
+      ["M", "where people disagree: show what the model thinks"],
       [["-", "+"], "heat map weaker, stronger (also [ and ])"],
       [["ArrowLeft", "ArrowRight"], "previous image, next image"],
       HISTORY_ROW,
@@ -41,6 +41,6 @@ export const KEYS = [
 
 export const HINTS = [
   { at: ".stage", side: "over", by: "decide", text: "Warm colors or boxes show where a model saw the selected suggestion.", touch: "Warm colors or boxes show where a model saw the selected suggestion." },
-  { at: ".suggestions", side: "left", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure.", touch: "Accept or reject the selected suggestion; so does drawing the picture right or left." },
-  { at: ".above", side: "left", by: "above", text: "A accepts everything above the threshold at once; you set the threshold." },
+  { at: ".suggestions", side: "left", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure.", touch: "Accept or reject; or draw the picture right or left." },
+  { at: ".above", side: "left", by: "above", text: "A accepts everything above the threshold, which you set." },
 ];

@@ -96,9 +96,9 @@ export class AsideDialog {
     this.aside = aside;
     this.names = names;
     this.list = el("ul");
-    this.element = el("dialog", { class: "aside", "aria-label": "Decisions not saved" },
-      el("h2", {}, "Decisions not saved"),
-      el("p", { class: "quiet" }, "The server refused these decisions. They stay in this browser until you dismiss them."),
+    this.element = el("dialog", { class: "aside", "aria-label": "Answers not saved" },
+      el("h2", {}, "Answers not saved"),
+      el("p", { class: "quiet" }, "The server refused these answers. This browser keeps them until you dismiss them."),
       this.list,
       el("div", { class: "tools" },
         el("button", { type: "button", onclick: () => this.download() }, "Download as JSON"),

@@ -5,7 +5,7 @@ import { keyButton } from "./dom.js";
 
 export const FIX_KEY = "F2";
 /** The row about it in the help of a page. @type {[string, string]} */
-export const FIX_ROW = [FIX_KEY, "fix this image: open it in Annotate with its labels"];
+export const FIX_ROW = [FIX_KEY, "open the image in Annotate with its labels"];
 /** The row about the finder of images. @type {[string, string]} */
 export const FIND_ROW = ["Ctrl+P", "find an image by its file name, and open it in Annotate"];
 
@@ -27,7 +27,7 @@ export function fix(id) {
 
 /** @param {() => void} act */
 export function fixButton(act) {
-  return keyButton("Fix this image", FIX_KEY, act, { class: "fix" });
+  return keyButton("Open in Annotate", FIX_KEY, act, { class: "fix" });
 }
 
 /**

@@ -30,7 +30,7 @@ export class HistoryDialog {
     /** @type {any} whose history it is */
     this.item = null;
     this.title = el("h2", { id: "history-title" });
-    this.list = el("ol", { tabindex: "0", "aria-label": "What was decided, oldest first" });
+    this.list = el("ol", { tabindex: "0", "aria-label": "Answers, oldest first" });
     this.state = el("p", { class: "quiet", role: "status" });
     this.field = el("input", { type: "text", "aria-label": "Comment", maxlength: LONGEST, placeholder: "Write a comment", autocomplete: "off" });
     this.element = el("dialog", { class: "history", "aria-labelledby": "history-title" },
@@ -83,7 +83,7 @@ export class HistoryDialog {
       if (item !== this.item) return;
       this.list.replaceChildren(...decisions.map((/** @type {Event} */ event) => this.#line(event)));
       this.list.scrollTop = this.list.scrollHeight;
-      this.#say(hidden ? `${HIDDEN_WORDS}.` : decisions.length ? "" : "No decisions on this image yet.");
+      this.#say(hidden ? `${HIDDEN_WORDS}.` : decisions.length ? "" : "No answers on this image yet.");
     } catch (error) {
       if (item === this.item) this.#say(`The history cannot be shown: ${error.message}.`);
     }
@@ -120,7 +120,7 @@ function whatInWords({ action, name, state, note, covered }) {
   if (action === "label") return `${name}: ${STATE_WORDS[state ?? ""] ?? state}`;
   if (action === "done") return `nothing else here: ${counted(covered.length, "class", "classes")} absent`;
   if (action === "flag") return note ? `flag: ${note}` : "flag removed";
-  return { clear: `${name}: no answer any more`, comment: note, skip: "skipped" }[action] ?? action;
+  return { clear: `${name}: unanswered again`, comment: note, skip: "skipped" }[action] ?? action;
 }
 
 /** Where an answer came from, and what it covers. @param {Event} event */

@@ -26,8 +26,8 @@ export class Sheet {
     const done = counted(test.of - left, "task");
     this.#fill(Boolean(left),
       el("h2", {}, "How fast are you?"),
-      el("p", {}, "Two minutes of short tasks on this project's images: grids, whole images, single labels. Work as you always do. Autopilot then plans with your own times."),
-      el("p", {}, "Only times are kept. What you mark here is not saved: it is no label, and no evidence about the images. Times are stored under your name and are not compared with anybody's. You can stop at any moment and go on later."),
+      el("p", {}, "Two minutes of short tasks on this project's images. Work as you always do. Autopilot then plans with your own times."),
+      el("p", {}, "Only times are kept, under your name; nobody's are compared. What you mark here is not saved. Stop at any moment and go on later."),
       left ? el("div", { class: "tools" },
         keyButton(begun ? `Continue (${done} of ${test.of} done)` : "Start", "Enter", () => this.onStart(), { class: "main" }))
       : el("p", {}, test.empty),
@@ -61,7 +61,7 @@ export class Sheet {
         el("caption", {}, `From ${counted(sum, "timed answer")}, ${report.tested.toLocaleString("en")} of them in this test. Averages without pauses.`),
         el("thead", {}, el("tr", {}, ...["Seconds for", "You", "95 % interval", "Default", "Answers"].map((text) => el("th", { scope: "col" }, text)))),
         el("tbody", {}, ...[...report.tasks, ...report.parts].map(row))),
-      el("p", { class: "quiet" }, "What the answers cannot tell apart keeps a wide interval."),
+      el("p", { class: "quiet" }, "Few answers leave wide intervals."),
     ];
   }
 

@@ -94,6 +94,7 @@ export default class SpeedTestPage {
       usual: 24,
       next: () => null,
       onSize: () => {},
+      onBelow: (count) => this.deciding.showBelow(count),
       onFix: () => {},
       onMarks: (view) => this.deciding.showMarks(view, view.name),
     });

@@ -28,7 +28,7 @@ async function ask(what, content = {}) {
     headers: { "content-type": "application/json", "x-annotator-token": PAGE.token },
     body: JSON.stringify(content),
   }).catch(() => null);
-  if (!answer) throw new Error("The server does not answer. Is it still running? Nothing was made; try again.");
+  if (!answer) throw new Error("The server does not answer. Nothing was made; try again.");
   const said = await answer.json();
   if (!answer.ok) throw new Error(said.error);
   return said;
@@ -329,7 +329,7 @@ class NewProject {
       this.done.hidden = false;
       this.done.replaceChildren(
         el("h2", {}, `${name} is made`),
-        el("p", {}, "Whoever runs this server has to write the Caddyfile again and reload Caddy. Then open your project with this link:"),
+        el("p", {}, "Rewrite the Caddyfile on the server and reload Caddy. Then open this link:"),
         el("p", {}, el("a", { href: link }, link)));
     } else {
       const person = this.person.value.trim();
