@@ -59,7 +59,7 @@ def test_a_complete_project_stays_as_it_is_until_a_check_is_pressed_and_comes_ba
         page.keyboard.press("Enter")
         until(lambda: page.evaluate(KIND) == "grid")
         expect(finish).to_be_hidden()
-        expect(page.locator(".line")).to_contain_text("24 answers to check again: marked absent for 'fox'")
+        expect(page.locator(".line")).to_contain_text("Check 24 answers again: fox marked absent")
         page.evaluate(DRAWN)
         looked(page)
         page.keyboard.press("1")

@@ -252,7 +252,8 @@ export default class AutopilotPage extends Page {
     };
     const undo = async () => {
       const { cells } = await session.api.post("/api/rule_out/undo", { batch });
-      this.hand.ask();
+      if (this.finish.isShown) this.askFor(""); // what this person opened again is no news to them
+      else this.hand.ask();
       session.say(`Undid: '${offer.name}' is unanswered again on ${counted(cells, "image")}.`, true);
     };
     await this.tell(rule(true));
