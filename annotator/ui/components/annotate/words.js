@@ -5,8 +5,16 @@ import { FIND_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
-export const HINTS = [
-  { at: ".classes", side: "left", by: "decide", text: "Press the key on a class: the image is labeled and the next image appears.", touch: "Tap a class: the image is labeled and the next image appears." },
+/** What pressing a class does, as the page begins. */
+const PRESS = {
+  one: "the image is labeled and the next image appears.",
+  all: "it is marked, or unmarked again. Enter goes on.",
+};
+const TAP = { ...PRESS, all: "it is marked, or unmarked again. “Nothing else here” goes on." };
+
+/** @param {"one" | "all"} mode as the server has it for this person */
+export const hintsFor = (mode) => [
+  { at: ".classes", side: "left", by: "decide", text: `Press the key on a class: ${PRESS[mode]}`, touch: `Tap a class: ${TAP[mode]}` },
   { at: ".finder", side: "left", by: "find", text: "Press / and type to find any class by name.", touch: "“Find a class” finds any class by its name." },
   { at: "[aria-label=Session]", side: "above", by: "undo", text: "Backspace undoes; ? lists all keys.", touch: "“Undo” takes back what you did, step by step." },
 ];
@@ -15,7 +23,7 @@ export const KEYS = [
   {
     title: "Label (the Classes page changes keys)",
     rows: [
-      ["1", "label the image with the class of that key; the next image appears"],
+      ["1", "label the image with the class of that key; with “One label”, the next image appears"],
       [["Shift", "1"], "label it, and stay on this image"],
       [["Alt", "1"], "mark the class of that key absent"],
       ["-", "mark the next class unsure"],
@@ -25,7 +33,7 @@ export const KEYS = [
       [["/", "?"], "in the finder: what the selected class means, with examples"],
       ["Enter", "nothing else here: mark every unanswered class absent"],
       ["=", "also label it with the classes of the previous image in its folder; stay on this image"],
-      [".", "don't advance: stay on each image until you press Space"],
+      [".", "“One label” or “All labels”: with the latter, class keys mark and unmark, and Enter goes on"],
     ],
   },
   {
