@@ -1,4 +1,4 @@
-"""One label or all labels: the switch does the same on Annotate and Autopilot, and is the person's wherever they go on."""
+"""One label or all labels: the switch does the same on Annotate and Autopilot, and each person keeps their choice."""
 
 from collections.abc import Iterator
 
@@ -46,25 +46,24 @@ def test_who_never_chose_has_the_projects_way_and_each_persons_choice_is_their_o
 
 @pytest.mark.browser
 def test_the_choice_holds_on_both_pages_after_a_reload_and_in_another_browser(browser: Contexts, served):
-    page = open_page(browser, served, "Ann")
-    wait_for_picture(page)
-    image = on_screen(page)
+    page = open_page(browser, served, "Ann", "/autopilot")
+    until(lambda: page.evaluate(KIND))
+    go_to(page, "click")
     assert pressed(page) == "One label"
-    page.keyboard.press(".")
+    way(page, "All labels").click()
+    open_by_menu(page, "Annotate")
+    wait_for_picture(page)
     assert pressed(page) == "All labels"
+    page.reload()
+    wait_for_picture(page)
+    assert pressed(page) == "All labels"
+    image = on_screen(page)
     for key, after in (("1", {1: 1}), ("2", {1: 1, 2: 1}), ("1", {2: 1})):  # pressed again, it is taken back
         looked(page)
         page.keyboard.press(key)
         wait_until_saved(page)
         assert (on_screen(page), labels_of(served, image)) == (image, after), key
-    page.reload()
-    wait_for_picture(page)
-    assert pressed(page) == "All labels"
-    open_by_menu(page, "Autopilot")
-    until(lambda: page.evaluate(KIND))
-    go_to(page, "click")
-    assert pressed(page) == "All labels"
-    way(page, "One label").click()
+    page.keyboard.press(".")
     until(lambda: answering.chosen_by(Database(served.project), "Ann") == answering.ONE)
     other = open_page(browser, served, "Ann")
     wait_for_picture(other)

@@ -15,14 +15,16 @@ pytestmark = pytest.mark.browser
 
 HOSTILE = "<img src=x onerror=document.title='owned'> *birds* \N{RIGHT-TO-LEFT OVERRIDE}" + 80 * "x"
 OVERLAP = """() => {
-  const all = (root) => [...root.querySelectorAll("*")].flatMap((one) => [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((one) =>
+    [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
   const seen = all(document).filter((one) => one.checkVisibility({ visibilityProperty: true, opacityProperty: true }));
   const boxes = (selector) => seen.filter((one) => one.matches(selector)).map((one) => one.getBoundingClientRect());
   const menus = boxes("[data-testid=stTopNavSection], [data-testid=stExpandSidebarButton]");
   const line = boxes(".project, .measure, .who b, .figures, .who button");
   const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
   const within = line.every((one) => one.left >= 0 && one.right <= innerWidth);
-  return { menus: menus.length, line: line.length, within, apart: menus.every((menu) => line.every((one) => apart(menu, one))) };
+  const free = menus.every((menu) => line.every((one) => apart(menu, one)));
+  return { menus: menus.length, line: line.length, within, apart: free };
 }"""
 
 

@@ -59,6 +59,7 @@ def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_
     wait_until_saved(page)
     assert sum(row["milliseconds"] or 0 for row in decided(served, "Ann")) < 60_000
     place = page.get_by_role("button", name="Switch user").bounding_box()
+    open_by_menu(page, "Images")  # by which what looks at answers is listed
     open_by_menu(page, "Progress")
     page.get_by_text("Complete images").wait_for()
     expect(measure).to_contain_text("3 of 72 pairs answered")

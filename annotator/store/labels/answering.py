@@ -1,6 +1,6 @@
-"""What the key of a class does on an image: with ONE it labels the image and goes on, with ALL it marks and Enter goes on.
+"""What a class does that is pressed: with ONE it labels the image and goes on, with ALL it is marked and Enter goes on.
 
-The project's way is chosen when it is made. Each person can take the other one, on Annotate and Autopilot alike; that is
+The project's way is chosen when it is made. Each person can take the other one, on Annotate and Autopilot alike; it is
 kept for the person and this project, and holds on both pages and in every browser.
 """
 
