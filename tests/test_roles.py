@@ -23,6 +23,7 @@ from playwright.sync_api import Page, expect
 from served import Served, until
 from websockets.exceptions import InvalidStatus
 
+from annotator.records import Decision
 from annotator.roles import Role
 from annotator.store.database.database import Database
 from annotator.store.labels import decisions
@@ -96,7 +97,7 @@ ROUTES = {
     "/api/grid": ("annotator", 200, GRID),
     "/api/work?": ("reviewer", 200, WORK | {"filter": {"kind": "annotator_disagreements"}, "mode": "review"}),
     "/api/autopilot": ("annotator", 200, {"holder": "h", "have": [], "want": 1}),
-    "/api/answering": ("annotator", 200, {"mode": "all"}),
+    "/api/answering": ("annotator", 200, {"mode": "one"}),
     "/api/rule_out": ("reviewer", 409, {"class": 1}),  # of which too few random images were answered
     "/api/rule_out/undo": ("reviewer", 409, {"batch": "r0123abcd"}),
     "/api/decisions": ("annotator", 200, {"decisions": []}),
@@ -369,6 +370,8 @@ def listed(page: Page) -> list[str]:
 
 def test_pages_show_each_role_what_it_may_use(browser, shared):
     """The menus, and an address that somebody types."""
+    answer = Decision("there-is-one", "label", "owner", "click", 4, 1, 1)  # without any, less is listed
+    assert decisions.decide(Database(shared.project), [answer]).saved
     bars = {}
     for role in ("guest", "annotator", "reviewer", "owner"):
         page = open_page(browser, shared, role, "/progress")
