@@ -105,7 +105,7 @@ def test_a_phone_lists_the_pages_under_their_headings(browser: Contexts, served)
     page.get_by_test_id("stExpandSidebarButton").tap()
     bar = page.get_by_test_id("stSidebarNav")
     for heading in ("Label", "Data", "Project"):
-        expect(bar.get_by_text(heading, exact=True)).to_be_visible()
+        expect(bar.get_by_role("group", name=heading, exact=True)).to_be_visible()
     bar.get_by_role("link", name="Export").tap()
     page.wait_for_url("**/export")
 

@@ -4,6 +4,7 @@
 import { counted, el } from "../shared/dom.js";
 import { rememberName } from "../shared/api.js";
 import { PROGRESS } from "../shared/progress.js";
+import { mendSidebar } from "./sidebar.js";
 import { TODAY } from "../shared/today.js";
 
 const COUNTED =
@@ -44,6 +45,7 @@ export default class Who {
     this.dayEnds = Infinity;
     this.dayLeft = NaN;
     this.timer = window.setInterval(() => this.followDay(), CHECK);
+    this.leaveSidebar = mendSidebar();
     this.update(component);
   }
 
@@ -87,6 +89,7 @@ export default class Who {
 
   unmount() {
     clearInterval(this.timer);
+    this.leaveSidebar();
     window.removeEventListener(TODAY, this.hear);
     window.removeEventListener(PROGRESS, this.follow);
   }
