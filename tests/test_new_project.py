@@ -114,7 +114,7 @@ def test_the_keyboard_alone_does_the_same(person, link, browser: Contexts):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     wait_for_first_image(page)
-    expect(page.get_by_role("button", name="Don't advance")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="All labels")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("2")
     wait_for_label(person)
 
