@@ -106,6 +106,7 @@ def test_a_phone_lists_the_pages_under_their_headings(browser: Contexts, served)
     bar = page.get_by_test_id("stSidebarNav")
     for heading in ("Label", "Data", "Project"):
         expect(bar.get_by_role("group", name=heading, exact=True)).to_be_visible()
+    expect(page.locator(".project")).to_be_hidden()  # where the list is
     bar.get_by_role("link", name="Export").tap()
     page.wait_for_url("**/export")
 

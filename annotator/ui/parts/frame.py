@@ -42,8 +42,8 @@ STYLE = """<style>
 .st-key-who {position: fixed; top: 2px; right: 1.2rem; width: auto; z-index: 999991;}
 @media (min-width: 768px) {[data-testid="stToolbar"] {padding-right: calc(100vw - 28rem);}}
 @media (max-width: 767px) {
-  [data-testid="stSidebarNavLink"] {min-height: 2.5rem;}
-  body:has([data-testid="stSidebar"][aria-expanded="true"]) .st-key-who {visibility: hidden;}
+  [data-testid="stSidebarNavLink"] {min-height: 2.25rem;}
+  body:has([data-testid="stSidebar"][data-collapsed="false"]) .st-key-who {visibility: hidden;}
 }
 [data-testid="stHeading"] h3 {font-size: 1.2rem; letter-spacing: -0.01em; padding: 0.2rem 0 0.4rem;}
 [data-testid="stMetricValue"] {font-size: 1.7rem; font-variant-numeric: tabular-nums;}
