@@ -15,7 +15,7 @@ import time
 import uuid
 from pathlib import Path
 
-from annotator.benchmark.harness.browser import chromium, let_in
+from annotator.benchmark.harness.browser import chromium, let_in, open_by_menu
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.queues.autopilot import planner
@@ -64,7 +64,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme)
     let_in(context, db.paths.project, address, "Ann")
     page = context.new_page()
-    page.goto(address)
+    page.goto(f"{address}/annotate")
     picture = page.locator(".stage img").first
     picture.wait_for(timeout=60_000)
     for number in range(LABELED if theme == "light" else 2):
@@ -80,40 +80,40 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     if theme == "dark":
         shoot(page, f"annotate-{theme}")
     wait_for_run(db)
-    page.get_by_role("link", name="Review").click()
+    open_by_menu(page, "Review")
     for _ in range(REVIEWED):
         page.locator(".suggestion.selected").wait_for(timeout=60_000)
         chosen = page.locator(".suggestion.selected .name").inner_text()
         page.keyboard.press("y" if chosen in truth[picture.get_attribute("alt")] else "n")
         page.wait_for_timeout(400)
     wait_for_run(db)
-    page.get_by_role("link", name="Grid").click()
+    open_by_menu(page, "Grid")
     decide_a_grid(page, truth)
     shoot(page, f"grid-{theme}")
     wait_for_run(db)
-    page.get_by_role("link", name="Annotate").click()
+    open_by_menu(page, "Annotate")
     page.wait_for_timeout(1000)
-    page.get_by_role("link", name="Review").click()
+    open_by_menu(page, "Review")
     show_a_right_suggestion(page, truth)
     shoot(page, f"review-{theme}")
     if theme == "light":
         somebody_else(db, truth)
         wait_for_run(db)
-    page.get_by_role("link", name="Autopilot").click()
+    open_by_menu(page, "Autopilot")
     mark_what_autopilot_asks(page, truth)
     shoot(page, f"autopilot-{theme}")
-    page.get_by_role("link", name="Certificate").click()
+    open_by_menu(page, "Certificate")
     page.get_by_role("heading", name="By class").wait_for(timeout=60_000)
     page.wait_for_timeout(4000)
     shoot(page, f"certificate-{theme}")
-    page.get_by_role("link", name="Map").click()
+    open_by_menu(page, "Map")
     page.locator(".legend").wait_for(timeout=120_000)
-    page.get_by_role("link", name="Import").click()
+    open_by_menu(page, "Import")
     preview_an_import(page, truth, names)
     shoot(page, f"import-{theme}")
     page.get_by_role("button", name="Cancel").click()
     for name in ("Map", "Progress", "Export", "Settings"):
-        page.get_by_role("link", name=name).click()
+        open_by_menu(page, name)
         page.wait_for_timeout(4000)
         shoot(page, f"{name.lower()}-{theme}")
     context.close()

@@ -209,9 +209,9 @@ class Someone:
         count = 0
         self._wake()
         while count < most and self._something(".stage img[data-image]"):
-            stay = self.page.get_by_role("button", name="Don't advance")
-            if self.mouse and stay.get_attribute("aria-pressed") == "false":
-                self._click("button[aria-keyshortcuts='.']")()
+            every = self.page.get_by_role("button", name="All labels")
+            if self.mouse and every.get_attribute("aria-pressed") == "false":
+                self._click("button[data-way=all]")()
             image = self._image()
             for class_id in self.book.missing(image):
                 self._mark(class_id)
@@ -262,13 +262,13 @@ class Someone:
     def fix(self) -> None:
         """Slips that nobody noticed at once: each image is opened by its address, and the label taken back."""
         for image, class_id in self.book.wrong():
-            self.go(f"/?image={image}")
+            self.go(f"/annotate?image={image}")
             self.page.locator(f".stage img[data-image='{image}']").wait_for(timeout=60_000)
             looked(self.page)
             self.page.keyboard.press(self.key_of[class_id])
             self.page.locator(f".class[data-class='{class_id}']:not([data-state])").wait_for()
             self.book.clear("fix", image, class_id)
-        self.go("/")
+        self.go("/annotate")
 
     def remark(self) -> None:
         """A flag and a comment on what is on screen, which change no label."""
@@ -409,7 +409,7 @@ def work_through(browser: Contexts, served: Served, truth: dict[int, set[int]], 
         until(lambda: runs.current_run(db))
     for person, work in ((ann, ben.grids), (ben, ann.review), (ann, ben.autopilot), (ben, ann.grids)):
         work(max(2, share // 2))
-        person.go("/")
+        person.go("/annotate")
         person.first_labels(2)
         say(f"{work.__name__}: {dict(book.actions)}; {len(book.given)} of {len(truth) * len(book.class_ids)} pairs")
     unanswered = Counter(
@@ -419,7 +419,7 @@ def work_through(browser: Contexts, served: Served, truth: dict[int, set[int]], 
         ann.gallery(class_id)
     say(f"gallery: {dict(book.actions)}")
     ann.fix()
-    ben.go("/")
+    ben.go("/annotate")
     while not book.complete():
         done = ann.complete_images(share) + ben.complete_images(share)
         say(f"completed {done} more; {len(book.given)} of {len(truth) * len(book.class_ids)} pairs")

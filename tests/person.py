@@ -35,7 +35,9 @@ def served_photos(
         yield served
 
 
-def open_page(browser: Contexts, served: Served, name: str, path: str = "/", *, clock: bool = False, **more) -> Page:
+def open_page(
+    browser: Contexts, served: Served, name: str, path: str = "/annotate", *, clock: bool = False, **more
+) -> Page:
     """A page of somebody who has given their name before, in a context of their own; `troubles` collects its errors.
 
     clock    its timers follow `page.clock`; so they do in all later pages of its context, which nobody else gets then

@@ -145,7 +145,7 @@ def opened(browser: Contexts, full: Path, address: str, look: str) -> Page:
 
 
 def visit(page: Page, address: str, name: str) -> Page:
-    page.goto(address if name == "annotate" else f"{address}/{name}")
+    page.goto(address if name == "autopilot" else f"{address}/{name}")
     page.locator(PAGES[name]).first.wait_for(timeout=60_000)
     page.wait_for_load_state("networkidle")
     assert page.troubles == []

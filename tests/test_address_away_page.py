@@ -77,7 +77,7 @@ def test_grid_review_and_annotate_say_that_the_images_cannot_be_read_now(browser
             expect(page.locator(".words")).to_contain_text(objects.NOT_NOW)
             noted = images.missing_ids(Database(tmp_path / "p"))
             assert 0 < len(noted) <= 16, "only what was asked for before the address counted as away gets a note"
-            for path in ("/review", "/"):
+            for path in ("/review", "/annotate"):
                 page.goto(served.address + path)
                 expect(page.locator(".stage .empty")).to_contain_text(objects.NOT_NOW, timeout=30_000)
             assert images.missing_ids(Database(tmp_path / "p")) == noted

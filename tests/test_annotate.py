@@ -254,7 +254,7 @@ def test_every_page_names_the_file_of_what_it_undoes_from_before_a_reload(browse
     image_id = Scribe(page).press("1")
     wait_until_saved(page, 1)
     name = images.images(Database(many.project), [image_id])[image_id].name
-    for path in ("/grid", "/review", "/autopilot", "/gallery", "/"):
+    for path in ("/grid", "/review", "/autopilot", "/gallery", "/annotate"):
         with page.expect_response("**/api/recent"):
             page.goto(many.address + path)
         page.wait_for_load_state("networkidle")

@@ -127,7 +127,7 @@ def test_a_page_whose_answers_are_blind_has_no_boxes(browser: Contexts, tmp_path
     chances = np.random.default_rng(0).uniform(0.31, 0.99, (30, 1))
     with flown(tmp_path, ["fox"], chances, drawn=12) as served:
         detect(served, tmp_path, 30)
-        page = open_page(browser, served, "Blind", "/")
+        page = open_page(browser, served, "Blind", "/annotate")
         with page.expect_response("**/api/grid") as answered:
             page.goto(f"{served.address}/grid?audit=1")
         assert not [tile for grid in answered.value.json()["items"] for tile in grid["tiles"] if tile["boxes"]]

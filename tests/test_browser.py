@@ -10,7 +10,7 @@ from person import decided, looked, on_screen, open_page, served_photos, wait_fo
 from playwright.sync_api import expect
 from served import PAGES_ALONE, Served, until
 
-from annotator.benchmark.harness.browser import let_in
+from annotator.benchmark.harness.browser import let_in, open_by_menu
 from annotator.exchange.setup import set_up
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -35,7 +35,7 @@ def test_the_name_is_asked_once_and_survives_a_reload(browser, many):
     context = browser.new_context()
     let_in(context, many.project, many.address)
     page = context.new_page()
-    page.goto(many.address)
+    page.goto(f"{many.address}/annotate")
     expect(page.get_by_label("Your name")).to_be_focused(timeout=60_000)
     page.keyboard.type("  Nora  Nys ")
     page.get_by_role("button", name="Start").click()
@@ -53,8 +53,8 @@ def test_every_request_of_every_page_stays_on_this_machine(browser, many):
     page.on("request", lambda request: asked.append(request.url))
     page.reload()
     wait_for_picture(page)
-    for name in ("Review", "Progress", "Export", "Settings"):
-        page.get_by_role("link", name=name).click()
+    for name in ("Autopilot", "Review", "Images", "Export", "Settings"):
+        open_by_menu(page, name)
         page.wait_for_load_state("networkidle")
     away = [
         url for url in asked if not url.startswith((many.address, "data:", "blob:", many.address.replace("http", "ws")))
@@ -67,7 +67,7 @@ def test_names_are_text_and_never_markup(browser, many):
     page = open_page(browser, many, "<b>Mallory</b>")
     wait_for_picture(page)
     expect(page.get_by_role("group", name="Classes")).to_contain_text(HOSTILE)
-    page.get_by_role("link", name="Settings").click()
+    open_by_menu(page, "Settings")
     expect(page.get_by_text("<b>Mallory</b>")).to_be_visible()
     assert page.title() != "owned"
 
@@ -147,7 +147,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     served = Served(project, processes)
     db = Database(project)
     page = open_page(browser, served, "Ann", accept_downloads=True)
-    page.get_by_role("link", name="Review").click()
+    open_by_menu(page, "Review")
     expect(page.locator(".empty")).to_contain_text("Label about 20 more images", timeout=30_000)
     page.get_by_role("link", name="Go to Annotate").click()
     wait_for_picture(page)
@@ -157,7 +157,7 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
         names = [name for bit, name in enumerate(CLASSES) if on_screen(page) >> bit & 1]
         page.keyboard.press(KEYS[names[0]] if names else "Enter")
     wait_until_saved(page)
-    page.get_by_role("link", name="Review").click()
+    open_by_menu(page, "Review")
     page.locator(".suggestion").first.wait_for(timeout=90_000)
     seen = "one => one.naturalWidth > 10 && Number(one.style.opacity) > 0.3"
     until(lambda: any(one.evaluate(seen) for one in page.locator(".heatmap").all()))
@@ -181,9 +181,9 @@ def test_the_whole_loop_label_train_review_with_heat_maps_and_export(browser, pr
     row = db.rows("SELECT * FROM decision WHERE source = 'suggestion' AND action = 'label' LIMIT 1")[0]
     assert row["run_id"] and 0 < row["score"] <= 1
 
-    page.get_by_role("link", name="Progress").click()
+    open_by_menu(page, "Progress")
     expect(page.get_by_text("Suggestion accuracy")).to_be_visible(timeout=30_000)
-    page.get_by_role("link", name="Export").click()
+    open_by_menu(page, "Export")
     page.get_by_role("button", name="Export", exact=True).click()
     link = page.get_by_role("link", name="Download labels.zip")
     link.wait_for(timeout=30_000)

@@ -12,6 +12,7 @@ from playwright.sync_api import Error, expect
 from served import until
 from streamlit.testing.v1 import AppTest
 
+from annotator.benchmark.harness.browser import open_by_menu
 from annotator.errors import AnnotatorError
 from annotator.queues import grid
 from annotator.records import ABSENT, PRESENT, Decision, WantedGrids
@@ -206,7 +207,7 @@ def test_what_is_typed_stays_while_one_is_on_another_page_and_one_class_has_its_
 
         def away_and_back() -> None:
             for title in ("Images", "Classes"):
-                browser_page.get_by_role("link", name=title, exact=True).first.click()
+                open_by_menu(browser_page, title)
                 browser_page.get_by_role("heading", name=title).first.wait_for()
 
         write("red fox")

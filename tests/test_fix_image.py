@@ -69,8 +69,9 @@ def go(page: Page, address: str) -> None:
 def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser, served):
     db = Database(served.project)
     assert leases.take(db, "bens page", "Ben", [COMPLETE], 1) == [COMPLETE]
-    page = open_page(browser, served, "Ann", f"/?image={COMPLETE}")
+    page = open_page(browser, served, "Ann", f"/?image={COMPLETE}")  # a bookmark from when Annotate was the first page
     wait_for_image(page, COMPLETE)
+    assert page.url == f"{served.address}/annotate?image={COMPLETE}"
     expect(page.locator(".caption")).to_contain_text("answered: 1 present, 2 absent, 1 unsure · Ben has it open, too")
     expect(page.locator(".class[data-class='3']")).to_have_attribute("data-state", "unsure")
     page.keyboard.press("Alt+Digit1")
@@ -87,14 +88,14 @@ def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser
     looked(page)
     page.keyboard.press("ArrowRight")
     wait_for_image(page, first)
-    go(page, f"/?image={MISSING}")
+    go(page, f"/annotate?image={MISSING}")
     expect(page.locator(".stage .empty")).to_contain_text("cannot be shown")
     expect(page.locator(".chips")).to_contain_text("fox")
     looked(page)
     page.keyboard.press(" ")
     wait_for_image(page, first)
     page.wait_for_url(lambda url: "image=" not in url)
-    go(page, f"/?image={first + 1}")
+    go(page, f"/annotate?image={first + 1}")
     wait_for_image(page, first + 1)
     page.go_back()
     wait_for_image(page, first)
@@ -104,10 +105,10 @@ def test_an_address_opens_any_image_and_going_on_continues_where_one_was(browser
     page.keyboard.press("3")  # labels, and goes on with what was there before
     wait_for_image(page, first)
     for unknown in ("999", "x"):
-        go(page, f"/?image={unknown}")
+        go(page, f"/annotate?image={unknown}")
         expect(page.locator(".words")).to_have_text(f"There is no image {unknown} in this project.")
         wait_for_image(page, first)
-    page.goto(f"{served.address}/?image=999")
+    page.goto(f"{served.address}/annotate?image=999")
     expect(page.locator(".words")).to_have_text("There is no image 999 in this project.")
     wait_for_image(page, first)
     wait_until_saved(page, 0)
@@ -197,7 +198,7 @@ def find_image(page: Page, name: str) -> None:
 def test_ctrl_p_finds_an_image_by_its_name_from_any_page_and_escape_leads_back(browser, served):
     db = Database(served.project)
     names = dict(db.tuples("SELECT id, name FROM image"))
-    page = open_page(browser, served, "Dora", "/")
+    page = open_page(browser, served, "Dora")
     wait_for_picture(page)
     page.wait_for_load_state("networkidle")
     first = on_screen(page)

@@ -26,7 +26,7 @@ from annotator.records import SOURCES
 from annotator.store.database.database import Database
 from annotator.store.upkeep import consistency
 from annotator.ui.access import context
-from annotator.ui.routes import pictures, requests
+from annotator.ui.routes import gallery_requests, pictures, requests
 
 MANY = int(os.environ.get("ANNOTATOR_FUZZ", "0"))
 FUZZ = settings(
@@ -40,6 +40,7 @@ POSTS = {
     "/api/work": requests.WorkRequest,
     "/api/grid": requests.GridRequest,
     "/api/autopilot": requests.ActionsRequest,
+    "/api/answering": requests.AnsweringRequest,
     "/api/rule_out": requests.ClassRequest,
     "/api/rule_out/undo": requests.UndoRuleOutRequest,
     "/api/speed_test": requests.Nothing,
@@ -50,9 +51,9 @@ POSTS = {
     "/api/recent": requests.Nothing,
     "/api/history": requests.HistoryRequest,
     "/api/map/select": requests.SelectRequest,
-    "/api/gallery": requests.GalleryWindowRequest,
-    "/api/gallery/place": requests.GalleryPlaceRequest,
-    "/api/gallery/ids": requests.GalleryIdsRequest,
+    "/api/gallery": gallery_requests.GalleryWindowRequest,
+    "/api/gallery/place": gallery_requests.GalleryPlaceRequest,
+    "/api/gallery/ids": gallery_requests.GalleryIdsRequest,
     "/api/find": requests.FindRequest,
     "/api/decisions": requests.DecisionsRequest,
 }

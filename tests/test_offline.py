@@ -61,7 +61,7 @@ def test_a_minute_without_a_server_is_worked_through_and_everything_arrives_in_o
 def test_two_tabs_of_one_person_label_different_images_and_lose_none(browser, many):
     first = open_page(browser, many, "Tabs")
     second = first.context.new_page()
-    second.goto(many.address)
+    second.goto(f"{many.address}/annotate")
     given = []
     for _ in range(6):
         for page in (first, second):
@@ -78,7 +78,7 @@ def test_what_a_closed_tab_could_not_send_is_sent_by_the_other(browser, many):
     wait_for_picture(first)
     first.wait_for_load_state("networkidle")
     second = first.context.new_page()
-    second.goto(many.address)
+    second.goto(f"{many.address}/annotate")
     wait_for_picture(second)
     first.bring_to_front()
     first.context.set_offline(True)

@@ -115,7 +115,7 @@ def test_what_can_never_be_stored_is_set_aside_shown_exported_and_dismissed(brow
     for _ in range(3):
         dialog.get_by_role("button", name="Dismiss").first.click()
     expect(dialog).to_be_hidden()
-    expect(foot).to_contain_text("0 failed")
+    expect(foot).to_contain_text("All saved")
     assert kept(page, served) == {"unsaved": [], "aside": []}
     assert len(decided(served, "Ann")) == 2, "no key of the dialog reached the page"
     assert page.troubles == []
@@ -147,7 +147,7 @@ def test_a_request_that_cannot_be_read_is_taken_apart_until_the_culprit_is_alone
     page.locator(".foot").get_by_role("button", name="Show").click()
     page.get_by_role("button", name="Send again").click()
     wait_until_saved(page, 11)
-    expect(page.locator(".foot")).to_contain_text("0 failed")
+    expect(page.locator(".foot")).to_contain_text("All saved")
 
 
 def test_what_waits_stays_with_the_name_it_was_given_under(browser: Contexts, served):

@@ -17,6 +17,7 @@ from person import (
 )
 from playwright.sync_api import expect
 
+from annotator.benchmark.harness.browser import open_by_menu
 from annotator.records import Decision
 from annotator.store.database.database import Database
 from annotator.store.gallery.image_history import history_of
@@ -33,8 +34,10 @@ def served(tmp_path_factory):
 
 def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_all_pages(browser, served):
     page = open_page(browser, served, "Ann", viewport={"width": 1366, "height": 768})
-    figures = page.locator(".figures")
+    figures, measure = page.locator(".figures"), page.locator(".measure")
     expect(figures).to_have_text("today 0 min · 0 images · 0 labels")
+    expect(measure).to_have_text("0 of 72 pairs answered · 0 of 24 images complete")
+    expect(page.locator(".foot .saved")).to_have_text("All saved")
     wait_for_picture(page)
     for key in ("1", "Shift+2", "3"):
         before = on_screen(page)
@@ -42,6 +45,7 @@ def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_
         if not key.startswith("Shift"):
             wait_for_another(page, before)
     expect(figures).to_have_text("today 0 min · 2 images · 3 labels")
+    expect(measure).to_contain_text("3 of 72 pairs answered · 0 of 24 images complete")
     looked(page)
     page.keyboard.press("Enter")  # nothing else on the third image
     expect(figures).to_have_text("today 0 min · 3 images · 3 labels")
@@ -55,8 +59,10 @@ def test_the_line_at_the_top_follows_what_is_done_and_undone_and_is_the_same_on_
     wait_until_saved(page)
     assert sum(row["milliseconds"] or 0 for row in decided(served, "Ann")) < 60_000
     place = page.get_by_role("button", name="Switch user").bounding_box()
-    page.get_by_role("link", name="Progress").click()
+    open_by_menu(page, "Images")  # by which what looks at answers is listed
+    open_by_menu(page, "Progress")
     page.get_by_text("Complete images").wait_for()
+    expect(measure).to_contain_text("3 of 72 pairs answered")
     expect(figures).to_have_text("today 0 min · 2 images · 3 labels")
     assert page.get_by_role("button", name="Switch user").bounding_box() == place
     page.get_by_role("button", name="Switch user").click()

@@ -105,7 +105,7 @@ def test_flags_come_first_and_open_their_image_with_comments_beside_them(project
     assert "blurred | &lt;b&gt;" in flags and "&lt;i&gt;Ann, today " in flags
     assert comments.index("<p>no</p>") < comments.index("<p>tail\nonly</p>")
     for image_id, listed in ((3, flags), (5, comments)):
-        assert f'href="./?image={image_id}&amp;from=progress"' in listed
+        assert f'href="annotate?image={image_id}&amp;from=progress"' in listed
     assert "thumb" not in flags  # nobody has given a name: no token
 
 

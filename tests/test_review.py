@@ -23,6 +23,7 @@ from person import (
 from playwright.sync_api import Page, expect
 from served import Served, serving, until
 
+from annotator.benchmark.harness.browser import open_by_menu
 from annotator.benchmark.harness.projects import draw_heatmaps, publish_run
 from annotator.exchange.setup import set_up
 from annotator.records import Decision
@@ -236,7 +237,7 @@ def test_a_likely_mistake_names_who_said_what_and_the_new_answer_replaces_it(bro
     ]
     with reviewed(tmp_path, chances, given) as served:
         page = open_page(browser, served, "Ann")
-        page.get_by_role("link", name="Review").click()
+        open_by_menu(page, "Review")
         expect(page.locator(".empty")).to_contain_text("No more suggestions", timeout=30_000)
         page.get_by_role("button", name="Likely mistakes").click()
         expect(page.locator(".suggestion")).to_contain_text("Ben said absent; model: 97 %")
@@ -403,7 +404,7 @@ def test_offline_server_killed_and_page_reloaded_every_answer_arrives_once(brows
         expect(page.locator(".foot")).to_contain_text("Nothing is lost")
         served.start()
         page.goto(served.address)
-        page.get_by_role("link", name="Review").wait_for(state="attached", timeout=60_000)
+        page.get_by_test_id("stTopNavSection").first.wait_for(state="attached", timeout=60_000)
         page.goto(served.address + "/review")  # with four answers that no server has seen
         wait_for_picture(page)
         wait_until_saved(page)

@@ -99,10 +99,11 @@ def test_no_request_gets_a_file_it_should_not(shared):
     assert secret not in shared.get("/api/image/../secret")[1]
 
 
-def test_a_bookmark_of_the_first_page_leads_to_it(shared):
-    request = urllib.request.Request(f"{shared.address}/annotate", headers={"cookie": shared.headers["cookie"]})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        assert answer.url == f"{shared.address}/"
+def test_a_bookmark_of_the_first_page_leads_to_it_and_one_of_an_image_to_annotate(shared):
+    for asked, there in (("/autopilot", "/"), ("/autopilot?a=b%26", "/?a=b%26"), ("/?image=5", "/annotate?image=5")):
+        request = urllib.request.Request(shared.address + asked, headers={"cookie": shared.headers["cookie"]})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            assert answer.url == shared.address + there
 
 
 def test_a_senseless_request_is_answered_and_changes_nothing(shared):

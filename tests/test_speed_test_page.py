@@ -99,7 +99,9 @@ def test_settings_and_autopilot_lead_to_it(browser: Contexts, served):
     page = open_page(browser, served, "Ann", "/settings")
     page.get_by_role("link", name="How fast are you? A two-minute test").click(timeout=60_000)
     expect(page.get_by_role("heading", name="How fast are you?")).to_be_visible(timeout=60_000)
-    expect(page.locator("[data-testid=stTopNavLink]", has_text="Speed test")).to_have_count(0)
+    page.get_by_test_id("stTopNavSection").filter(has_text="Label").click()
+    expect(page.get_by_role("menuitem", name="Autopilot")).to_be_visible()
+    expect(page.get_by_role("menuitem", name="Speed test")).to_have_count(0)
 
 
 def test_a_page_that_was_hidden_asks_the_task_again(browser: Contexts, served):

@@ -20,7 +20,7 @@ import streamlit as st
 from filelock import FileLock, Timeout
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from annotator.errors import AlreadyRunning, AnnotatorError
@@ -96,7 +96,7 @@ def page_app(keys: Keys | None = None, access: Access | None = None, json_log: b
     sessions = context.reach(access)
     door = Middleware(Door, tokens=context.tokens, keys=keys, access=access, sessions=sessions)
     first, *others = (f"/{page.name}" for page in PAGES)
-    pages = [Route(first, _to_first_page), *(Route(address, shell) for address in ("/", *others))]
+    pages = [Route("/", _first_page), Route(first, _to_first_page), *(Route(address, shell) for address in others)]
     routes = [Route(access.base + route.path, route.endpoint, methods=route.methods) for route in [*ROUTES, *pages]]
     return st.App(SCRIPT, routes=routes, middleware=[door], secrets=_login(access), **options)
 
@@ -109,9 +109,19 @@ def _login(access: Access) -> dict[str, Any] | None:
     return {"auth": {**access.provider, "redirect_uri": f"{access.address}/oauth2callback", "cookie_secret": secret}}
 
 
-async def _to_first_page(request: Request) -> RedirectResponse:
+async def _first_page(request: Request) -> Response:
+    # Annotate was the first page once: bookmarks of its images lead to them.
+    return _redirected(request, "annotate") if "image" in request.query_params else await shell(request)
+
+
+async def _to_first_page(request: Request) -> Response:
     # Streamlit knows its first page as "/" only and answers "page not found" for the address in a bookmark.
-    return RedirectResponse(f"{context.base()}/")
+    return _redirected(request, "")
+
+
+def _redirected(request: Request, page: str) -> RedirectResponse:
+    query = request.url.query
+    return RedirectResponse(f"{context.base()}/{page}{'?' if query else ''}{query}")
 
 
 def serve(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from annotator.errors import AnnotatorError
 from annotator.ui.access.access_keys import pass_for
+from annotator.ui.parts.navigation import PAGES
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Playwright
+    from playwright.sync_api import Browser, BrowserContext, Page, Playwright
 
 VARIABLE = "ANNOTATOR_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -110,6 +111,13 @@ def let_in(context: "BrowserContext", project: Path, address: str, name: str | N
     context.add_cookies([{"name": key, "value": value, "url": address}])
     if name is not None:
         context.add_cookies([{"name": "annotator_name", "value": name, "url": address}])
+
+
+def open_by_menu(page: "Page", title: str) -> None:
+    """Open another page of the app as a person does: by its menu at the top."""
+    menu = next(entry.group for entry in PAGES if entry.title == title)
+    page.get_by_test_id("stTopNavSection").filter(has_text=menu).click()
+    page.get_by_role("menuitem", name=title).click()
 
 
 @contextmanager

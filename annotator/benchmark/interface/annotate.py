@@ -66,7 +66,7 @@ def people(ground: Ground) -> tuple[dict, dict]:
     with serve_floor(db) as floor, serve_page(db) as page:
 
         def times_of(number: int) -> dict[str, list[float]]:
-            addresses = {"floor": f"{floor.address}/?classes={FEW}", "annotate": page.address}
+            addresses = {"floor": f"{floor.address}/?classes={FEW}", "annotate": f"{page.address}/annotate"}
             try:
                 with (
                     chromium() as browser,
@@ -113,7 +113,7 @@ def burst(ground: Ground) -> tuple[dict, dict]:
     db = projects.make_project(ground.room("burst"), BURST + projects.IN_HAND, FEW)
     with (
         serve_page(db) as page,
-        presses.opened(ground.browser, {"annotate": page.address}, "picture", db.paths.project) as pages,
+        presses.opened(ground.browser, {"annotate": f"{page.address}/annotate"}, "picture", db.paths.project) as pages,
     ):
         keys = [presses.KEYS[number % FEW] for number in range(BURST)]
         return bursts.on_annotate(pages["annotate"], db, keys).figures("burst"), {}
@@ -160,7 +160,7 @@ def _pages(ground: Ground, db: Database, without: str = "") -> Iterator[dict[str
     """Open the floors and the Annotate page of a project side by side, and yield them once each shows a picture."""
     with serve_floor(db) as server, serve_page(db) as page:
         floor = f"{server.address}/?classes={len(classes.all_classes(db))}"
-        addresses = {"floor": floor, PICTURE_FIRST: f"{floor}&first=picture", "annotate": page.address}
+        addresses = {"floor": floor, PICTURE_FIRST: f"{floor}&first=picture", "annotate": f"{page.address}/annotate"}
         addresses.pop(without, None)
         with presses.opened(ground.browser, addresses, "picture", db.paths.project) as pages:
             yield pages

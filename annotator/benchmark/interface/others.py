@@ -138,7 +138,7 @@ def _started(browser: "Browser", command: tuple[Any, ...], project: Path | None 
         page = context.new_page()
         started = time.perf_counter()
         with server(*command, port=port, pause=0.01):
-            page.goto(address)
+            page.goto(address if project is None else f"{address}/annotate")
             page.evaluate("benchmark.ready()")
             return time.perf_counter() - started
     finally:

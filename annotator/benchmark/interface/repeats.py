@@ -145,7 +145,7 @@ def _page(ground: Ground, path: str, some: int) -> Iterator[tuple["Page", Databa
         audit.draw(db, (some + IN_HAND // TILES) * TILES if "audit" in path else images * 2, seed=0)
     with serve_page(db) as server:
         watched = "grid" if "grid" in path else "picture"
-        address = f"{server.address}/{'' if path == 'annotate' else path}"
+        address = f"{server.address}/{path}"
         if path in ("autopilot", "speed_test"):  # either kind may come first
             with presses.let_in_page(ground.browser, address, db.paths.project) as page:
                 yield page, db
@@ -206,7 +206,9 @@ def _five_a_second(ground: Ground, chance: random.Random) -> dict[str, float]:
     db = projects.make_project(ground.room("five"), 3 * STREAM + projects.IN_HAND, CLASSES)
     with (
         serve_page(db) as server,
-        presses.opened(ground.browser, {"annotate": server.address}, "picture", db.paths.project) as pages,
+        presses.opened(
+            ground.browser, {"annotate": f"{server.address}/annotate"}, "picture", db.paths.project
+        ) as pages,
     ):
         for name, keys in (("different", different), ("pairs", pairs), ("one_key", ["1"] * STREAM)):
             beats = [FIVE_A_SECOND * (1 + chance.uniform(-JITTER, JITTER)) for _ in keys]

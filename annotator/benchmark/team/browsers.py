@@ -1,7 +1,6 @@
 """People in front of a real Chromium, one browser each: how long from a key to the next image, and what was saved."""
 
 import random
-import re
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -55,7 +54,7 @@ class Visitor(threading.Thread):
             context.add_cookies([{"name": self._cookie[0], "value": self._cookie[1], "url": self._address}])
             page = context.new_page()
             page.on("response", self._heard)
-            page.goto(self._address)
+            page.goto(f"{self._address}/annotate")
             page.locator(".stage img[data-image]").first.wait_for(timeout=120_000)
             page.evaluate("what => { benchmark.watch = what; }", "picture")
             page.evaluate("benchmark.ready()")
@@ -67,7 +66,7 @@ class Visitor(threading.Thread):
                 pause = self._every * chance.uniform(0.5, 1.5)
                 self.milliseconds.append(presses.timed(page, presses.class_key, chance.randrange(8), pause))
                 self._ending.wait(max(0.0, began + pause - time.monotonic()))
-            page.get_by_text(re.compile(r"\b0 unsent")).wait_for(timeout=60_000)
+            page.get_by_text("All saved", exact=True).wait_for(timeout=60_000)
 
     def _heard(self, response: "Response") -> None:
         """Record a request that stores decisions, and its answer."""

@@ -1,10 +1,11 @@
-"""Whether people begin with one label of each image or with all of them: a choice for the whole project.
+"""What a class does that is pressed: with ONE it labels the image and goes on, with ALL it is marked and Enter goes on.
 
-It is where the Annotate page begins: with one label the next image comes after it, with all labels the image stays.
-Each person can change it on the page for as long as it is open.
+The project's way is chosen when it is made. Each person can take the other one, on Annotate and Autopilot alike; it is
+kept for the person and this project, and holds on both pages and in every browser.
 """
 
 from annotator.errors import AnnotatorError, did_you_mean
+from annotator.roles import Right
 from annotator.store.database.database import Database
 
 ONE, ALL = "one", "all"
@@ -13,13 +14,35 @@ _KEY = "labels_an_image"
 
 
 def chosen(db: Database) -> str:
-    """Return ONE or ALL; ONE in a project that never chose."""
-    mode = db.setting(_KEY, ONE)
-    return mode if mode in MODES else ONE
+    """Return the project's way, ONE or ALL; ONE in a project that never chose."""
+    return _known(db.setting(_KEY, ONE), ONE)
 
 
 def choose(db: Database, mode: str) -> None:
-    """Store the choice. Raises AnnotatorError for another word."""
+    """Store the project's way. Raises AnnotatorError for another word."""
+    _refuse_other(mode)
+    db.set_setting(_KEY, mode)
+
+
+def chosen_by(db: Database, annotator: str) -> str:
+    """Return this person's way, ONE or ALL; the project's where they never chose."""
+    return _known(db.setting(_key_of(annotator)), chosen(db))
+
+
+def choose_for(db: Database, annotator: str, mode: str) -> None:
+    """Store this person's way. Raises AnnotatorError for another word."""
+    _refuse_other(mode)
+    db.set_setting(_key_of(annotator), mode, Right.ANSWER)
+
+
+def _key_of(annotator: str) -> str:
+    return f"{_KEY}/{annotator}"
+
+
+def _known(mode: object, usual: str) -> str:
+    return mode if isinstance(mode, str) and mode in MODES else usual
+
+
+def _refuse_other(mode: str) -> None:
     if mode not in MODES:
         raise AnnotatorError(f"There is no way to answer called {mode!r}. {did_you_mean(mode, MODES)}")
-    db.set_setting(_KEY, mode)

@@ -47,6 +47,11 @@ def image_counts(db: Database, *, everything: bool | None = None) -> dict[str, i
     }
 
 
+def has_answers(db: Database) -> bool:
+    """Return whether anybody has answered anything, by hand or by an import; hidden answers count, too."""
+    return bool(db.value("SELECT EXISTS (SELECT 1 FROM tally WHERE kind = 'label' AND n > 0)"))
+
+
 def decisions_by_source(db: Database) -> dict[str, int]:
     """Return the number of decisions that still hold by source; skips count as "skip", flags as "flag".
 

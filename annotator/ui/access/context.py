@@ -6,6 +6,7 @@ from pathlib import Path
 from annotator.errors import AnnotatorError
 from annotator.project import Project
 from annotator.store.database.database import Database
+from annotator.store.pictures.files import escaped
 from annotator.ui.access import sessions as sessions_
 from annotator.ui.access.serving_modes import LOCAL, Access
 from annotator.ui.access.sessions import Sessions
@@ -46,6 +47,11 @@ def address() -> str:
 def mode() -> str:
     """Return how people get to the project: one of serving_modes.MODES."""
     return _reached[0][0].mode if _reached else LOCAL
+
+
+def project_name() -> str:
+    """Return the name of the project's folder, by which the list of projects and the pages call it, on one line."""
+    return " ".join(escaped(db().paths.project.resolve().name).split())
 
 
 def home() -> str:

@@ -15,6 +15,7 @@ from streamlit.components.v2 import component
 
 from annotator.exchange.sources.landing import size_in_words
 from annotator.roles import Right
+from annotator.snapshot.progress import progress_of
 from annotator.store.people.daily_activity import seconds_left, today
 from annotator.ui.access import context
 from annotator.ui.access.access_keys import storage_name
@@ -71,7 +72,7 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
 
 
 def mount_who() -> None:
-    """Put the line on the page that says who is at work and what they have done today.
+    """Put the line on the page that names the project and says how far it is, who is at work and what they did today.
 
     It stands in the bar at the top (frame.STYLE), and asks for the name where it is not known yet.
     """
@@ -83,6 +84,8 @@ def mount_who() -> None:
         "base": context.base(),
         "annotator": name,
         "role": member.role if member else "",
+        "project": context.project_name(),
+        "progress": progress_of(context.db(), name).sentence(),
         "home": context.home(),
         "sign_out": context.base() + SIGN_OUT if member else "",
     } | day

@@ -14,7 +14,7 @@ from annotator.ui.parts.class_form import first_form
 
 def page() -> None:
     """Draw the page; without images a way to them, without classes a form to name them."""
-    frame.annotator_name()
+    name = frame.annotator_name()
     if not overview.image_counts(context.db())["all"]:
         st.info("No images yet. Add a folder on the Images page.")
         frame.link("images", "Go to Images")
@@ -25,6 +25,5 @@ def page() -> None:
     choices = [
         {"name": order.name, "title": order.title, "about": order.about} for order in query_order.QUERY_ORDERS.values()
     ]
-    stays = answering.chosen(db) == answering.ALL
     order, adds = query_order.chosen(db), class_adding.is_allowed(db)
-    mount("annotate", orders=choices, order=order, adds_classes=adds, stays=stays)
+    mount("annotate", orders=choices, order=order, adds_classes=adds, mode=answering.chosen_by(db, name))

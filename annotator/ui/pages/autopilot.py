@@ -4,6 +4,7 @@ Everything quick happens in components/autopilot/autopilot.js.
 """
 
 from annotator.store.classes import classes
+from annotator.store.labels import answering
 from annotator.ui.access import context
 from annotator.ui.components import mount
 from annotator.ui.parts import frame
@@ -12,8 +13,9 @@ from annotator.ui.parts.class_form import first_form
 
 def page() -> None:
     """Draw the page; without classes, a form to name them."""
-    frame.annotator_name()
+    name = frame.annotator_name()
     if not classes.all_classes(context.db()):
         first_form()
         return
-    mount("autopilot", styles=["grid/tiles.css", "annotate/annotate.css"])
+    mode = answering.chosen_by(context.db(), name)
+    mount("autopilot", styles=["grid/tiles.css", "annotate/annotate.css"], mode=mode)

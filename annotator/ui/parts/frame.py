@@ -44,12 +44,15 @@ STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding: 3.5rem 1.2rem 0.4rem; max-width: none;}
 [data-testid="stDecoration"], [data-testid="stStatusWidget"], [data-testid="stMainMenu"] {display: none;}
 [data-testid="stHeader"] {height: 3rem; min-height: 3rem;}
-[data-testid="stTopNavLink"] {min-height: 2.5rem;}
+[data-testid="stTopNavSection"] {min-height: 2.75rem;}
+[data-testid="stTopNavDropdownLink"] {min-height: 2.75rem;}
 [data-testid="stLayoutWrapper"]:has(> .st-key-who) {position: absolute;}
 .st-key-who {position: fixed; top: 2px; right: 1.2rem; width: auto; z-index: 999991;}
-@media (min-width: 768px) {[data-testid="stToolbar"] {padding-right: 13rem;}}
-@media (min-width: 1440px) {[data-testid="stToolbar"] {padding-right: 29.5rem;}}
-@media (max-width: 1600px) {[data-testid="stTopNavLink"] > span:first-child {display: none;}}
+@media (min-width: 768px) {[data-testid="stToolbar"] {padding-right: calc(100vw - 28rem);}}
+@media (max-width: 767px) {
+  [data-testid="stSidebarNavLink"] {min-height: 2.25rem;}
+  body:has([data-testid="stSidebar"][data-collapsed="false"]) .st-key-who {visibility: hidden;}
+}
 [data-testid="stHeading"] h3 {font-size: 1.2rem; letter-spacing: -0.01em; padding: 0.2rem 0 0.4rem;}
 [data-testid="stMetricValue"] {font-size: 1.7rem; font-variant-numeric: tabular-nums;}
 [data-testid="stMetric"] * {white-space: normal !important;}
@@ -69,6 +72,12 @@ def style() -> None:
     This download writes names as they are, which a spreadsheet may run as formulas (exchange/files/text_cells.py).
     """
     st.html(STYLE)
+
+
+def mark_menu(place: int) -> None:
+    """Underline the menu at the top that the open page is in, the first one being 0: Streamlit marks the page only."""
+    menu = f'[data-testid="stTopNav"] > :nth-child({place + 1}) [data-testid="stTopNavSection"] > span'
+    st.html(f"<style>{menu} {{font-weight: 650; box-shadow: 0 2px 0 currentColor;}}</style>")
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def show(rows: Sequence[dict[str, Any]], label: str, token: str, zone: tzinfo | 
 
 
 def _item(row: dict[str, Any], token: str, zone: tzinfo | None) -> str:
-    address = f"./?image={int(row['id'])}&amp;from=progress"
+    address = f"annotate?image={int(row['id'])}&amp;from=progress"
     source = f"{context.base()}/api/thumb/{int(row['id'])}?token={quote(token)}"
     picture = f'<a href="{address}" tabindex="-1"><img src="{source}" alt="" loading="lazy"></a>' if token else ""
     about = f"{escape(row['annotator'])}, {moment_in_words(row['at'], zone)}"

@@ -6,6 +6,7 @@ stall every browser. Begin with guard.py.
 """
 
 from annotator.ui.routes import (
+    answering,
     autopilot,
     classes,
     decide,
@@ -24,6 +25,7 @@ from annotator.ui.routes import (
 
 ROUTES = [
     *work.ROUTES,
+    *answering.ROUTES,
     *autopilot.ROUTES,
     *classes.ROUTES,
     *decide.ROUTES,

@@ -17,15 +17,14 @@ from annotator.store.gallery.tiles import Tile
 from annotator.store.people import blindness
 from annotator.ui.access import context
 from annotator.ui.routes import shapes
-from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
-from annotator.ui.routes.requests import (
-    FindRequest,
+from annotator.ui.routes.gallery_requests import (
     GalleryIdsRequest,
     GalleryPlaceRequest,
     GalleryRequest,
     GalleryWindowRequest,
-    parsed,
 )
+from annotator.ui.routes.guard import FRESH, blind_as, body_of, guarded
+from annotator.ui.routes.requests import FindRequest, parsed
 
 MOST_TILES = 500
 MOST_FOUND = 100

@@ -6,7 +6,6 @@ number, and 0.6 no state. Decisions are parsed one by one, so that an invalid on
 
 import json
 from contextlib import suppress
-from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -14,13 +13,11 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from annotator.records import SOURCES, sources
-from annotator.snapshot.filters import FILTERS, Filter, Kind
 
 MOST_NAMED = 5000  # images or cells that a page names as in hand or passed; more are not read
 MOST_DECISIONS = 500  # of one request
 MOST_CELLS = 10_000  # of one batch, as in components/gallery/panel.js: a second of the store's time
 NO_TIME = msgspec.Raw(b"null")
-UNSET = (Kind.SWITCH, Kind.DAY)  # kinds of filters that are None unless they are given
 
 Id = Annotated[int, Meta(ge=1, le=2**53)]
 IdOrNone = Annotated[int, Meta(ge=0, le=2**53)]  # 0: a whole image, or no class
@@ -128,6 +125,12 @@ class AddClassRequest(Struct):
     sure: bool = False
 
 
+class AnsweringRequest(Struct):
+    """The person's way to answer: store/labels/answering.py."""
+
+    mode: Literal["one", "all"]
+
+
 class UndoRuleOutRequest(Struct):
     """The batch of a class that was ruled out, to be given back."""
 
@@ -144,65 +147,6 @@ class ClassRequest(Struct):
     """A class to show examples of, or to rule out."""
 
     class_id: Id = field(name="class")
-
-
-def _given(one: Filter) -> Any:
-    """Return the type of the value that a request gives to a filter."""
-    if one.allowed:
-        return Literal[("", *one.allowed)]
-    return {
-        Kind.CLASSES: Classes,
-        Kind.SWITCH: bool | None,
-        Kind.CHOICE: Text,
-        Kind.TEXT: Path,
-        Kind.DAY: date | None,
-        Kind.FACTS: Facts,
-    }[one.kind]
-
-
-if TYPE_CHECKING:
-    GalleryFilterRequest = Struct
-else:
-    # snapshot.filters.FILTERS, field by field; "from" is no name in Python, so that all have another one there.
-    GalleryFilterRequest = msgspec.defstruct(
-        "GalleryFilterRequest",
-        [
-            (f"{one.name}_", _given(one), field(default_factory=list, name=one.name))
-            if one.kind in (Kind.CLASSES, Kind.FACTS)
-            else (f"{one.name}_", _given(one), field(default=None if one.kind in UNSET else "", name=one.name))
-            for one in FILTERS
-        ],
-    )
-
-
-class GalleryRequest(Struct, kw_only=True):
-    """A listing of the Gallery; version: of the listing that is on screen."""
-
-    only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
-    sort: Literal["name", "decided", "captured", "labels", "probability"] = "name"
-    class_id: Id | None = field(default=None, name="class")
-    down: bool = False
-    version: Text = ""
-
-
-class GalleryWindowRequest(GalleryRequest, kw_only=True):
-    """A part of a listing."""
-
-    start: Count
-    count: Count
-
-
-class GalleryPlaceRequest(GalleryRequest, kw_only=True):
-    """An image whose place in a listing is wanted."""
-
-    image: Id
-
-
-class GalleryIdsRequest(GalleryRequest, kw_only=True):
-    """A range of a listing, both ends included."""
-
-    first: Count
-    last: Count
 
 
 class FindRequest(Struct):

@@ -9,7 +9,8 @@ import { ClassList, likelihoods } from "./classlist.js";
 import { HIDDEN_WORDS, STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
 import { FlagDialog } from "./flag.js";
-import { HINTS, KEYS } from "./words.js";
+import { KEYS, hintsFor } from "./words.js";
+import { LabelMode } from "../shared/labelmode.js";
 import { Opened } from "./opened.js";
 import { Order } from "./order.js";
 import { Page } from "../shared/page.js";
@@ -33,7 +34,7 @@ const WIDE = window.matchMedia("(min-width: 761px)");
 export default class AnnotatePage extends Page {
   /** @param {any} component */
   constructor(component) {
-    super(component, { name: "annotate", keys: KEYS, hints: HINTS });
+    super(component, { name: "annotate", keys: KEYS, hints: hintsFor(component.data.mode) });
     this.build();
     this.begin({ follows: "run", request: () => ({ mode: "annotate", order: this.order.name }), place: () => this.sequence.place });
     this.opened.follow();
@@ -42,7 +43,7 @@ export default class AnnotatePage extends Page {
 
   build() {
     const { session } = this;
-    this.stay = Boolean(session.data.stays);
+    this.mode = new LabelMode(session, { key: "." });
     this.unsure = false;
     this.pause = 0;
     /** The item that the message is about. @type {any} */
@@ -80,19 +81,17 @@ export default class AnnotatePage extends Page {
       keyButton("Previous", "ArrowLeft", () => this.earlier()),
       keyButton("Next", "ArrowRight", () => this.later(NEWEST)));
     this.unsureButton = keyButton("Unsure", "-", () => this.toggleUnsure(), { "aria-pressed": "false" });
-    this.stayButton = keyButton("Don't advance", ".", () => this.toggleStay(), { "aria-pressed": String(this.stay) });
     const tools = el("div", { class: "tools answers", role: "group", "aria-label": "Other answers" },
       keyButton("Nothing else here", "Enter", () => this.done(), { class: "wide" }),
       keyButton("Skip", " ", () => this.skip()),
       this.unsureButton,
-      this.stayButton,
       keyButton("Flag", ",", () => this.openFlag()));
     session.toolbar.append(session.historyButton);
     const about = el("div", { class: "about" }, this.caption, session.words);
     const under = el("div", { class: "under" }, this.sequence.before, el("div", { class: "middle" }, about, this.chips), this.sequence.next);
     const left = el("div", { class: "left" }, this.stage.element, this.suggestionsReady.element, under,
       el("div", { class: "row" }, this.opened.button, steps, this.order.element, this.sequence.same, session.toolbar));
-    const side = el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list, tools);
+    const side = el("div", { class: "side" }, el("div", { class: "picking" }, this.finder.element, this.mode.element), this.list.likelyPart, this.list.list, tools);
     session.element.replaceChildren(el("div", { class: "work" }, left, side), session.foot.element, session.hints.element,
       session.help.dialog, this.flagging.element, this.card.element);
     this.#setClasses();
@@ -162,7 +161,7 @@ export default class AnnotatePage extends Page {
       " ": once(() => this.skip()),
       Enter: once(() => this.done()),
       "-": once(() => this.toggleUnsure()),
-      ".": once(() => this.toggleStay()),
+      ".": once(() => this.mode.toggle()),
       ",": once(() => this.openFlag()),
       "[": () => this.sequence.visit("before"),
       "]": () => this.sequence.visit("after"),
@@ -193,7 +192,7 @@ export default class AnnotatePage extends Page {
     const item = this.ready();
     if (!item) return;
     if (this.unsure) this.toggleUnsure();
-    this.label(item, class_.id, state, state === PRESENT && !stay && !this.stay);
+    this.label(item, class_.id, state, state === PRESENT && !stay && this.mode.goesOn);
   }
 
   /** A state was chosen by the pointer, which has time: it stays. @param {number} id of the class @param {number | null} state */
@@ -298,11 +297,6 @@ export default class AnnotatePage extends Page {
     this.unsure = !this.unsure;
     this.unsureButton.setAttribute("aria-pressed", String(this.unsure));
     this.list.unsure(this.unsure);
-  }
-
-  toggleStay() {
-    this.stay = !this.stay;
-    this.stayButton.setAttribute("aria-pressed", String(this.stay));
   }
 
   /** The cross on a chip: the class is absent; elsewhere on it: all its states. @param {Event} event */

@@ -63,7 +63,7 @@ export class Finder {
     // The field keeps the focus while a row is clicked, else the list would be gone before the click is done.
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
     this.list.addEventListener("click", (event) => this.#click(event));
-    this.element = el("div", { class: "finder" }, this.field, kbd("/"), this.list, this.count);
+    this.element = el("div", { class: "finder" }, el("div", { class: "field" }, this.field, kbd("/")), this.list, this.count);
   }
 
   /** @param {Class[]} classes */

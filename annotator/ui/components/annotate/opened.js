@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The image that the address asks for: /?image=ID shows it with its labels, complete or not, whoever has it. The address
+ * The image that the address asks for: annotate?image=ID shows it with its labels, complete or not, whoever has it. The address
  * names it for as long as it is on screen, so that a reload and the browser's own Back and Forward lead to it.
  */
 

@@ -5,8 +5,19 @@ import { FIND_ROW } from "../shared/fix.js";
 import { HISTORY_ROW } from "../shared/history.js";
 import { STAGE_KEYS } from "../shared/stage.js";
 
-export const HINTS = [
-  { at: ".classes", side: "left", by: "decide", text: "Press a key: one label is enough; the model asks for the rest.", touch: "Tap a class: one label is enough; the model asks for the rest." },
+/** What pressing a class does, as the page begins. */
+const PRESS = {
+  one: "Press a key: one label is enough; the model asks for the rest.",
+  all: "Press a key to mark a class, again to unmark it. Enter goes on.",
+};
+const TAP = {
+  one: "Tap a class: one label is enough; the model asks for the rest.",
+  all: "Tap a class to mark it, again to unmark it. “Nothing else here” goes on.",
+};
+
+/** @param {"one" | "all"} mode as the server has it for this person */
+export const hintsFor = (mode) => [
+  { at: ".classes", side: "left", by: "decide", text: PRESS[mode], touch: TAP[mode] },
   { at: ".finder", side: "left", by: "find", text: "Press / and type to find any class by name.", touch: "“Find a class” finds any class by its name." },
   { at: "[aria-label=Session]", side: "above", by: "undo", text: "Backspace undoes; ? lists all keys.", touch: "“Undo” undoes, step by step." },
 ];
@@ -15,7 +26,7 @@ export const KEYS = [
   {
     title: "Label (the Classes page changes keys)",
     rows: [
-      ["1", "label the image with the class of that key; the next image appears"],
+      ["1", "label the image with the class of that key; with “One label”, the next image appears"],
       [["Shift", "1"], "label it, and stay on this image"],
       [["Alt", "1"], "mark the class of that key absent"],
       ["-", "mark the next class unsure"],
@@ -25,7 +36,7 @@ export const KEYS = [
       [["/", "?"], "in the finder: what the selected class means, with examples"],
       ["Enter", "nothing else here: mark every unanswered class absent"],
       ["=", "label it like the previous image in its folder, and stay"],
-      [".", "don't advance: stay on each image until you press Space"],
+      [".", "“One label” or “All labels” (keys mark, Enter goes on)"],
     ],
   },
   {

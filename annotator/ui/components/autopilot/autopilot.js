@@ -9,6 +9,7 @@ import { Deciding } from "../grid/deciding.js";
 import { Finish } from "./finish.js";
 import { HINTS, KEYS, isRelabel } from "./words.js";
 import { Headline } from "./headline.js";
+import { LabelMode } from "../shared/labelmode.js";
 import { Page } from "../shared/page.js";
 import { Picture, startOf } from "./picture.js";
 import { onward } from "../shared/placeholder.js";
@@ -54,7 +55,8 @@ export default class AutopilotPage extends Page {
     /** What is asked once no pair is open; "none": nothing, as long as the project is shown as complete. @type {"" | "relabel" | "audit" | "none"} */
     this.extra = "";
     this.finish = new Finish(session, (extra) => this.askFor(extra));
-    this.headline = new Headline((offer) => this.ruleOut(offer));
+    this.mode = new LabelMode(session, { onChange: () => this.shown && this.headline.again(this.shown) });
+    this.headline = new Headline(this.mode, (offer) => this.ruleOut(offer));
     this.deciding = new Deciding({ onStart: (start) => this.board.begin(start), onDecide: () => this.decide() });
     this.board = new Board({
       session,
@@ -73,6 +75,7 @@ export default class AutopilotPage extends Page {
       onDecide: () => this.decide(),
       onSkip: () => this.skip(),
       onLabel: (id, state, stay) => this.label(id, state, stay),
+      mode: this.mode,
     });
     this.bar = el("div", { class: "bar" }, this.deciding.starts, this.board.sizes.element, keyButton("Skip", ".", () => this.skip()), this.deciding.button);
     session.element.replaceChildren(

@@ -9,8 +9,12 @@ import { write } from "../grid/deciding.js";
 const LONGEST = 60_000; // milliseconds of one decision that count: whoever takes longer is having a coffee
 
 export class Headline {
-  /** @param {(offer: import("./rulingout.js").Offer) => void} onRule told of a class that is treated as absent from now on */
-  constructor(onRule) {
+  /**
+   * @param {import("../shared/labelmode.js").LabelMode} mode whether a single label completes a task
+   * @param {(offer: import("./rulingout.js").Offer) => void} onRule told of a class that is treated as absent from now on
+   */
+  constructor(mode, onRule) {
+    this.mode = mode;
     this.positives = 0;
     this.milliseconds = 0;
     this.line = el("h2", { class: "line", "aria-live": "polite" });
@@ -30,7 +34,7 @@ export class Headline {
   show(action) {
     const { line, reason, others } = action;
     write(this.line, line);
-    write(this.task, taskOf(action));
+    write(this.task, taskOf(action, this.mode.way));
     this.why.open = false;
     this.why.hidden = !reason && !others.length;
     write(this.reason, reason);
@@ -39,9 +43,9 @@ export class Headline {
     this.ruling.show(action.ruling_out);
   }
 
-  /** A grid begins the other way. @param {import("./autopilot.js").Action} action */
+  /** A grid begins the other way, or a label does not complete the task any more. @param {import("./autopilot.js").Action} action */
   again(action) {
-    write(this.task, taskOf(action));
+    write(this.task, taskOf(action, this.mode.way));
   }
 
   /** @param {string} words while there is no action */

@@ -25,11 +25,13 @@ const UNSURE = 0;
 export class Picture {
   /**
    * @param {{session: import("../shared/session.js").Session, onDecide: () => void, onSkip: () => void,
-   *          onLabel: (id: number, state: number | null, stay: boolean) => void}} options
+   *          onLabel: (id: number, state: number | null, stay: boolean) => void, mode?: import("../shared/labelmode.js").LabelMode}} options
    *   onDecide: everything, as it is marked; onLabel: one class, where a single label is asked for; null takes it back
+   *   mode: whether that label completes the task; without it, it does
    */
-  constructor({ session, onDecide, onSkip, onLabel }) {
+  constructor({ session, onDecide, onSkip, onLabel, mode }) {
     this.session = session;
+    this.mode = mode;
     this.onDecide = onDecide;
     this.onSkip = onSkip;
     this.onLabel = onLabel;
@@ -58,7 +60,7 @@ export class Picture {
       this.decideWords, this.sum, kbd("Enter"));
     this.element = el("div", { class: "work", hidden: true },
       el("div", { class: "left" }, this.stage.element, this.caption),
-      el("div", { class: "side" }, this.finder.element, this.list.likelyPart, this.list.list,
+      el("div", { class: "side" }, el("div", { class: "picking" }, this.finder.element, ...(mode ? [mode.element, mode.note] : [])), this.list.likelyPart, this.list.list,
         el("div", { class: "tools answers", role: "group", "aria-label": "Answers" },
           this.decideButton, this.unsureButton, keyButton("Skip", ".", onSkip), this.fixButton)));
     this.setClasses();
@@ -83,6 +85,7 @@ export class Picture {
     const { item, picture } = action;
     this.action = action;
     this.fixButton.hidden = action.kind === "reading";
+    this.mode?.fix(action.kind !== "click");
     this.seen = false;
     action.marks ??= startOf(action);
     action.guesses ??= guessesOf(action);
@@ -175,7 +178,7 @@ export class Picture {
     const { kind, marks, guesses } = this.action;
     if (this.unsure) this.toggleUnsure();
     if (kind === "click") {
-      this.onLabel(class_.id, state, stay || state !== PRESENT);
+      this.onLabel(class_.id, state, stay || state !== PRESENT || this.mode?.goesOn === false);
       return;
     }
     const other = state === PRESENT && marks.get(class_.id) === PRESENT;

@@ -14,13 +14,21 @@ const BEFORE = {
 };
 const SINGLE = {
   image: "Marked classes are saved as present, all others as absent.",
-  click: "Label one class that is on the image.",
   reading: "What others and the model say is hidden. Marked classes are saved as present, all others as absent.",
 };
 
-/** What there is to do, as the grid begins now. @param {import("./autopilot.js").Action} action */
-export function taskOf(action) {
+const CLICK = {
+  one: "Label one class that is on the image.",
+  all: "Mark every class that is on the image, then Enter. Skip leaves it at those you marked.",
+};
+
+/**
+ * What there is to do, as the grid begins now, or as labels are given.
+ * @param {import("./autopilot.js").Action} action @param {"one" | "all"} way
+ */
+export function taskOf(action, way) {
   const { kind, grid, preset } = action;
+  if (kind === "click") return CLICK[way];
   if (kind === "image" && preset.length) {
     return `The model guessed ${counted(preset.length, "class", "classes")} (dashed). Enter saves guesses as your answers, the rest as absent.`;
   }
@@ -62,7 +70,7 @@ export const KEYS = [
   {
     title: "One image",
     rows: [
-      ["1", "mark or unmark that class (one class asked: also go on)"],
+      ["1", "mark or unmark that class (one class asked, “One label”: also go on)"],
       ["Enter", "save all as marked: guesses (dashed) become your answers"],
       [["Shift", "1"], "label the class and stay; again takes it back"],
       [["Alt", "1"], "mark the class absent"],

@@ -9,7 +9,9 @@ export const FIX_ROW = [FIX_KEY, "open the image in Annotate with its labels"];
 /** The row about the finder of images. @type {[string, string]} */
 export const FIND_ROW = ["Ctrl+P", "find an image by its file name, and open it in Annotate"];
 
-/** The page that is open now, as its address within the app: "gallery?has=fox". */
+const FIRST = "./"; // the address of the first page, whose name is in no address
+
+/** The page that is open now, as its address within the app: "gallery?has=fox"; of the first page "" or the query alone. */
 function here() {
   const { pathname, search } = window.location;
   return pathname.slice(pathname.lastIndexOf("/") + 1) + search;
@@ -17,7 +19,7 @@ function here() {
 
 /** The address of an image on Annotate, which leads back to the page that is open now. @param {number} id */
 function fixAddress(id) {
-  return `./?${new URLSearchParams({ image: String(id), from: here() })}`;
+  return `annotate?${new URLSearchParams({ image: String(id), from: here() })}`;
 }
 
 /** Leave this page for Annotate, with this image. @param {number} id */
@@ -35,7 +37,10 @@ export function fixButton(act) {
  * @param {Record<string, [string, string]>} pages title and address by name
  */
 export function cameFrom(pages) {
-  const [name, ...query] = (new URLSearchParams(window.location.search).get("from") ?? "").split("?");
-  const page = Object.hasOwn(pages, name) ? pages[name] : null;
-  return page && { title: page[0], address: [page[1], ...query].join("?") };
+  const from = new URLSearchParams(window.location.search).get("from");
+  if (from == null) return null;
+  const [name, ...query] = from.split("?");
+  const first = name ? undefined : Object.values(pages).find(([, address]) => address === FIRST);
+  const page = Object.hasOwn(pages, name) ? pages[name] : first;
+  return page ? { title: page[0], address: [page[1], ...query].join("?") } : null;
 }

@@ -1,12 +1,13 @@
 // @ts-check
 /**
- * The status line: decisions saved, unsent and failed, progress, and what the worker does.
+ * The status line: whether everything is saved, progress, and what the worker does.
  *
  * During quick work it is redrawn only in the frame of the next picture: a frame of its own just before a key would delay
  * the next picture by a sixtieth of a second.
  */
 
 import { capital, el } from "./dom.js";
+import { progressInWords, shareOf, tellProgress } from "./progress.js";
 
 const QUIET = 700; // milliseconds without a new picture after which it is redrawn by itself
 
@@ -37,7 +38,7 @@ export class Foot {
     outbox.today.tell();
     const waiting = outbox.waiting.size;
     const { aside } = outbox;
-    write(this.saved, `${outbox.saved.toLocaleString("en")} saved · ${waiting.toLocaleString("en")} unsent · ${aside.size} failed`);
+    write(this.saved, waiting ? `${waiting.toLocaleString("en")} unsent` : aside.size ? "" : "All saved");
     const trouble = outbox.trouble || hand?.trouble || "";
     const refused = aside.newest;
     if (this.aside.hidden !== !refused) this.aside.hidden = !refused;
@@ -49,7 +50,9 @@ export class Foot {
     if (!hand || !hand.news.progress) return;
     const { progress, worker } = hand.news;
     this.bar.setAttribute("value", String(shareOf(progress)));
-    write(this.far, inWords(progress));
+    const far = progressInWords(progress);
+    write(this.far, far);
+    tellProgress(far);
     write(this.worker, worker);
   }
 
@@ -62,22 +65,6 @@ export class Foot {
     this.element.dataset.waiting = String(outbox.waiting.size);
     this.element.dataset.saved = String(outbox.saved);
   }
-}
-
-/**
- * How far the project is, as the server gave it and as the page counts on (snapshot/progress.py has the words).
- * @typedef {{pairs_answered: number, pairs: number, images_complete: number, images: number, template: string}} Progress
- */
-
-/** Full only when every pair is answered. @param {Progress} progress */
-function shareOf({ pairs_answered: answered, pairs }) {
-  return pairs ? Math.max(0, Math.min(answered, pairs) / pairs) : 0;
-}
-
-/** @param {Progress} progress */
-function inWords({ pairs_answered: answered, pairs, images_complete: complete, images, template }) {
-  const within = (/** @type {number} */ count, /** @type {number} */ of) => Math.max(0, Math.min(count, of)).toLocaleString("en");
-  return template.replace("{pairs_answered}", within(answered, pairs)).replace("{images_complete}", within(complete, images));
 }
 
 /** @param {HTMLElement} node @param {string} text */

@@ -116,7 +116,7 @@ function typesElsewhere(/** @type {KeyboardEvent} */ event, /** @type {ShadowRoo
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   if (!(target instanceof HTMLElement)) return false;
   if (target.getRootNode() === root) return false;
-  return Boolean(target.closest("input, textarea, select, [contenteditable], [role=slider], [role=dialog], [role=listbox]"));
+  return Boolean(target.closest("input, textarea, select, [contenteditable], [role=slider], [role=dialog], [role=listbox], [role=menu]"));
 }
 
 /** Enter or Space on something that acts on them itself. @param {KeyboardEvent} event */

@@ -1,8 +1,10 @@
 // @ts-check
-/** Who is at work and what they have done today: one line at the top of every page. */
+/** The project and how far it is, who is at work and what they have done today: one line at the top of every page. */
 
 import { counted, el } from "../shared/dom.js";
 import { rememberName } from "../shared/api.js";
+import { PROGRESS } from "../shared/progress.js";
+import { mendSidebar } from "./sidebar.js";
 import { TODAY } from "../shared/today.js";
 
 const COUNTED =
@@ -18,24 +20,32 @@ export default class Who {
     this.figures = el("span", { class: "figures", title: COUNTED });
     this.counted = component.data.today;
     this.ahead = { milliseconds: 0, images: 0, labels: 0 };
+    /** As the script read it last. */
+    this.progress = "";
     const line = /** @type {HTMLElement} */ (component.parentElement.querySelector(".who"));
-    const { role, sign_out, home } = component.data;
-    const projects = home ? el("a", { class: "home", href: home }, "Projects") : "";
+    const { project, role, sign_out, home } = component.data;
+    const named = home
+      ? el("a", { class: "project", href: home, title: `${project}: open the list of projects` }, project)
+      : el("span", { class: "project", title: project }, project);
+    this.measure = el("span", { class: "measure" });
     const button = sign_out
       ? el("a", { href: sign_out }, "Sign out")
       : el("button", { type: "button", onclick: () => this.change() }, "Switch user");
     const role_ = role ? el("span", { class: "role", title: "Your role in this project. Owners change roles." }, role) : "";
-    line.replaceChildren(projects, this.name, role_, this.figures, button);
+    line.replaceChildren(named, this.measure, this.name, role_, this.figures, button);
     this.hear = (/** @type {any} */ { detail }) => {
       this.take(detail.counted);
       this.ahead = detail.ahead;
       this.draw();
     };
     window.addEventListener(TODAY, this.hear);
+    this.follow = (/** @type {any} */ { detail }) => this.showProgress(detail);
+    window.addEventListener(PROGRESS, this.follow);
     /** When the server's day ends by this browser's clock, and how many seconds that was away when the server said so. */
     this.dayEnds = Infinity;
     this.dayLeft = NaN;
     this.timer = window.setInterval(() => this.followDay(), CHECK);
+    this.leaveSidebar = mendSidebar();
     this.update(component);
   }
 
@@ -53,7 +63,16 @@ export default class Who {
     if (data.day_left !== this.dayLeft) this.dayEnds = Date.now() + 1000 * data.day_left; // not when it is drawn once more
     this.dayLeft = data.day_left;
     write(this.name, data.annotator);
+    // A page that counts on is ahead of what its script has read.
+    if (data.progress !== this.progress) this.showProgress(data.progress);
+    this.progress = data.progress;
     this.draw();
+  }
+
+  /** @param {string} words */
+  showProgress(words) {
+    write(this.measure, words);
+    this.measure.title = words;
   }
 
   /** Of two counts the later one. @param {import("../shared/today.js").Count | null} counted */
@@ -70,7 +89,9 @@ export default class Who {
 
   unmount() {
     clearInterval(this.timer);
+    this.leaveSidebar();
     window.removeEventListener(TODAY, this.hear);
+    window.removeEventListener(PROGRESS, this.follow);
   }
 
   draw() {

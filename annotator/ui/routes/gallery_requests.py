@@ -1,0 +1,71 @@
+"""The requests of the Gallery, whose fields are its filters (snapshot/filters.py); parsed as all are (requests.py)."""
+
+from datetime import date
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from annotator.snapshot.filters import FILTERS, Filter, Kind
+from annotator.ui.routes.requests import Classes, Count, Facts, Id, Path, Text
+
+UNSET = (Kind.SWITCH, Kind.DAY)  # kinds of filters that are None unless they are given
+
+
+def _given(one: Filter) -> Any:
+    """Return the type of the value that a request gives to a filter."""
+    if one.allowed:
+        return Literal[("", *one.allowed)]
+    return {
+        Kind.CLASSES: Classes,
+        Kind.SWITCH: bool | None,
+        Kind.CHOICE: Text,
+        Kind.TEXT: Path,
+        Kind.DAY: date | None,
+        Kind.FACTS: Facts,
+    }[one.kind]
+
+
+if TYPE_CHECKING:
+    GalleryFilterRequest = Struct
+else:
+    # snapshot.filters.FILTERS, field by field; "from" is no name in Python, so that all have another one there.
+    GalleryFilterRequest = msgspec.defstruct(
+        "GalleryFilterRequest",
+        [
+            (f"{one.name}_", _given(one), field(default_factory=list, name=one.name))
+            if one.kind in (Kind.CLASSES, Kind.FACTS)
+            else (f"{one.name}_", _given(one), field(default=None if one.kind in UNSET else "", name=one.name))
+            for one in FILTERS
+        ],
+    )
+
+
+class GalleryRequest(Struct, kw_only=True):
+    """A listing of the Gallery; version: of the listing that is on screen."""
+
+    only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
+    sort: Literal["name", "decided", "captured", "labels", "probability"] = "name"
+    class_id: Id | None = field(default=None, name="class")
+    down: bool = False
+    version: Text = ""
+
+
+class GalleryWindowRequest(GalleryRequest, kw_only=True):
+    """A part of a listing."""
+
+    start: Count
+    count: Count
+
+
+class GalleryPlaceRequest(GalleryRequest, kw_only=True):
+    """An image whose place in a listing is wanted."""
+
+    image: Id
+
+
+class GalleryIdsRequest(GalleryRequest, kw_only=True):
+    """A range of a listing, both ends included."""
+
+    first: Count
+    last: Count
