@@ -377,10 +377,10 @@ def test_nothing_is_uploaded_by_streamlits_own_means(shared, name):
 def listed(page: Page) -> list[str]:
     """The pages that the menus list."""
     menus = page.get_by_test_id("stTopNavSection")
-    menus.first.wait_for(timeout=60_000)
+    expect(page.locator(".who b")).to_be_visible(timeout=60_000)  # from then on the menus are those of this person
     titles = []
-    for menu in menus.all():
-        menu.click()
+    for name in menus.all_inner_texts():
+        menus.filter(has_text=name.split()[0]).click()
         items = page.get_by_role("menuitem")
         items.first.wait_for()
         titles += [text.split()[-1] for text in items.all_inner_texts()]  # behind the icon
