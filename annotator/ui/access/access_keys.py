@@ -111,9 +111,9 @@ def fresh_link(project: Path, name: str | None = None) -> str:
     )
 
 
-def address_with(address: str, key: str) -> str:
+def address_with(address: str, key: str, page: str = "/") -> str:
     """Return the address to open, with the key in it."""
-    return f"{address}/?key={key}"
+    return f"{address}{page}?key={key}"
 
 
 def invitation(db: Database, secret: str) -> str:

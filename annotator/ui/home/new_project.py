@@ -35,6 +35,7 @@ from annotator.ui.routes.guard import FRESH, body_of, error, readable
 from annotator.ui.routes.requests import parsed
 from annotator.ui.server import is_free
 
+SAMPLE_PAGE, SAMPLE_NAME = "/start/sample", "demo"
 AT_ONCE = 2  # folders that are looked through, and thumbnails that are made, at a time
 
 Typed = Annotated[str, Meta(max_length=4096)]
@@ -70,10 +71,20 @@ class NewProject:
         folder: Of new projects.
         places: The projects that are served; one that was made is added.
         port: Of the start page; projects have those after it.
+        sample: A folder with sample images and their classes, with which the page can be filled in; None without.
     """
 
-    def __init__(self, folder: Path, roots: Roots, places: list[Place], children: Children, how: How, port: int):
-        self._folder, self._roots, self._places = folder, roots, places
+    def __init__(
+        self,
+        folder: Path,
+        roots: Roots,
+        places: list[Place],
+        children: Children,
+        how: How,
+        port: int,
+        sample: Path | None = None,
+    ):
+        self._folder, self._roots, self._places, self.sample = folder, roots, places, sample
         self._children, self._how, self._port = children, how, port
         self._few = CapacityLimiter(AT_ONCE)
         self.making = Making(self._made)
@@ -101,6 +112,9 @@ class NewProject:
         async def new(request: Request, visitor: Visitor) -> Response:
             return self._page(tokens.mint(visitor.key))
 
+        async def with_sample(request: Request, visitor: Visitor) -> Response:
+            return self._page(tokens.mint(visitor.key), self.sample)
+
         posts = {
             "folders": self._folders,
             "look": self._look,
@@ -111,9 +125,10 @@ class NewProject:
             "cancel": self._cancel,
         }
         api = [Route(f"/start/api/{name}", guarded(handler), methods=["POST"]) for name, handler in posts.items()]
-        return [Route("/start/new", page(new)), Route("/start/thumb", page(self._thumb)), *api]
+        pages = {"/start/new": new, SAMPLE_PAGE: with_sample, "/start/thumb": self._thumb}
+        return [*(Route(path, page(handler)) for path, handler in pages.items()), *api]
 
-    def _page(self, token: str) -> Response:
+    def _page(self, token: str, sample: Path | None = None) -> Response:
         base = self._how.address.split("://", 1)[1].partition("/")[2].rstrip("/")
         base = f"/{base}" if base else ""
         data: dict[str, Any] = {
@@ -122,7 +137,11 @@ class NewProject:
             "folder": str(self._folder),
             "person": "" if self._how.is_team else login(),
             "is_team": self._how.is_team,
+            "sample": None,
         }
+        if sample:
+            name = projects.free_name(SAMPLE_NAME, self._places, self._folder)
+            data["sample"] = {"folder": str(sample / "images"), "name": name}
         text = markup.script_page(base, "New project · Annotator", data, "start/new_project.js")
         return HTMLResponse(text, headers=markup.NO_STORE)
 

@@ -8,7 +8,8 @@ const POLL = 300; // milliseconds between two looks at how far the project is
 const SHOWN = 12; // classes that are named under the list
 
 const MAIN = /** @type {HTMLElement} */ (document.getElementById("page"));
-/** @type {{token: string, base: string, folder: string, person: string, is_team: boolean}} */
+/** @type {{token: string, base: string, folder: string, person: string, is_team: boolean,
+ *         sample: {folder: string, name: string} | null}} */
 const PAGE = JSON.parse(MAIN.dataset.page ?? "{}");
 
 /**
@@ -51,7 +52,8 @@ class NewProject {
     this.newest = { folders: 0, look: 0, classes: 0, complete: 0 };
     this.timer = 0;
     this.build();
-    this.walk("");
+    if (PAGE.sample) this.useSample(PAGE.sample);
+    else this.walk("");
     this.follow(true);
   }
 
@@ -106,6 +108,7 @@ class NewProject {
     this.done = el("section", { hidden: true });
     MAIN.replaceChildren(
       el("header", {}, el("h1", {}, "New project"), el("a", { href: `${PAGE.base}/` }, "All projects")),
+      ...(PAGE.sample ? [el("p", {}, "Drawn sample images, to try it with. Everything is filled in: press Create project.")] : []),
       this.form, this.work, this.done);
     this.path.focus();
   }
@@ -174,6 +177,16 @@ class NewProject {
     const inside = await ask("folders", { path }).catch(() => null);
     if (inside) this.showFolders(inside);
     if (byKey) this.text.focus();
+  }
+
+  /** Fill everything in, so that only "Create" is left to press. @param {{folder: string, name: string}} sample */
+  async useSample({ folder, name }) {
+    this.path.value = folder;
+    await this.choose(folder);
+    if (!this.chosen) return;
+    /** @type {HTMLButtonElement | null} */ (this.offers.querySelector("button"))?.click();
+    this.name.value = name;
+    this.create.focus();
   }
 
   /** Say what lies in a folder. @param {string} path */
