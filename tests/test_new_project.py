@@ -127,6 +127,7 @@ def test_the_demo_begins_with_new_project_filled_in_and_goes_on_with_the_list(pe
         page.goto(until(lambda: next((line for line in demo.stdout if "?key=" in line), None)).strip())
         expect(page.get_by_role("button", name="Create project")).to_be_focused()
         expect(page.locator("#name")).to_have_value("demo")
+        expect(page.get_by_role("heading", name="New project")).to_be_in_viewport()
         expect(page.get_by_text("12 classes: ")).to_be_visible()
         assert findings(page) == [] and not (person / "annotator-projects" / "demo").exists()
         page.keyboard.press("Enter")
