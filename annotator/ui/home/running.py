@@ -131,6 +131,7 @@ def run(
         finally:
             if new:
                 new.making.stop()
+                new.dropping.stop()
             children.stop()
 
 

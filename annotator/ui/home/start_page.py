@@ -44,6 +44,7 @@ SERVED = {
     "start/start.css": "text/css",
     "start/new_project.js": "text/javascript",
     "start/keeping.js": "text/javascript",
+    "start/dropping.js": "text/javascript",
     "start/archived.js": "text/javascript",
     "shared/dom.js": "text/javascript",
 }
