@@ -81,7 +81,7 @@ def test_dropped_images_become_a_project(person, images, link, browser: Contexts
         }""",
         {"a": list(images[2].read_bytes()), "b": list(images[3].read_bytes())},
     )
-    page.locator(".drop").dispatch_event("drop", {"dataTransfer": dropped})
+    page.locator("h1").dispatch_event("drop", {"dataTransfer": dropped})
     expect(page.get_by_text("3 images sent")).to_be_visible()
     expect(page.get_by_text("3 images with subfolders: 3 jpg")).to_be_visible()
     expect(page.locator("#classes")).to_be_focused()

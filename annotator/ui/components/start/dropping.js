@@ -28,6 +28,9 @@ async function dropped(dropped) {
   return files.flat();
 }
 
+/** @param {DragEvent} event text that is dragged goes where it would without this page's help */
+const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
+
 export class Dropping {
   /**
    * @param {{base: string, token: string, endings: string[], photos: string}} page
@@ -45,10 +48,13 @@ export class Dropping {
     this.words = el("p", { class: "quiet", role: "status" });
     this.cancel = el("button", { type: "button", hidden: true, onclick: () => this.cancelled.abort() }, "Cancel");
     this.problem = el("p", { class: "error", role: "alert" });
-    this.zone = el("div", { class: "drop", ondragover: (/** @type {DragEvent} */ event) => event.preventDefault(), ondrop: (/** @type {DragEvent} */ event) => this.drop(event) },
+    this.zone = el("div", { class: "drop" },
       el("div", { class: "row" }, el("label", { for: "images", class: "button" }, "Send images"), this.files, el("span", {}, "or drop them, or a folder, here")),
       el("p", { class: "quiet" }, `They are copied into ${page.photos}.`),
       this.bar, this.words, this.cancel, this.problem);
+    // On the whole page: beside the zone, the browser would leave the page and open the file.
+    document.addEventListener("dragover", (event) => hasFiles(event) && event.preventDefault());
+    document.addEventListener("drop", (event) => hasFiles(event) && this.drop(event));
   }
 
   chosen() {
@@ -60,7 +66,7 @@ export class Dropping {
   /** @param {DragEvent} event */
   async drop(event) {
     event.preventDefault();
-    if (event.dataTransfer) this.send(await dropped(event.dataTransfer).catch(() => []));
+    if (event.dataTransfer && this.zone.checkVisibility()) this.send(await dropped(event.dataTransfer).catch(() => []));
   }
 
   /** @param {File[]} files */

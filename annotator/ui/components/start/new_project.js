@@ -194,7 +194,7 @@ class NewProject {
     if (!this.chosen) return;
     /** @type {HTMLButtonElement | null} */ (this.offers.querySelector("button"))?.click();
     this.name.value = name;
-    this.create.focus({ preventScroll: true }); // it is always in view, and so is what the page is
+    this.create.focus({ preventScroll: true }); // what this page is stays in view
   }
 
   /** Say what lies in a folder. @param {string} path */
