@@ -31,6 +31,7 @@ THUMB_PIXELS = 320  # the same in the grid and on the map
 DECODER = "3"  # increased when decoding.py decodes some files differently: older copies are made again
 BUSY_STATUS = 3  # exit status of a worker started by the app that found another one at work
 DEFAULT_PORT = 8501
+SAMPLE = Path(__file__).resolve().parent.parent / "sample_data"  # drawn images, and a list of their classes
 
 
 LONGEST = 200  # bytes of a folder's name; disks allow 255, and some names get an ending

@@ -77,8 +77,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 @contextmanager
-def at_home(*words: object, **variables: object) -> Iterator[subprocess.Popen]:
-    command = [sys.executable, "-P", "-m", "annotator", "home", "--no-browser", *map(str, words)]
+def at_home(*words: object, command: str = "home", **variables: object) -> Iterator[subprocess.Popen]:
+    command = [sys.executable, "-P", "-m", "annotator", command, "--no-browser", *map(str, words)]
     with tempfile.TemporaryDirectory() as machine:  # where the folders are remembered
         env = os.environ | {"ANNOTATOR_HOME": machine} | {name: str(value) for name, value in variables.items()}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)

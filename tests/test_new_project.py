@@ -19,6 +19,7 @@ from test_accessibility import findings
 from test_home import Browser, answers, at_home, ready
 
 from annotator.benchmark.harness.processes import free_port
+from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
 from annotator.store.database.database import Database
 from annotator.store.labels import answering
@@ -27,6 +28,7 @@ from annotator.store.networks import machine_settings
 from annotator.store.people import members
 from annotator.ui.home import markup
 from annotator.ui.home.making import Making, Wanted
+from annotator.ui.home.roots import Roots
 
 pytestmark = pytest.mark.process
 
@@ -119,6 +121,34 @@ def test_the_keyboard_alone_does_the_same(person, link, browser: Contexts):
     wait_for_label(person)
 
 
+def test_the_demo_begins_with_new_project_filled_in_and_goes_on_with_the_list(person, browser: Contexts):
+    port = free_port()
+    with at_home("--port", port, command="demo", HOME=person) as demo:
+        page = browser.new_page(viewport={"width": 1366, "height": 768})
+        page.goto(until(lambda: next((line for line in demo.stdout if "?key=" in line), None)).strip())
+        expect(page.get_by_role("button", name="Create project")).to_be_focused()
+        expect(page.locator("#name")).to_have_value("demo")
+        expect(page.get_by_role("heading", name="New project")).to_be_in_viewport()
+        expect(page.get_by_text("12 classes: ")).to_be_visible()
+        assert findings(page) == [] and not (person / "annotator-projects" / "demo").exists()
+        page.keyboard.press("Enter")
+        wait_for_first_image(page)
+        assert made(person, "demo").value("SELECT count(*) FROM image") == 160
+        page.goto(f"http://127.0.0.1:{port}/start/new")
+        expect(page.locator("#path")).to_have_value(str(person))
+    with at_home("--port", port, command="demo", HOME=person) as demo:
+        assert f"127.0.0.1:{port}/?key=" in until(lambda: next((line for line in demo.stdout if "?key=" in line), None))
+
+
+def test_a_folder_that_was_allowed_may_lie_in_a_hidden_folder_of_another_that_was(tmp_path):
+    (tmp_path / ".venv" / "sample" / "images").mkdir(parents=True)
+    roots = Roots([tmp_path], [tmp_path / ".venv" / "sample"])
+    assert roots.folder(f"{tmp_path}/.venv/sample/images").name == "images"
+    with pytest.raises(AnnotatorError, match="is hidden"):
+        roots.folder(f"{tmp_path}/.venv")
+    assert roots.paths == (tmp_path,)
+
+
 class Asking(Browser):
     """Somebody whose browser was let in, and who may send what no page would."""
 
@@ -126,7 +156,11 @@ class Asking(Browser):
         super().__init__()
         self.address = link.partition("/?")[0]
         self.get(link)
-        status, text = self.get(f"{self.address}/start/new")
+        self.take_pass("/start/new")
+
+    def take_pass(self, page: str) -> None:
+        """Send the pass of this page from now on."""
+        status, text = self.get(f"{self.address}{page}")
         assert status == 200
         self.token = re.search(r"token&quot;: &quot;([^&]+)&quot;", text).group(1)
 
@@ -243,14 +277,14 @@ def test_a_project_is_renamed_and_moved_to_the_trash_by_its_name(person, link, b
         [{"name": name, "value": value, "url": asking.address} for name, (_, value) in asking.cookies.items()]
     )
     page.goto(asking.address)
-    page.get_by_role("link", name="Rename birds").click()
+    page.get_by_role("link", name="Rename, archive, back up or delete birds").click()
     expect(page.get_by_text("0 answers about 6 images would be gone from here.")).to_be_visible()
     assert findings(page) == []
     page.get_by_label("New name").fill("summer")
-    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("button", name="Rename", exact=True).click()
     expect(page.get_by_role("link", name="summer", exact=True)).to_be_visible(timeout=60_000)
     assert made(person, "summer") and not (person / "annotator-projects" / "birds").exists()
-    page.get_by_role("link", name="Rename summer").click()
+    page.get_by_role("link", name="Rename, archive, back up or delete summer").click()
     page.get_by_role("button", name="Move to the trash").click()
     expect(page.get_by_role("alert").last).to_contain_text("Type the name of the project, summer")
     page.get_by_label("Type the name").fill("summer")

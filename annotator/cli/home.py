@@ -1,4 +1,4 @@
-"""The command that serves several projects behind one address."""
+"""The commands that open the start page: of several projects behind one address, and with the sample images."""
 
 import contextlib
 from pathlib import Path
@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from annotator import settings
 from annotator.cli.options import examples
+from annotator.cli.printing import progress
 from annotator.cli.project import AuthMode, LogFormat
 from annotator.errors import AnnotatorError
 
@@ -95,6 +97,49 @@ def home(
         browser=browser and not reached.is_team,
         json_log=log == LogFormat.json,
     )
+
+
+@commands.command(epilog=examples("annotator demo", "annotator demo my-demo --no-browser"))
+def demo(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Folder of the demo project, made and opened at once [default: on the start page].", show_default=False
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port on 127.0.0.1 [default: the first free one; of the start page 8500].")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
+) -> None:
+    """Try it with the drawn sample images; run it again to continue.
+
+    Without FOLDER, New project is filled in with them on the start page, as annotator home opens it: look at what
+    making a project is, and press Create.
+    """
+    from annotator.store.disk.private import files_for_owner_only
+    from annotator.ui.access.serving_modes import local
+    from annotator.ui.home.running import folder_of_new, ready
+    from annotator.ui.home.running import run as run_start_page
+    from annotator.ui.server import free_port, serve
+
+    files_for_owner_only()
+    images = settings.SAMPLE / "images"
+    if not images.is_dir() and not (folder and (folder / "project.db").exists()):
+        raise AnnotatorError(f"The sample images are missing: {images}. Install again.")
+    if folder is None:
+        paths, reached = _chosen(None), local(port or DEFAULT_PORT)
+        places = ready(paths, reached.port)
+        run_start_page(
+            places, reached, None, folder=folder_of_new(paths), roots=[Path.home()], sample=True, browser=browser
+        )
+        return
+    if not (folder / "project.db").exists():
+        from annotator.exchange.setup import set_up
+
+        with progress("Reading images") as show:
+            set_up(folder, images_folder=images, class_file=settings.SAMPLE / "classes.txt", progress=show)
+    serve(folder, local(port or free_port(settings.DEFAULT_PORT)), browser=browser)
 
 
 def _chosen(paths: list[Path] | None) -> list[Path]:

@@ -10,7 +10,6 @@ from annotator import settings
 from annotator.cli.backbones import AcceptLicence, accepting
 from annotator.cli.options import MethodName, Project, ReadingFile, TakenApart, examples
 from annotator.cli.printing import print_by_reason, printable, progress, show_steps
-from annotator.errors import AnnotatorError
 from annotator.shares import counted
 
 commands = typer.Typer(rich_markup_mode=None)
@@ -213,27 +212,3 @@ def link(
     from annotator.ui.access.access_keys import fresh_link
 
     print(fresh_link(project, member))
-
-
-@commands.command(epilog=examples("annotator demo", "annotator demo my-demo --no-browser"))
-def demo(
-    folder: Annotated[Path, typer.Argument(help="Folder of the demo project.")] = Path("demo-project"),
-    port: Annotated[int | None, typer.Option(help="Port on 127.0.0.1 [default: the first free one].")] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser window.")] = True,
-) -> None:
-    """Try it with the drawn sample images; run it again to continue."""
-    from annotator.store.disk.private import files_for_owner_only
-    from annotator.ui.access.serving_modes import local
-    from annotator.ui.server import free_port
-    from annotator.ui.server import serve as run
-
-    files_for_owner_only()
-    sample = Path(__file__).resolve().parents[2] / "sample_data"
-    if not (folder / "project.db").exists():
-        if not (sample / "images").is_dir():
-            raise AnnotatorError(f"The sample images are missing: {sample / 'images'}. Install again.")
-        from annotator.exchange.setup import set_up
-
-        with progress("Reading images") as show:
-            set_up(folder, images_folder=sample / "images", class_file=sample / "classes.txt", progress=show)
-    run(folder, local(port or free_port(settings.DEFAULT_PORT)), browser=browser)

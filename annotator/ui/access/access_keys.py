@@ -103,7 +103,10 @@ def fresh_link(project: Path, name: str | None = None) -> str:
     except Timeout:
         member = members.member_named(db, name) if name else members.owner(db)
         id_ = member.id if member and db.setting(SERVED_TO_TEAM, False) else None
-        key = Tokens(db.paths.secret).key(db.setting("served_run", ""), member_id=id_)
+        run = db.setting("served_run", "")
+        if not run:  # its first server has the lock, and has not yet said where it is
+            raise AnnotatorError(f"{db.paths.project} is just being started. Try again in a few seconds.") from None
+        key = Tokens(db.paths.secret).key(run, member_id=id_)
         return address_with(db.setting("served_at", ""), key)
     raise AnnotatorError(
         f"{db.paths.project} is not being served, so there is nothing to open.\n    Start it with: "
@@ -111,9 +114,9 @@ def fresh_link(project: Path, name: str | None = None) -> str:
     )
 
 
-def address_with(address: str, key: str) -> str:
+def address_with(address: str, key: str, page: str = "/") -> str:
     """Return the address to open, with the key in it."""
-    return f"{address}/?key={key}"
+    return f"{address}{page}?key={key}"
 
 
 def invitation(db: Database, secret: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotator.ui.access.serving_modes import INVITATION, OIDC
-from annotator.ui.home.projects import Place
+from annotator.ui.home.projects import Place, is_archived
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 HEALTHY_AFTER = 60.0  # a server that ran for so many seconds is started again after FIRST_PAUSE
@@ -35,6 +35,13 @@ class How:
     def is_team(self) -> bool:
         """Return whether people sign in as members."""
         return self.auth in (INVITATION, OIDC)
+
+    def serves(self, place: Place) -> bool:
+        """Return whether a project has a server: it can be opened, and is not archived on one's own computer.
+
+        Members sign in at the servers of their projects: those of archived ones run on.
+        """
+        return place.db is not None and (self.is_team or not is_archived(place))
 
 
 class Child:

@@ -25,7 +25,8 @@ NOBODY = """<p>Open the address of your project, or your invitation link, once i
 you may open are listed here.</p>"""
 _EMPTY = """<div class="empty"><h2>No projects yet</h2>
 <p>A project is a folder of images, and the classes you look for on them.</p>
-<p><a class="button main" href="{base}/start/new">New project</a></p></div>"""
+<p><a class="button main" href="{base}/start/new">New project</a></p>{sample}</div>"""
+_SAMPLE = '<p><a href="{base}{page}">Try it with sample images</a></p>'
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,19 @@ class Card:
         picture: The address of its picture; "" without one.
         done, of: Of its pairs, or images; of 0: no bar is shown.
         trouble: Why it is not running, for whoever may know.
-        manage: The address that renames it, or moves it to the trash; "" for whoever may not.
+        manage: The address that renames, archives, backs up or deletes it; "" for whoever may not.
+        is_archived: It is folded away; whoever may manage it may bring it back.
     """
 
     name: str
-    about: tuple[str, ...]
+    about: tuple[str, ...] = ()
     address: str = ""
     picture: str = ""
     done: int = 0
     of: int = 0
     trouble: str = ""
     manage: str = ""
+    is_archived: bool = False
 
 
 def page(base: str, title: str, body: str, script: str = "") -> str:
@@ -69,15 +72,32 @@ def script_page(base: str, title: str, data: dict[str, Any], script: str) -> str
     return page(base, title, f'<main id="page" data-page="{html.escape(json.dumps(data))}"></main>', script)
 
 
-def projects_page(base: str, cards: list[Card], may_make: bool, troubles: str) -> str:
-    """Return the list of projects; without any, what leads on."""
+def projects_page(base: str, cards: list[Card], may_make: bool, troubles: str, token: str, sample: str = "") -> str:
+    """Return the list of projects; without any, what leads on.
+
+    Args:
+        base: The path before /start.
+        cards: The projects, also those that are archived.
+        may_make: The visitor may make projects.
+        troubles: HTML about projects that cannot be opened.
+        token: The pass of the page, with which an archived project is brought back.
+        sample: The page of a new project with sample images; "" where there are none.
+    """
+    data = html.escape(json.dumps({"base": base, "token": token}))
     button = f'<a class="button main" href="{base}/start/new">New project</a>' if may_make and cards else ""
-    if cards:
-        listed = f'<ul class="projects">{"".join(map(_card, cards))}</ul>'
+    archived = [card for card in cards if card.is_archived]
+    if not cards:
+        offer = _SAMPLE.format(base=base, page=sample) if sample else ""
+        listed = _EMPTY.format(base=base, sample=offer) if may_make else NOBODY
+    elif len(archived) == len(cards):
+        listed = "<p>All projects are archived.</p>"
     else:
-        listed = _EMPTY.format(base=base) if may_make else NOBODY
-    body = f"<main><header><h1>Projects</h1>{button}</header>{listed}{troubles}</main>"
-    return page(base, "Projects · Annotator", body)
+        listed = _list([card for card in cards if not card.is_archived])
+    if archived:
+        listed += f'<details class="archived"><summary>Archived ({len(archived)})</summary>{_list(archived)}'
+        listed += '<p class="error" role="alert"></p></details>'
+    body = f'<main id="page" data-page="{data}"><header><h1>Projects</h1>{button}</header>{listed}{troubles}</main>'
+    return page(base, "Projects · Annotator", body, "start/archived.js" if archived else "")
 
 
 def trouble(name: str, why: str) -> str:
@@ -96,6 +116,10 @@ def last_worked_on(at: float | None) -> str:
     return f"Last worked on {days} days ago" if days < 30 else f"Last worked on {day.day} {day:%B %Y}"
 
 
+def _list(cards: list[Card]) -> str:
+    return f'<ul class="projects">{"".join(map(_card, cards))}</ul>'
+
+
 def _card(card: Card) -> str:
     name, about = html.escape(card.name), [html.escape(sentence) for sentence in card.about]
     src = f' src="{html.escape(card.picture)}" loading="lazy"' if card.picture else ""
@@ -107,6 +131,9 @@ def _card(card: Card) -> str:
         label = f"{name}: {about[0] if about else ''}"
         bar = f'<progress max="{card.of}" value="{card.done}" aria-label="{label}"></progress>'
     why = f"<pre>{html.escape(card.trouble)}</pre>" if card.trouble else ""
-    label = f"Rename {name}, or move it to the trash"
+    back = ""
+    if card.is_archived and card.manage:
+        back = f'<button type="button" data-project="{name}" aria-label="Bring {name} back">Bring back</button>'
+    label = f"Rename, archive, back up or delete {name}"
     more = f'<a class="more" href="{html.escape(card.manage)}" aria-label="{label}" title="{label}">⋯</a>'
-    return f'<li>{picture}<div class="about">{title}{lines}{bar}{why}</div>{more if card.manage else ""}</li>'
+    return f'<li>{picture}<div class="about">{title}{lines}{bar}{why}{back}</div>{more if card.manage else ""}</li>'

@@ -22,19 +22,23 @@ from annotator.settings import login
 from annotator.store.classes.name_lists import KEEP, SPLIT
 from annotator.store.labels.answering import ONE
 from annotator.store.people import members
+from annotator.store.pictures.kinds import IMAGE_SUFFIXES
 from annotator.ui.access.middleware import HEADERS
 from annotator.ui.access.serving_modes import INVITATION
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home import looking, markup, projects
 from annotator.ui.home.children import Children, How
+from annotator.ui.home.dropping import FOLDER, Dropping
 from annotator.ui.home.making import Making, Wanted
 from annotator.ui.home.projects import Place
 from annotator.ui.home.roots import Roots
 from annotator.ui.home.visitors import Visitor, Visitors
 from annotator.ui.routes.guard import FRESH, body_of, error, readable
-from annotator.ui.routes.requests import parsed
+from annotator.ui.routes.requests import UploadQuery, converted, parsed
+from annotator.ui.routes.uploads import received
 from annotator.ui.server import is_free
 
+SAMPLE_PAGE, SAMPLE_NAME = "/start/sample", "demo"
 AT_ONCE = 2  # folders that are looked through, and thumbnails that are made, at a time
 
 Typed = Annotated[str, Meta(max_length=4096)]
@@ -63,6 +67,12 @@ class MakeRequest(ClassesRequest, kw_only=True):
     mode: Literal["one", "all"] = ONE
 
 
+class ImagesEndRequest(Struct):
+    """The images that were sent become a folder, or are removed."""
+
+    keep: bool
+
+
 class NewProject:
     """The page and its routes.
 
@@ -70,13 +80,24 @@ class NewProject:
         folder: Of new projects.
         places: The projects that are served; one that was made is added.
         port: Of the start page; projects have those after it.
+        sample: A folder with sample images and their classes, with which the page can be filled in; None without.
     """
 
-    def __init__(self, folder: Path, roots: Roots, places: list[Place], children: Children, how: How, port: int):
-        self._folder, self._roots, self._places = folder, roots, places
+    def __init__(
+        self,
+        folder: Path,
+        roots: Roots,
+        places: list[Place],
+        children: Children,
+        how: How,
+        port: int,
+        sample: Path | None = None,
+    ):
+        self._folder, self._roots, self._places, self.sample = folder, roots, places, sample
         self._children, self._how, self._port = children, how, port
         self._few = CapacityLimiter(AT_ONCE)
         self.making = Making(self._made)
+        self.dropping = Dropping(roots.paths[0] if roots.paths else None)
 
     def routes(self, visitors: Visitors, tokens: Tokens) -> list[Route]:
         """Return the routes, each for a visitor who may make projects; those of requests need the page's pass, too."""
@@ -101,6 +122,9 @@ class NewProject:
         async def new(request: Request, visitor: Visitor) -> Response:
             return self._page(tokens.mint(visitor.key))
 
+        async def with_sample(request: Request, visitor: Visitor) -> Response:
+            return self._page(tokens.mint(visitor.key), self.sample)
+
         posts = {
             "folders": self._folders,
             "look": self._look,
@@ -109,11 +133,15 @@ class NewProject:
             "make": self._make,
             "state": self._state,
             "cancel": self._cancel,
+            "images_begin": self._images_begin,
+            "image": self._image,
+            "images_end": self._images_end,
         }
         api = [Route(f"/start/api/{name}", guarded(handler), methods=["POST"]) for name, handler in posts.items()]
-        return [Route("/start/new", page(new)), Route("/start/thumb", page(self._thumb)), *api]
+        pages = {"/start/new": new, SAMPLE_PAGE: with_sample, "/start/thumb": self._thumb}
+        return [*(Route(path, page(handler)) for path, handler in pages.items()), *api]
 
-    def _page(self, token: str) -> Response:
+    def _page(self, token: str, sample: Path | None = None) -> Response:
         base = self._how.address.split("://", 1)[1].partition("/")[2].rstrip("/")
         base = f"/{base}" if base else ""
         data: dict[str, Any] = {
@@ -122,7 +150,13 @@ class NewProject:
             "folder": str(self._folder),
             "person": "" if self._how.is_team else login(),
             "is_team": self._how.is_team,
+            "sample": None,
+            "endings": sorted(IMAGE_SUFFIXES),
+            "photos": str(self._roots.paths[0] / FOLDER) if self._roots.paths else "",
         }
+        if sample:
+            name = projects.free_name(SAMPLE_NAME, self._places, self._folder)
+            data["sample"] = {"folder": str(sample / "images"), "name": name}
         text = markup.script_page(base, "New project · Annotator", data, "start/new_project.js")
         return HTMLResponse(text, headers=markup.NO_STORE)
 
@@ -168,6 +202,27 @@ class NewProject:
         content = await run_sync(lambda: looking.thumbnail(self._roots.path(given)), limiter=self._few)
         headers = HEADERS | {"cache-control": "private, max-age=600"}
         return Response(content, media_type="image/jpeg", headers=headers)
+
+    async def _images_begin(self, request: Request, visitor: Visitor) -> Response:
+        """POST: images follow, which become a folder together."""
+        await run_sync(self.dropping.begin, visitor.key)
+        return JSONResponse({}, headers=FRESH)
+
+    async def _image(self, request: Request, visitor: Visitor) -> Response:
+        """POST the bytes of an image to ?name=...: it is one of those that become a folder."""
+        name = converted(dict(request.query_params), UploadQuery).name
+        size = request.headers.get("content-length", "")
+        if not size.isdecimal():
+            return error(411, "The size of the image has to be said first.")
+        incoming = await run_sync(self.dropping.receive, visitor.key, name, int(size))
+        return JSONResponse({"name": await received(request, incoming)}, headers=FRESH)
+
+    async def _images_end(self, request: Request, visitor: Visitor) -> Response:
+        """POST {keep}: the folder that the images have become; not kept, they are removed."""
+        if parsed(await body_of(request), ImagesEndRequest).keep:
+            return JSONResponse({"path": str(await run_sync(self.dropping.finish, visitor.key))}, headers=FRESH)
+        await run_sync(self.dropping.cancel, visitor.key)
+        return JSONResponse({}, headers=FRESH)
 
     async def _classes(self, request: Request, visitor: Visitor) -> Response:
         """POST {text, commas}: the names of the classes as they would be."""

@@ -12,6 +12,7 @@ from annotator.store.pictures.files import unescaped
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
 TAKEN = ("open", "start")  # first parts of addresses of the start page itself
 PORT = "home_port"  # setting of a project: cookies name the port, so it stays the same from one start to the next
+ARCHIVED = "home_archived"  # setting of a project
 
 
 @dataclass
@@ -77,6 +78,11 @@ def free_name(wanted: str, places: Iterable[Place], folder: Path) -> str:
     taken = {place.name.lower() for place in places} | set(TAKEN)
     numbered = (name if number == 1 else f"{name}-{number}" for number in range(1, 10_000))
     return next(one for one in numbered if one.lower() not in taken and not (folder / one).exists())
+
+
+def is_archived(place: Place) -> bool:
+    """Return whether a project is folded away on the start page."""
+    return place.db is not None and place.db.setting(ARCHIVED) is True
 
 
 def give_ports(places: Iterable[Place], first: int, is_free: Callable[[int], bool]) -> None:

@@ -36,10 +36,16 @@ class Inside:
 
 
 class Roots:
-    """The roots; `paths` are resolved, and those that are missing are left out."""
+    """The roots; `paths` are resolved, and those that are missing are left out.
 
-    def __init__(self, paths: Sequence[Path]):
-        self.paths = tuple(dict.fromkeys(path.resolve() for path in paths if path.is_dir()))
+    Args:
+        paths: The roots from which people begin.
+        unlisted: Further folders that may be read; no page leads there by itself.
+    """
+
+    def __init__(self, paths: Sequence[Path], unlisted: Sequence[Path] = ()):
+        self.paths = _folders(paths)
+        self._all = _folders([*paths, *unlisted])
 
     def inside(self, given: str) -> Inside:
         """Return what a folder holds. Raises AnnotatorError as `folder` does."""
@@ -57,7 +63,7 @@ class Roots:
                         names.append(entry.name)
                 elif looks_like_image(entry.name):
                     images += 1
-        parent = None if path in self.paths else path.parent
+        parent = None if path in self._all else path.parent
         return Inside(path, parent, sorted(names, key=str.casefold), images)
 
     def folder(self, given: str) -> Path:
@@ -97,7 +103,13 @@ class Roots:
         return real
 
     def _root_of(self, real: Path) -> Path | None:
-        return next((root for root in self.paths if real.is_relative_to(root)), None)
+        """Return the innermost root around a path: one that was named may lie in a hidden folder of another."""
+        around = [root for root in self._all if real.is_relative_to(root)]
+        return max(around, key=lambda root: len(root.parts), default=None)
+
+
+def _folders(paths: Sequence[Path]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(path.resolve() for path in paths if path.is_dir()))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

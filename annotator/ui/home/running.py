@@ -13,13 +13,14 @@ from types import FrameType
 import uvicorn
 
 from annotator.errors import AnnotatorError, several
+from annotator.settings import SAMPLE
 from annotator.shares import counted
 from annotator.ui.access.access_keys import Keys, address_with
 from annotator.ui.access.serving_modes import ADDRESS, Access
 from annotator.ui.access.tokens import Tokens
 from annotator.ui.home import projects
 from annotator.ui.home.children import Children, How
-from annotator.ui.home.new_project import NewProject
+from annotator.ui.home.new_project import SAMPLE_NAME, SAMPLE_PAGE, NewProject
 from annotator.ui.home.projects import Place
 from annotator.ui.home.roots import Roots
 from annotator.ui.home.start_page import StartPage
@@ -67,6 +68,7 @@ def run(
     *,
     folder: Path,
     roots: Sequence[Path] | None = None,
+    sample: bool = False,
     browser: bool = False,
     json_log: bool = False,
 ) -> None:
@@ -78,6 +80,7 @@ def run(
         oidc: The file about the login provider.
         folder: Of new projects.
         roots: The folders in which pages may look for images; None: no project can be made on the page.
+        sample: Begin with New project, filled in with the sample images, unless that project is there.
         browser: Open the page in a browser.
         json_log: Log JSON, one object a line.
 
@@ -98,8 +101,11 @@ def run(
         )
     if access.is_team and not good:
         raise several("No project can be served:", [f"{place.path}: {place.trouble}" for place in places])
-    children = Children(good, how)
-    new = None if roots is None else NewProject(folder, Roots(roots), places, children, how, access.port)
+    children = Children([place for place in good if how.serves(place)], how)
+    drawn = (SAMPLE,) if not access.is_team and (SAMPLE / "images").is_dir() else ()
+    allowed = None if roots is None else Roots(roots, drawn)
+    new = NewProject(folder, allowed, places, children, how, access.port, *drawn) if allowed else None
+    begin = SAMPLE_PAGE if sample and drawn and all(place.name != SAMPLE_NAME for place in places) else "/"
     page = StartPage(places, children, how, access.port, new)
     for place in places:
         if place.trouble:
@@ -111,7 +117,7 @@ def run(
         else:
             app, link = (
                 page.app(tokens, Keys(tokens, name)),
-                address_with(access.address, tokens.key(name, seconds=None)),
+                address_with(access.address, tokens.key(name, seconds=None), begin),
             )
         quiet = {"log_level": "warning", "access_log": False, "server_header": False}
         config = uvicorn.Config(app, access.host, access.port, forwarded_allow_ips=behind, **quiet)
@@ -125,6 +131,7 @@ def run(
         finally:
             if new:
                 new.making.stop()
+                new.dropping.stop()
             children.stop()
 
 

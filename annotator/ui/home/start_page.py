@@ -7,6 +7,7 @@ new_project.py answers the page that makes a project.
 
 import html
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,19 +31,21 @@ from annotator.ui.access.middleware import HEADERS, Door
 from annotator.ui.access.rate_limit import Allowance, network_of
 from annotator.ui.access.serving_modes import HOSTS, local
 from annotator.ui.access.tokens import Tokens
-from annotator.ui.home import markup
+from annotator.ui.home import markup, projects
 from annotator.ui.home.children import Children, How
-from annotator.ui.home.keeping import Keeping
+from annotator.ui.home.keeping import Keeping, pass_of
 from annotator.ui.home.markup import Card
-from annotator.ui.home.new_project import NewProject
+from annotator.ui.home.new_project import SAMPLE_PAGE, NewProject
 from annotator.ui.home.projects import Place
-from annotator.ui.home.visitors import Listed, Visitors
+from annotator.ui.home.visitors import Listed, Visitor, Visitors
 
 FILES = Path(__file__).parent.parent / "components"
 SERVED = {
     "start/start.css": "text/css",
     "start/new_project.js": "text/javascript",
     "start/keeping.js": "text/javascript",
+    "start/dropping.js": "text/javascript",
+    "start/archived.js": "text/javascript",
     "shared/dom.js": "text/javascript",
 }
 KEPT = HEADERS | {"cache-control": "private, max-age=60"}
@@ -64,10 +67,15 @@ class StartPage:
     def app(self, tokens: Tokens, keys: Keys | None = None) -> Starlette:
         """Return the ASGI application; keys are given where there are no members."""
         below = self._new.routes(self._visitors, tokens) if self._new else []
-        if not self._how.is_team:
-            below += Keeping(self._places, self._children, self._port).routes(tokens)
+        keeping = Keeping(self._places, self._children, self._how, self._port, self._visitors)
+        below += keeping.routes(self._base, tokens)
+
+        async def page(request: Request) -> Response:
+            text = await run_sync(self._text, dict(request.cookies), tokens)
+            return HTMLResponse(text, headers=markup.NO_STORE)
+
         routes = [
-            Route(f"{self._base}/", self._checked(self._page)),
+            Route(f"{self._base}/", self._checked(page)),
             Route(f"{self._base}/start/file/{{name:path}}", self._checked(self._file)),
             Route(f"{self._base}/start/picture/{{name}}", self._checked(self._picture)),
             *(Route(self._base + one.path, self._checked(one.endpoint), methods=one.methods) for one in below),
@@ -93,9 +101,6 @@ class StartPage:
             return await handler(request)
 
         return route
-
-    async def _page(self, request: Request) -> Response:
-        return HTMLResponse(await run_sync(self._text, dict(request.cookies)), headers=markup.NO_STORE)
 
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -129,31 +134,37 @@ class StartPage:
             )
         return RedirectResponse(link, status_code=303, headers={"cache-control": "no-store"})
 
-    def _text(self, cookies: dict[str, str]) -> str:
+    def _text(self, cookies: dict[str, str], tokens: Tokens) -> str:
         visitor = self._visitors.of(cookies)
         troubles = ""
         if not self._how.is_team:  # roles in a project that cannot be opened are unknown: only the log names it
             broken = (place for place in self._places if place.db is None)
             troubles = "".join(markup.trouble(place.name, place.trouble) for place in broken)
-        cards = [self._card(one) for one in visitor.listed]
-        return markup.projects_page(self._base, cards, self._new is not None and visitor.may_make, troubles)
+        cards = [self._card(one, visitor) for one in visitor.listed]
+        may_make = self._new is not None and visitor.may_make
+        token = tokens.mint(pass_of(visitor))
+        sample = SAMPLE_PAGE if self._new and self._new.sample else ""
+        return markup.projects_page(self._base, cards, may_make, troubles, token, sample)
 
-    def _card(self, listed: Listed) -> Card:
+    def _card(self, listed: Listed, visitor: Visitor) -> Card:
         place = listed.place
-        assert place.db is not None
-        manage = "" if self._how.is_team else f"/start/project/{place.name}"
+        manage = f"{self._base}/start/project/{place.name}" if visitor.may_keep(place) else ""
+        card = Card(place.name, manage=manage, is_archived=projects.is_archived(place))
         child = self._children.by_name.get(place.name)
-        if child is None:
-            return Card(place.name, ("Not running just now.",))
-        if not child.is_running and (child.has_run or self._how.is_team):
-            why = child.trouble if listed.role in ("", "owner") else ""
-            return Card(place.name, ("Not running just now; it is being started again.",), trouble=why, manage=manage)
         address = f"{self._how.address}/{place.name}/" if self._how.is_team else f"open/{place.name}"
+        if not self._how.serves(place):
+            address = ""
+        elif child is None:
+            return replace(card, about=("Not running just now.",))
+        elif not child.is_running and (child.has_run or self._how.is_team):
+            why = child.trouble if listed.role in ("", "owner") else ""
+            return replace(card, about=("Not running just now; it is being started again.",), trouble=why)
         try:
             about, done, of = _progress(listed)
         except AnnotatorError as error:
-            return Card(place.name, (str(error),))
-        return Card(place.name, about, address, f"{self._base}/start/picture/{place.name}", done, of, manage=manage)
+            return replace(card, about=(str(error),))
+        picture = f"{self._base}/start/picture/{place.name}"
+        return replace(card, about=about, address=address, picture=picture, done=done, of=of)
 
 
 def _progress(listed: Listed) -> tuple[tuple[str, ...], int, int]:

@@ -51,6 +51,11 @@ class Visitor:
         """Return whether the visitor may make projects."""
         return not self.is_team or self.owner is not None
 
+    def may_keep(self, place: Place) -> bool:
+        """Return whether the visitor may rename, archive, back up and delete this project."""
+        roles = (one.role for one in self.listed if one.place is place)
+        return not self.is_team or Role.OWNER in roles
+
     @property
     def key(self) -> str:
         """Return for whom the pass of a page is made: it is valid for the same visitor only."""
@@ -62,7 +67,7 @@ class Visitors:
 
     def __init__(self, places: Sequence[Place], is_team: bool):
         self._places, self._is_team = places, is_team
-        self._tokens: dict[str, Tokens] = {}
+        self._tokens: dict[str, tuple[Place, Tokens]] = {}  # the place, too: another project may get its name
 
     def of(self, cookies: Mapping[str, str]) -> Visitor:
         """Return the visitor with these cookies."""
@@ -74,9 +79,9 @@ class Visitors:
 
     def _member(self, place: Place, cookies: Mapping[str, str]) -> Member | None:
         assert place.db is not None
-        if place.name not in self._tokens:
-            self._tokens[place.name] = Tokens(place.db.paths.secret)
-        said = self._tokens[place.name].listing(cookies.get(listing_name(place.port), ""), place.port)
+        if place.name not in self._tokens or self._tokens[place.name][0] is not place:
+            self._tokens[place.name] = place, Tokens(place.db.paths.secret)
+        said = self._tokens[place.name][1].listing(cookies.get(listing_name(place.port), ""), place.port)
         if said is None:
             return None
         member = next((one for one in members.members(place.db) if one.id == said[0]), None)

@@ -21,13 +21,18 @@ async def upload(request: Request, annotator: str) -> Response:
     if size.isdecimal() and int(size) > LARGEST:
         return JSONResponse({"error": too_large(name)}, 413, headers=FRESH)
     incoming = await run_sync(uploads(context.db()).begin, annotator, name)
+    stored = await received(request, incoming)
+    return JSONResponse({"name": stored, "bytes": incoming.bytes}, headers=FRESH)
+
+
+async def received(request: Request, incoming: Incoming) -> str:
+    """Store the body of a request and return the name of its file; what did not arrive as a whole is dropped."""
     try:
         await _written(request, incoming)
-        stored = await run_sync(incoming.finish)
+        return await run_sync(incoming.finish)
     except BaseException:  # also when the browser goes away in the middle
         incoming.drop()
         raise
-    return JSONResponse({"name": stored, "bytes": incoming.bytes}, headers=FRESH)
 
 
 async def _written(request: Request, incoming: Incoming) -> None:

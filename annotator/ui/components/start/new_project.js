@@ -2,13 +2,15 @@
 /** New project: a folder of the server, what lies in it, the classes, and how people begin. One page, top to bottom. */
 
 import { counted, el } from "../shared/dom.js";
+import { Dropping } from "./dropping.js";
 
 const TYPING = 250; // milliseconds without a key before what was typed is looked up
 const POLL = 300; // milliseconds between two looks at how far the project is
 const SHOWN = 12; // classes that are named under the list
 
 const MAIN = /** @type {HTMLElement} */ (document.getElementById("page"));
-/** @type {{token: string, base: string, folder: string, person: string, is_team: boolean}} */
+/** @type {{token: string, base: string, folder: string, person: string, is_team: boolean,
+ *         sample: {folder: string, name: string} | null, endings: string[], photos: string}} */
 const PAGE = JSON.parse(MAIN.dataset.page ?? "{}");
 
 /**
@@ -51,7 +53,8 @@ class NewProject {
     this.newest = { folders: 0, look: 0, classes: 0, complete: 0 };
     this.timer = 0;
     this.build();
-    this.walk("");
+    if (PAGE.sample) this.useSample(PAGE.sample);
+    else this.walk("");
     this.follow(true);
   }
 
@@ -63,6 +66,7 @@ class NewProject {
     this.walker = el("div", { class: "walker", role: "group", "aria-label": "Folders of the server" });
     this.found = el("div", { class: "found", role: "status" });
     this.pathError = el("p", { class: "error", role: "alert" });
+    this.dropping = new Dropping(PAGE, ask, (folder) => this.useSent(folder));
     this.offers = el("div", { class: "offers" });
     this.text = el("textarea", { id: "classes", rows: 4, spellcheck: "false", placeholder: "fox, heron, deer",
       oninput: () => this.later(() => this.preview()) });
@@ -97,7 +101,7 @@ class NewProject {
       el("fieldset", {}, el("legend", {}, "Images"),
         el("label", { for: "path" }, "A folder on the machine that runs Annotator"),
         el("div", { class: "row path" }, this.path, this.options, el("button", { type: "button", onclick: () => this.choose(this.path.value) }, "Use this folder")),
-        this.walker, this.pathError, this.found),
+        this.walker, ...(PAGE.photos ? [this.dropping.zone] : []), this.pathError, this.found),
       this.rest);
     this.bar = el("progress", { "aria-label": "Making the project" });
     this.words = el("p", { role: "status" });
@@ -106,6 +110,7 @@ class NewProject {
     this.done = el("section", { hidden: true });
     MAIN.replaceChildren(
       el("header", {}, el("h1", {}, "New project"), el("a", { href: `${PAGE.base}/` }, "All projects")),
+      ...(PAGE.sample ? [el("p", {}, "Drawn sample images, to try it with. Everything is filled in: press Create project.")] : []),
       this.form, this.work, this.done);
     this.path.focus();
   }
@@ -174,6 +179,22 @@ class NewProject {
     const inside = await ask("folders", { path }).catch(() => null);
     if (inside) this.showFolders(inside);
     if (byKey) this.text.focus();
+  }
+
+  /** Go on with images that were sent. @param {string} folder */
+  useSent(folder) {
+    this.path.value = folder;
+    return this.choose(folder, true);
+  }
+
+  /** Fill everything in, so that only "Create" is left to press. @param {{folder: string, name: string}} sample */
+  async useSample({ folder, name }) {
+    this.path.value = folder;
+    await this.choose(folder);
+    if (!this.chosen) return;
+    /** @type {HTMLButtonElement | null} */ (this.offers.querySelector("button"))?.click();
+    this.name.value = name;
+    this.create.focus({ preventScroll: true }); // what this page is stays in view
   }
 
   /** Say what lies in a folder. @param {string} path */

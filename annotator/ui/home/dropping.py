@@ -1,0 +1,138 @@
+"""Images that a browser sends for a new project: a batch of files that becomes a folder as a whole or not at all.
+
+    <first root>/annotator-photos/.incoming-<random>/    while files arrive
+                                 /<day>/                 when all are there
+
+A visitor has one batch at a time. What was begun and not ended is removed when they begin another, when the start
+page ends, and after a day.
+"""
+
+import shutil
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.exchange.files.safe_names import folded
+from annotator.exchange.sources.landing import size_in_words
+from annotator.shares import counted
+from annotator.store.pictures.kinds import looks_like_image
+from annotator.ui.work.uploads import Incoming, stored_name
+
+FOLDER, UNFINISHED = "annotator-photos", ".incoming-"
+MOST_FILES = 20_000  # of a batch
+LARGEST = 1_000_000_000  # bytes of one image
+MOST_BYTES = 50_000_000_000  # of a batch
+KEPT_SECONDS = 24 * 3600.0
+_TOO_MUCH = "Copy the folder to the machine that runs Annotator, and choose it there."
+
+
+@dataclass
+class _Batch:
+    folder: Path
+    names: set[str] = field(default_factory=set[str])
+    bytes: int = 0
+
+
+class Dropping:
+    """The batches that are being received, one a visitor.
+
+    Args:
+        root: The folder in which theirs is made; None: nothing can be sent.
+    """
+
+    def __init__(self, root: Path | None):
+        self._place = root / FOLDER if root else None
+        self._lock = threading.Lock()
+        self._batches: dict[str, _Batch] = {}
+
+    def begin(self, visitor: str) -> None:
+        """Begin a batch, and remove what the visitor had begun before.
+
+        Raises:
+            DiskFull: The folder cannot be made.
+        """
+        if self._place is None:
+            raise AnnotatorError("No folder may be used here. Whoever started Annotator can allow some with --roots.")
+        with self._lock:
+            self._drop(visitor)
+            folder = self._place / f"{UNFINISHED}{time.time_ns():x}"
+            try:
+                folder.mkdir(mode=0o700, parents=True)
+            except OSError as error:
+                raise DiskFull(f"{self._place} cannot be written: {error.strerror or error}.") from error
+            self._remove_old(self._place)
+            self._batches[visitor] = _Batch(folder)
+
+    def receive(self, visitor: str, name: str, size: int) -> Incoming:
+        """Begin to receive an image of this name and size; its name is made safe, and another one if it is taken.
+
+        Raises:
+            AnnotatorError: It is no image, is too large, or there is no batch.
+            DiskFull: It cannot be stored.
+        """
+        safe = stored_name(name)
+        if not looks_like_image(safe):
+            raise AnnotatorError(f"{name} is no image that is read here.")
+        if size > LARGEST:
+            raise AnnotatorError(f"{name} is larger than {size_in_words(LARGEST)}. {_TOO_MUCH}")
+        with self._lock:
+            batch = self._batches.get(visitor)
+            if batch is None:
+                raise AnnotatorError("These images were cancelled, or others were sent from another page. Begin again.")
+            if len(batch.names) >= MOST_FILES or batch.bytes + size > MOST_BYTES:
+                most = f"{counted(MOST_FILES, 'image')} with {size_in_words(MOST_BYTES)}"
+                raise AnnotatorError(f"A browser may send {most} at most. {_TOO_MUCH}")
+            stored = _free_name(safe, batch.names)
+            try:
+                incoming = Incoming(batch.folder / stored)
+            except OSError as error:
+                raise DiskFull(f"{stored} cannot be stored: {error.strerror or error}.") from error
+            batch.names.add(folded(stored))
+            batch.bytes += size
+        return incoming
+
+    def finish(self, visitor: str) -> Path:
+        """Return the folder with all images of a batch, which is theirs from now on."""
+        with self._lock:
+            batch = self._batches.get(visitor)
+            if batch is None or not any(batch.folder.iterdir()):
+                raise AnnotatorError("No image was sent. Begin again.")
+            day = time.strftime("%Y-%m-%d")
+            names = (day if number == 1 else f"{day}-{number}" for number in range(1, 10_000))
+            place = next(path for name in names if not (path := batch.folder.parent / name).exists())
+            batch.folder.rename(place)
+            del self._batches[visitor]
+        return place
+
+    def cancel(self, visitor: str) -> None:
+        """Remove what a visitor has sent and not finished."""
+        with self._lock:
+            self._drop(visitor)
+
+    def stop(self) -> None:
+        """Remove all that was not finished."""
+        with self._lock:
+            for visitor in list(self._batches):
+                self._drop(visitor)
+
+    def _drop(self, visitor: str) -> None:
+        if batch := self._batches.pop(visitor, None):
+            shutil.rmtree(batch.folder, ignore_errors=True)
+            with suppress(OSError):  # others lie in it
+                batch.folder.parent.rmdir()
+
+    def _remove_old(self, place: Path) -> None:
+        """Remove what a start page that was killed has left."""
+        for folder in place.glob(f"{UNFINISHED}*"):
+            with suppress(OSError):  # another start page has removed it
+                if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    path = Path(name)
+    names = (name if number == 1 else f"{path.stem}~{number}{path.suffix}" for number in range(1, MOST_FILES + 2))
+    return next(one for one in names if folded(one) not in taken)

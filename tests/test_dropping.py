@@ -1,0 +1,155 @@
+"""Images that a browser sends to New project: a folder as a whole, or nothing."""
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from conftest import draw
+from contexts import Contexts
+from playwright.sync_api import expect
+from served import until
+from test_accessibility import findings
+from test_home import at_home
+from test_new_project import Asking, made, wait_for_first_image
+
+from annotator.benchmark.harness.processes import free_port
+from annotator.errors import AnnotatorError, DiskFull
+from annotator.ui.home import dropping
+from annotator.ui.home.dropping import Dropping
+from annotator.ui.work import uploads
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> list[Path]:
+    for number in range(5):
+        draw(tmp_path / "stick" / f"{number}.jpg", (), seed=number)
+    return sorted((tmp_path / "stick").iterdir())
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Path:
+    (tmp_path / "ann").mkdir()
+    return tmp_path / "ann"
+
+
+@pytest.fixture
+def link(person: Path) -> Iterator[str]:
+    with at_home("--port", free_port(), HOME=person) as home:
+        yield until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip()
+
+
+def send(asking: Asking, name: str, content: bytes, token: str | None = None) -> tuple[int, str]:
+    cookies = "; ".join(f"{name}={value}" for name, (_, value) in asking.cookies.items())
+    address = f"{asking.address}/start/api/image?name={quote(name)}"
+    headers = {"cookie": cookies, "x-annotator-token": asking.token if token is None else token}
+    try:
+        answer = urllib.request.urlopen(urllib.request.Request(address, content, headers, method="POST"), timeout=30)
+    except urllib.error.HTTPError as error:
+        answer = error
+    return answer.status, answer.read().decode()
+
+
+def all_below(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_dropped_images_become_a_project(person, images, link, browser: Contexts):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(link)
+    page.get_by_role("link", name="New project").click()
+    page.route("**/start/api/image?*", lambda route: None)  # a network that takes its time
+    page.locator("#images").set_input_files(images)
+    expect(page.get_by_text("0 of 5 images sent")).to_be_visible()
+    page.get_by_role("button", name="Cancel").press("Enter")
+    expect(page.get_by_text("Cancelled. None of these images was kept.")).to_be_visible()
+    assert all_below(person) == [] and not (person / "annotator-photos").exists()
+    page.unroute("**/start/api/image?*")
+    (images[0].parent / "notes.txt").write_text("x")
+    page.locator("#images").set_input_files([*images[:2], images[0].parent / "notes.txt"])
+    expect(page.get_by_text("2 images sent; 1 other file left out")).to_be_visible()
+    dropped = page.evaluate_handle(
+        """async (bytes) => {
+          const list = new DataTransfer();
+          const file = (name) => new File([new Uint8Array(bytes[name[0]])], name);
+          for (const name of ["a.jpg", "b.jpg", "a.jpg"]) list.items.add(file(name));
+          return list;
+        }""",
+        {"a": list(images[2].read_bytes()), "b": list(images[3].read_bytes())},
+    )
+    page.locator("h1").dispatch_event("drop", {"dataTransfer": dropped})
+    expect(page.get_by_text("3 images sent")).to_be_visible()
+    expect(page.get_by_text("3 images with subfolders: 3 jpg")).to_be_visible()
+    expect(page.locator("#classes")).to_be_focused()
+    assert findings(page) == []
+    page.keyboard.type("fox, heron")
+    page.locator("#name").fill("sent")
+    page.keyboard.press("Enter")
+    wait_for_first_image(page)
+    assert made(person, "sent").value("SELECT count(*) FROM image") == 2, "a.jpg twice is one image"
+    first, second = sorted((person / "annotator-photos").iterdir())
+    assert all_below(first) == ["0.jpg", "1.jpg"] and all_below(second) == ["a.jpg", "a~2.jpg", "b.jpg"]
+
+
+def test_hostile_names_stay_in_the_folder_and_what_is_cancelled_leaves_nothing(person, images, link):
+    asking, content = Asking(link), images[0].read_bytes()
+    assert "Begin again" in send(asking, "a.jpg", content)[1]
+    assert asking.ask("images_begin")["status"] == 200
+    assert send(asking, "a.jpg", content, token="")[0] == 401
+    for name in (
+        "../../evil.jpg",
+        "..\\evil.jpg",
+        "/etc/evil.jpg",
+        ".hidden.png",
+        "con.jpg",
+        "a\nb.jpg",
+        "x" * 900 + ".jpg",
+    ):
+        assert send(asking, name, content)[0] == 200
+    for name in ("a.txt", "a.jpg/..", "..", ".jpg", "a.html", "a.jpg.sh"):
+        assert "is no image" in send(asking, name, content)[1], name
+    assert all(path.startswith("annotator-photos/.incoming-") for path in all_below(person))
+    assert asking.ask("images_end", keep=False)["status"] == 200
+    assert all_below(person) == [] and not (person / "annotator-photos").exists()
+    assert "No image was sent" in asking.ask("images_end", keep=True)["error"]
+
+    asking.ask("images_begin")
+    send(asking, "../a.jpg", content)
+    path = asking.ask("images_end", keep=True)["path"]
+    assert all_below(Path(path)) == ["a.jpg"] and asking.ask("look", path=path)["images"] == 1
+
+
+def test_a_start_page_that_ends_leaves_nothing_of_images_that_were_on_their_way(person, images):
+    with at_home("--port", free_port(), HOME=person) as home:
+        asking = Asking(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())
+        asking.ask("images_begin")
+        assert send(asking, "b.jpg", images[0].read_bytes())[0] == 200 and len(all_below(person)) == 1
+    assert all_below(person) == []
+
+
+def test_what_is_too_much_is_refused_and_a_full_disk_is_told(tmp_path, monkeypatch):
+    batches = Dropping(tmp_path)
+    batches.begin("ann")
+    with pytest.raises(AnnotatorError, match=r"larger than .* choose it there"):
+        batches.receive("ann", "a.jpg", dropping.LARGEST + 1)
+    monkeypatch.setattr(dropping, "MOST_FILES", 1)
+    first = batches.receive("ann", "a.jpg", 3)
+    with pytest.raises(AnnotatorError, match="may send 1 image with"):
+        batches.receive("ann", "b.jpg", 3)
+    with pytest.raises(AnnotatorError, match="Begin again"):
+        batches.receive("ben", "b.jpg", 3)
+    first.write(b"abc")
+    first.drop()
+    monkeypatch.setattr(dropping, "MOST_FILES", 9)
+    monkeypatch.setattr(uploads, "RESERVE", 1 << 60)
+    with pytest.raises(DiskFull, match="does not fit on the disk"):
+        batches.receive("ann", "c.jpg", 3).write(b"abc")
+    batches.stop()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "annotator-photos").write_text("a file is in the way")
+    with pytest.raises(DiskFull, match="cannot be written"):
+        batches.begin("ann")
