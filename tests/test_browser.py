@@ -3,6 +3,7 @@
 import csv
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from conftest import CLASSES
@@ -61,6 +62,19 @@ def test_every_request_of_every_page_stays_on_this_machine(browser, many):
     ]
     assert len(asked) > 10 and away == []
     assert page.troubles == []
+
+
+def test_the_first_page_asks_for_all_its_scripts_at_once_and_loads_no_data_frames(browser, project, processes):
+    served = Served(project, processes, python=PAGES_ALONE)
+    page = open_page(browser, served, "First")
+    wait_for_picture(page)
+    requested = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    scripts = [url for url in requested if "/api/script/" in url]
+    preloads = page.evaluate("[...document.querySelectorAll('link[rel=modulepreload]')].map((link) => link.href)")
+    others = set(scripts) - set(preloads)
+    assert {url.rpartition("/")[2] for url in others} == {"annotate.js", "who.js"}, "what names them"
+    assert len(scripts) == len(set(scripts)) > 30, "none comes twice"
+    assert "/pandas/" not in Path(f"/proc/{served.process.pid}/maps").read_text(), "0.3 s before the first picture"
 
 
 def test_names_are_text_and_never_markup(browser, many):

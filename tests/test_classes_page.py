@@ -253,7 +253,8 @@ def grid_at(address: dict[str, str]) -> dict:
     for name, value in address.items():
         test.query_params[name] = value
     [component] = fine(test.run()).get("bidi_component")
-    return json.loads(component.proto.json)
+    [data] = json.loads(component.proto.json)
+    return data
 
 
 def test_examples_and_a_colour_are_chosen_from_the_data(page, db):

@@ -58,6 +58,18 @@ FAR = """async ([address, rows, height]) => {
   return { seen, steps };
 }"""
 
+# The bar dragged to and fro without a rest, until a tile far down has its name.
+DRAG = """async (list) => {
+  const frame = () => new Promise(requestAnimationFrame);
+  const known = () => [...list.querySelectorAll(".thumb[data-image]")].some((tile) => Number(tile.dataset.image) > 200);
+  const began = performance.now();
+  for (let turn = 0; !known() && performance.now() - began < 10000; turn += 1) {
+    list.scrollTop = list.scrollHeight * (turn % 2 ? 0.9 : 0.5);
+    await frame();
+  }
+  return known();
+}"""
+
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory) -> Iterator[Served]:
@@ -283,6 +295,12 @@ def test_an_answer_that_was_on_its_way_before_a_decision_does_not_take_it_off_th
     assert shown(page)[21]["wolf & dog"] == -1 and labels_of(many, 21)[WOLF] == -1
     for route, answer in held[1:]:
         route.fulfill(response=answer)
+
+
+def test_names_come_while_the_bar_is_dragged_not_only_once_it_rests(browser, many):
+    page = open_gallery(browser, many, "Drag")
+    page.wait_for_load_state("networkidle")
+    assert page.locator(".scroller").evaluate(DRAG)
 
 
 def test_far_down_only_what_is_in_sight_exists_and_is_asked_for(browser, many):

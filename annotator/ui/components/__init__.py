@@ -1,14 +1,17 @@
 """Mounting the components: plain ES modules and style sheets, one folder for each page, beside shared/.
 
 Streamlit takes a component's script as one string. That string is a loader that imports the module
-components/<name>/<name>.js from /api/script. Its default export is a class: constructed with what Streamlit hands a
-component, updated after every rerun of the page's script, unmounted when the page is left (shared/page.js).
+components/<name>/<name>.js from /api/script, and has the browser fetch what that imports at the same time. Its default
+export is a class: constructed with what Streamlit hands a component, updated after every rerun of the page's script,
+unmounted when the page is left (shared/page.js).
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.components.v2 import component
@@ -22,20 +25,28 @@ from annotator.ui.access.access_keys import storage_name
 from annotator.ui.access.middleware import SIGN_OUT
 from annotator.ui.parts import frame, navigation
 from annotator.ui.parts.class_adding import all_classes
+from annotator.ui.serving.scripts import imported_by
 from annotator.ui.work.uploads import LARGEST
 
 HERE = Path(__file__).parent
 SHARED = ("shared/shared.css", "shared/stage.css")
 LOADER = """
 const mounted = new WeakMap();
-export default function (component) {
+const IMPORTED = %s;
+function preload(url) {
+  const known = [...document.head.querySelectorAll("link[rel=modulepreload]")].some((link) => link.href === url);
+  if (!known) document.head.append(Object.assign(document.createElement("link"), { rel: "modulepreload", href: url }));
+}
+export default function (given) {
+  const component = { ...given, data: given.data[0] };
   const { data, parentElement } = component;
-  const url = new URL(`${data.base}/api/script/${data.token}/%s/%s.js`, window.location.origin).href;
   let entry = mounted.get(parentElement);
   if (!entry) {
+    const at = (path) => new URL(`${data.base}/api/script/${data.token}/${path}`, window.location.origin).href;
     entry = { gone: false, page: null };
     mounted.set(parentElement, entry);
-    entry.module = import(url);
+    entry.module = import(at("%s"));
+    for (const path of IMPORTED) preload(at(path));
   }
   entry.module.then((module) => {
     if (entry.gone) return;
@@ -68,7 +79,7 @@ def mount(name: str, *, styles: Sequence[str] = (), **more: object) -> None:
         "may_review": frame.may(Right.REVIEW),
         "pages": navigation.titles_and_addresses(),
     }
-    _component(name, tuple(styles))(data=data | more, key=name, on_expired_change=lambda: None)
+    _put(_component(name, tuple(styles)), data | more, key=name, on_expired_change=lambda: None)
 
 
 def mount_who() -> None:
@@ -91,7 +102,7 @@ def mount_who() -> None:
     } | day
     on = {"on_change_change": frame.forget_name, "on_midnight_change": lambda: None}
     with st.container(key="who"):
-        _component("who", (), "who")(data=data, key="who_line", **on)
+        _put(_component("who", (), "who"), data, key="who_line", **on)
 
 
 def mount_upload() -> None:
@@ -103,7 +114,12 @@ def mount_upload() -> None:
         "hint": f"or drop them here; at most {size_in_words(LARGEST)} a file. They are removed once they are imported.",
         "too_large": f"is larger than {size_in_words(LARGEST)}. Put it on the server's machine and give its path.",
     }
-    _component("upload", (), "upload")(data=data, key="upload", on_uploaded_change=lambda: None)
+    _put(_component("upload", (), "upload"), data, key="upload", on_uploaded_change=lambda: None)
+
+
+def _put(component: Callable, data: dict[str, Any], **options: Any) -> None:
+    # In a list: Streamlit looks for data frames in a dict, and imports pandas for that, a third of a second.
+    component(data=[data], **options)
 
 
 @cache
@@ -117,5 +133,6 @@ def _component(name: str, styles: tuple[str, ...], part: str = "root") -> Callab
     """
     files = (*SHARED, *styles, f"{name}/{name}.css")
     css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
-    script = LOADER % (name, name)
+    module = f"{name}/{name}.js"
+    script = LOADER % (json.dumps(imported_by(module)), module)
     return component(f"annotator_{name}", html=f'<div class="{part}"></div>\n', css=css, js=script)

@@ -30,8 +30,8 @@ from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, IMMUTABLE, blind_as, error, guarded
 from annotator.ui.routes.requests import HeatmapPath, ImagePath, PictureQuery, converted
 from annotator.ui.serving.readers import Readers
+from annotator.ui.serving.scripts import scripts
 
-COMPONENTS = Path(__file__).parent.parent / "components"
 HEATMAP_WAIT = 4.0  # seconds a request waits for the worker before the browser is told to ask again
 HEATMAP_POLL = 0.04
 THUMBS_AT_ONCE = 2
@@ -86,10 +86,10 @@ async def heatmap(request: Request, annotator: str) -> Response:
 async def asset(request: Request, annotator: str) -> Response:
     """GET one of the components' script files."""
     name = request.path_params["name"]
-    known = {file.relative_to(COMPONENTS).as_posix(): file for file in COMPONENTS.glob("*/*.js")}
-    if name not in known:
+    content = scripts().get(name)
+    if content is None:
         return error(404, f"There is no script {name}.")
-    return FileResponse(known[name], media_type="text/javascript", headers=FRESH)
+    return Response(content, media_type="text/javascript", headers=FRESH)
 
 
 ROUTES = [

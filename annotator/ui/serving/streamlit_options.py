@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from streamlit import config, net_util
+from streamlit import config, env_util, net_util
 from streamlit.web import bootstrap
 
 from annotator.ui.access.serving_modes import ADDRESS, HOSTS, Access
@@ -82,6 +82,8 @@ def options(access: Access) -> dict[str, Any]:
     _replace(net_util, "get_external_ip", lambda: None)
     _replace(net_util, "get_internal_ip", lambda: None)
     _replace(bootstrap, "_fix_sys_path", lambda path: None)  # ours imports nothing from the script's folder
+    # It looks for the source files of all modules, which the first page waits for.
+    _replace(env_util, "is_repl", lambda: False)
     for name in [name for name in os.environ if name.startswith("STREAMLIT_")]:
         del os.environ[name]
     reached: dict[str, object] = {"server.port": access.port, "browser.serverPort": access.port}

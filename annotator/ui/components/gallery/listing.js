@@ -52,6 +52,11 @@ export class Listing {
     this.closed = false;
   }
 
+  /** Whether an answer is awaited. */
+  get busy() {
+    return this.asking.size > 0;
+  }
+
   /** What every route of the gallery is asked. */
   get request() {
     return { ...this.wanting(), version: this.version };

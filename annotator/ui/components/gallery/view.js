@@ -120,10 +120,10 @@ export class View {
     return indexes;
   }
 
-  /** @param {boolean} fast */
+  /** What passes fast is asked for one request at a time: the news it brings asks for what is in sight by then. @param {boolean} fast */
   #moved(fast) {
     this.paint();
     this.onMove();
-    if (!fast) this.look();
+    if (!fast || !this.listing.busy) this.look();
   }
 }
