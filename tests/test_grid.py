@@ -200,5 +200,5 @@ def test_an_empty_grid_says_what_to_do(db, predicted):
         "export",
     )
     empty = Database(db.paths.project.parent / "empty", create=True)
-    assert "no images" in grid.next_grids(empty, wanted(class_id=None)).empty
+    assert "No images yet" in grid.next_grids(empty, wanted(class_id=None)).empty
     assert classes.all_classes(empty) == []

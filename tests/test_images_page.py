@@ -137,7 +137,7 @@ def test_one_folder_at_a_time_is_added_and_stopped_it_keeps_what_it_has(served, 
 
 
 def test_the_log_is_shown_as_text_with_its_newest_lines_and_a_link_in_its_place_is_not_read(served, tmp_path):
-    assert "It is empty" in said(show())
+    assert "Nothing to report since the worker was started." in said(show())
     lines = [f"line {number} <b>[x](http://y)</b>" for number in range(500)]
     served.paths.worker_log.write_text("\n".join(lines))
     shown = show().code[0].value.splitlines()

@@ -37,6 +37,7 @@ APART = {  # and why no answer of theirs depends on what is hidden
     "/api/decisions": "it is asked below",
     "/api/classes/add": "it is asked below",
     "/api/speed_test/time": "it stores a time",
+    "/api/answering": "it stores how this person wants to be asked",
     "/api/download/{name}": "reviewers only",
     "/api/autopilot/audit": "reviewers only",
     "/api/export": "reviewers only",
