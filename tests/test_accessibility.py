@@ -1,6 +1,6 @@
 """Every page as axe-core, a keyboard and a thumb find it: no serious findings, nothing out of reach, nothing too small.
 
-In both themes at the width of a desk, and at the width of a phone. Findings count wherever they are; those inside
+In both themes at four sizes. Findings count wherever they are; those inside
 Streamlit's own widgets, which nobody here can change, stand in STREAMLITS with the reason.
 """
 
@@ -30,11 +30,18 @@ from annotator.store.runs.prediction_boxes import CellBoxes, boxes_of
 pytestmark = pytest.mark.browser
 
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "resultTypes": ["violations"]}
-LOOKS = {
-    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 800}},
-    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 800}},
-    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}, "has_touch": True},
+SIZES = {
+    "desk": {"viewport": {"width": 1280, "height": 800}},
+    "wide": {"viewport": {"width": 1920, "height": 1080}},
+    "tablet": {"viewport": {"width": 768, "height": 1024}, "has_touch": True},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True},
 }
+LOOKS = {
+    f"{size} {theme}": {"color_scheme": theme, **options}
+    for size, options in SIZES.items()
+    for theme in ("light", "dark")
+}
+USUAL = "desk light"  # the others are slow tests
 # What is on each page once it is there.
 PAGES = {
     "annotate": ".stage img[data-image]",
@@ -132,7 +139,7 @@ def address(full) -> Iterator[str]:
         yield page.address
 
 
-@pytest.fixture(params=[name if name == "light" else pytest.param(name, marks=pytest.mark.slow) for name in LOOKS])
+@pytest.fixture(params=[name if name == USUAL else pytest.param(name, marks=pytest.mark.slow) for name in LOOKS])
 def look(request, browser: Contexts, full: Path, address: str) -> Page:
     return opened(browser, full, address, request.param)
 
@@ -193,12 +200,12 @@ def test_axe_finds_nothing_serious_on_any_page_nor_in_its_help_and_tab_reaches_a
         assert not found, f"help of {name}:\n" + "\n".join(found)
         page.keyboard.press("Escape")
         expect(page.locator("dialog[open]")).to_have_count(0)
-    if name in COMPONENTS and request.node.callspec.params["look"] == "light":
+    if name in COMPONENTS and request.node.callspec.params["look"] == USUAL:
         assert_tab_reaches_and_shows_every_control(page)
 
 
 def test_what_stands_on_a_button_that_cannot_be_pressed_yet_is_read_whatever_the_button(browser, full, address):
-    page = visit(opened(browser, full, address, "light"), address, "classes")
+    page = visit(opened(browser, full, address, USUAL), address, "classes")
     colours = [
         page.get_by_role("button", name=name, exact=True).locator("p").evaluate("(one) => getComputedStyle(one).color")
         for name in ("Save", "Discard changes")
@@ -208,6 +215,6 @@ def test_what_stands_on_a_button_that_cannot_be_pressed_yet_is_read_whatever_the
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_every_control_is_large_enough_for_a_thumb(browser, full, address, name):
-    page = visit(opened(browser, full, address, "phone"), address, name)
+    page = visit(opened(browser, full, address, "phone light"), address, name)
     small = page.evaluate(TOO_SMALL, [TARGET, SMALL_TARGET])
     assert small == []
