@@ -1,7 +1,7 @@
 // @ts-check
 /** New project: a folder of the server, what lies in it, the classes, and how people begin. One page, top to bottom. */
 
-import { counted, el } from "../shared/dom.js";
+import { counted, el, kbd } from "../shared/dom.js";
 import { Dropping } from "./dropping.js";
 
 const TYPING = 250; // milliseconds without a key before what was typed is looked up
@@ -69,7 +69,7 @@ class NewProject {
     this.dropping = new Dropping(PAGE, ask, (folder) => this.useSent(folder));
     this.offers = el("div", { class: "offers" });
     this.text = el("textarea", { id: "classes", rows: 4, spellcheck: "false", placeholder: "fox, heron, deer",
-      oninput: () => this.later(() => this.preview()) });
+      oninput: () => this.later(() => this.preview()), onkeydown: (/** @type {KeyboardEvent} */ event) => this.classesKey(event) });
     this.file = el("input", { id: "file", type: "file", accept: ".txt,.csv,.tsv,text/plain", class: "file", onchange: () => this.fromFile() });
     this.commas = el("input", { id: "commas", type: "checkbox", onchange: () => this.preview() });
     this.commasRow = el("label", { class: "check", hidden: true }, this.commas, " Commas are part of the names");
@@ -82,7 +82,7 @@ class NewProject {
     this.name = el("input", { id: "name", autocomplete: "off", spellcheck: "false", maxlength: 100, required: true });
     this.person = el("input", { id: "person", autocomplete: "name", maxlength: 60, value: PAGE.person });
     this.error = el("p", { class: "error", role: "alert" });
-    this.create = el("button", { class: "main", type: "submit" }, "Create project");
+    this.create = el("button", { class: "main", type: "submit", "aria-keyshortcuts": "Control+Enter" }, el("span", {}, "Create project"), kbd("Ctrl+Enter"));
     this.rest = el("div", { class: "rest", hidden: true },
       el("fieldset", {}, el("legend", {}, "Classes"),
         this.offers,
@@ -271,6 +271,13 @@ class NewProject {
   get typed() {
     const lines = this.text.value.split(/\r\n|\r|\n/).filter((line) => line.trim());
     return { text: lines.join("\n"), commas: this.commas.checked ? "keep" : "split" };
+  }
+
+  /** Enter begins a new line there. @param {KeyboardEvent} event */
+  classesKey(event) {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+    event.preventDefault();
+    this.form.requestSubmit(this.create);
   }
 
   async preview() {
