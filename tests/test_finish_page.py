@@ -171,7 +171,7 @@ def test_annotate_says_once_that_suggestions_have_become_ready(browser, tmp_path
         page.keyboard.press("1")
         wait_until_saved(page)
         expect(note).to_be_visible()
-        assert note.get_by_role("link", name="Go to Autopilot").get_attribute("href") == "autopilot"
+        assert note.get_by_role("link", name="Go to Autopilot").get_attribute("href") == "./"
         page.reload()
         wait_for_picture(page)
         wait_until_saved(page)

@@ -161,7 +161,7 @@ def test_the_same_key_again_takes_an_answer_back_and_the_pointer_sets_each_of_fo
     page.mouse.move(0, 0)
     expect(card).to_be_hidden()
     page.locator(".chips .chip", has_text="owl").click(position={"x": 12, "y": 12})
-    card.get_by_role("button", name="Unknown").click()
+    card.get_by_role("button", name="Unanswered").click()
     assert states(page) == {}
     expect(page.locator(".caption")).not_to_contain_text("answered")
     page.keyboard.press("Control+z")

@@ -235,12 +235,12 @@ def test_go_to_a_number_open_it_and_come_back_to_it(browser, many):
         page.keyboard.press("-")
     assert page.locator(".thumb").first.bounding_box()["width"] >= 120
     page.keyboard.press("Enter")
-    page.wait_for_url("**/?image=101&*")
+    page.wait_for_url("**/annotate?image=101&*")
     page.go_back()
     expect(page.locator(".thumb.at")).to_have_attribute("data-image", "101")
     expect(page.locator(".thumb.at")).to_be_in_viewport()
     page.locator("#gallery-601").dblclick()
-    page.wait_for_url("**/?image=99&*")
+    page.wait_for_url("**/annotate?image=99&*")
 
 
 def test_a_server_killed_between_key_and_answer_loses_nothing(browser, tmp_path):

@@ -271,17 +271,6 @@ def test_a_tap_marks_and_a_finger_that_rests_paints(browser, many):
     assert [state for _, state in shown(page)["tiles"][3:5]] == ["unsure", "present"], "held, and no tap after it"
 
 
-def test_on_a_phone_save_all_says_how_many_tiles_lie_below_until_they_are_scrolled_to(browser, many):
-    page = open_grid(browser, many, "Scroller", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    button = page.get_by_role("button", name="Save all")
-    expect(button).to_contain_text(re.compile(r"Save all · \d+ below"))
-    page.locator(".tile").last.scroll_into_view_if_needed()
-    page.mouse.wheel(0, 2000)
-    expect(button).not_to_contain_text("below")
-    button.tap()
-    expect(button).to_contain_text("below")  # the next grid begins at its top
-
-
 def test_class_and_size_are_chosen_by_keys_and_stay_over_a_reload(browser, many):
     page = open_grid(browser, many, "Chooser")
     before = shown(page)
@@ -567,3 +556,14 @@ def test_the_next_grid_lies_ready_unseen_and_out_of_reach(browser, many):
     until(lambda: ahead.count() == 1 and ahead.get_attribute("data-grid") == coming)
     expect(page.locator(GRID)).to_have_count(1)
     expect(page.locator(f"{GRID} button[tabindex='0']")).to_have_count(1)
+
+
+def test_on_a_phone_save_all_says_how_many_tiles_lie_below_until_they_are_scrolled_to(browser, many):
+    page = open_grid(browser, many, "Scroller", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    button = page.get_by_role("button", name="Save all")
+    expect(button).to_contain_text(re.compile(r"Save all · \d+ below"))
+    page.locator(".tile").last.scroll_into_view_if_needed()
+    page.mouse.wheel(0, 2000)
+    expect(button).not_to_contain_text("below")
+    button.tap()
+    expect(button).to_contain_text("below")  # the next grid begins at its top

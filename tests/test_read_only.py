@@ -111,7 +111,7 @@ def test_everything_that_only_reads_works_and_writes_nothing(medium, tmp_path):
     assert [code for code, *_ in told] == [0] * 8 + [1] * 7, told
     assert "may not be written" in told[8][1] and "Free some space" not in told[8][1] and "Copy the whole" in told[8][1]
     assert json.loads(told[0][1])["labels"]["present"] == 1 and len(json.loads(told[1][1])) == 3
-    assert "Precision: not measured" in told[2][1]
+    assert "Not measured yet. An audit tells how many labels are missing." in told[2][1]
     assert target.read_text().startswith("image,fox")
     assert all("may not be written" in error for _, _, error in told[9:])
     assert all("Copy the whole folder" in error for _, _, error in told[9:14])

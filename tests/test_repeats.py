@@ -105,6 +105,7 @@ def test_what_is_pressed_twice_on_annotate_answers_the_image_that_was_looked_at_
     seen = []
     for way in ways:
         for apart in APART:
+            wait_until_fetched(page)
             looked(page)
             seen.append(on_screen(page))
             twice(way(), apart)
@@ -246,10 +247,12 @@ def test_a_grid_is_saved_once_by_two_presses(browser, ranked, path):
     ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.decide"))]
     grids = []
     for apart, way in zip((*APART, 0.12), ways * 2, strict=True):
+        wait_until_fetched(page)  # or the second press would be told that the next one is on its way
         looked(page)
         grids.append(shown(page))
         twice(way(), apart)
-        expect(page.locator("div.words")).to_contain_text(SECOND)
+        if path == "/grid":  # on Autopilot the next action may come after the word, and takes it away
+            expect(page.locator("div.words")).to_contain_text(SECOND)
     wait_until_saved(page, len(grids))
     assert [{image for image, _ in batch} for batch in saved(ranked, "Grids")] == [
         {image for image, _ in grid["tiles"]} for grid in grids
@@ -289,10 +292,10 @@ def test_single_images_of_autopilot_are_answered_once_by_two_presses(browser: Co
         seen = []
         ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.main.wide"))]
         for apart, way in zip((*APART, 0.12), ways * 2, strict=True):
+            wait_until_fetched(page)
             looked(page)
             seen.append(on_screen(page))
             twice(way(), apart)
-            expect(page.locator("div.words")).to_contain_text(SECOND)
         wait_until_saved(page, len(seen))
         assert list(dict.fromkeys(row["image_id"] for row in decided(served, "Pilot"))) == seen
 
