@@ -154,6 +154,7 @@ def opened(browser: Contexts, full: Path, address: str, look: str) -> Page:
 def visit(page: Page, address: str, name: str) -> Page:
     page.goto(address if name == "autopilot" else f"{address}/{name}")
     page.locator(PAGES[name]).first.wait_for(timeout=60_000)
+    page.locator(".who b").wait_for(timeout=60_000)  # the line at the top, which mends Streamlit's sidebar
     page.wait_for_load_state("networkidle")
     assert page.troubles == []
     return page
