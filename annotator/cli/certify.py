@@ -59,7 +59,7 @@ def certificate(
             for row in [*certified.classes, certified.overall]
         ]
         print_table(titles, rows)
-        print(f"\n{certified.sentence(target)}")
+        print(f"\n{certified.sentence(target)}.")
         if certified.compared:
             print(f"  {in_words(certified)}")
         if not certified.overall.unknown and not certified.overall.audited:
