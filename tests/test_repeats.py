@@ -39,6 +39,7 @@ APART = (0.09, 0.15, 0.23)  # seconds
 FIVE_A_SECOND = 0.2
 SECOND = "ignored"  # said of a second press
 SELECTED = ".suggestion.selected"
+SINGLE = ("reading", "image", "click")  # kinds of Autopilot's actions about one image
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +109,9 @@ def test_what_is_pressed_twice_on_annotate_answers_the_image_that_was_looked_at_
             wait_until_fetched(page)
             looked(page)
             seen.append(on_screen(page))
+            said = listen(page)
             twice(way(), apart)
-            expect(page.locator("div.words")).to_contain_text(SECOND)
+            until(lambda said=said: SECOND in said(), 10)
             assert on_screen(page) != seen[-1], "the first press counts"
     wait_until_saved(page, len(seen))
     assert [row["image_id"] for row in decided(many, "Twice")] == seen
@@ -263,7 +265,9 @@ def test_a_grid_is_saved_once_by_two_presses(browser, ranked, path):
         grids.append(shown(page))
         said = listen(page)
         twice(way(), apart)
-        until(lambda said=said: SECOND in said(), 10)
+        until(lambda said=said: SECOND in said() or page.evaluate(KIND) in SINGLE, 10)
+        if page.evaluate(KIND) in SINGLE:  # Autopilot goes on with one image, which has no button at that place
+            break
     wait_until_saved(page, len(grids))
     assert [{image for image, _ in batch} for batch in saved(ranked, "Grids")] == [
         {image for image, _ in grid["tiles"]} for grid in grids
@@ -298,7 +302,7 @@ def test_single_images_of_autopilot_are_answered_once_by_two_presses(browser: Co
         db = Database(served.project)
         readings.choose(db, 2, 1.0)
         page = open_page(browser, served, "Pilot", "/autopilot")
-        assert until(lambda: page.evaluate(KIND)) in ("reading", "image", "click")
+        assert until(lambda: page.evaluate(KIND)) in SINGLE
         wait_until_fetched(page)
         seen = []
         ways = [lambda: key(page, "Enter"), lambda: click(page.locator("button.main.wide"))]

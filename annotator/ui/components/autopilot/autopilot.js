@@ -141,8 +141,8 @@ export default class AutopilotPage extends Page {
   /** Decide what is on screen, as it is marked. */
   decide() {
     const action = this.shown;
-    if (!action) return;
-    if (action.kind === "click") this.done(action);
+    if (!action) this.board.loaded();
+    else if (action.kind === "click") this.done(action);
     else if (action.grid) this.decideGrid(action);
     else if (this.picture.ready("all")) this.batch(action, this.picture.cells());
   }

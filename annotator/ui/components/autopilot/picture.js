@@ -129,7 +129,7 @@ export class Picture {
 
   /** Whether a press decides about the image. @param {import("../shared/repeats.js").Kind} [kind] */
   ready(kind) {
-    return Boolean(this.action && this.seen && !this.action.item.broken) && this.session.repeats.allows(kind);
+    return Boolean(this.action && !this.action.item.broken) && this.session.repeats.allows(kind, this.seen);
   }
 
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */

@@ -123,13 +123,13 @@ export class Board {
    * @param {import("../shared/repeats.js").Kind} kind
    */
   ready(kind) {
-    return this.drawn() && this.session.repeats.allows(kind);
+    return this.loaded() && this.session.repeats.allows(kind, this.seen);
   }
 
-  drawn() {
-    if (this.view && this.seen) return true;
+  /** Whether there are tiles; says so while they are on their way. */
+  loaded() {
     if (!this.view && this.host.querySelector(".skeleton")) this.session.say("Loading images...");
-    return false;
+    return Boolean(this.view);
   }
 
   /** The image whose history may be seen: of the enlarged tile, the one under the pointer, or the selected one. */
@@ -190,7 +190,7 @@ export class Board {
 
   /** @param {number} index */
   enlarge(index) {
-    if (!this.drawn() || index < 0 || index >= this.view.grid.tiles.length) return;
+    if (!this.loaded() || !this.seen || index < 0 || index >= this.view.grid.tiles.length) return;
     this.view.moveTo(index);
     this.enlarged.show(this.view.grid.tiles[index], this.view.parts[index].picture, this.view.name, Boolean(this.view.grid.hidesPredictions), this.view.isGuess(index));
     this.peek.show();

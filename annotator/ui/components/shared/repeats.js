@@ -87,13 +87,13 @@ export class Repeats {
   /**
    * Return whether the press that is being handled decides about what is on screen; else it was dropped, and said so.
    * A press decides about one item only.
-   * @param {Kind} [kind]
+   * @param {Kind} [kind] @param {boolean} [drawn] whether what is on screen has been drawn; until then nothing is decided
    */
-  allows(kind = "answer") {
+  allows(kind = "answer", drawn = true) {
     const { press } = this;
-    if (!press) return true; // a program's click
+    if (!press) return drawn; // a program's click
     if (press.judged) return press.judged.turn === this.turn && press.judged.allowed;
-    const words = press.repeat ? null : this.#objection(press, kind);
+    const words = press.repeat ? null : this.#objection(press, kind) || (drawn ? "" : WORDS.soon);
     press.judged = { turn: this.turn, allowed: words === "" };
     if (words) this.say(words);
     return press.judged.allowed;
