@@ -238,7 +238,7 @@ def test_letters_that_begin_no_name_are_keys_however_quick_they_come(browser, ma
     wait_for_picture(page)
     wait_until_fetched(page)
     looked(page)
-    seen = at_a_beat(page, "qwertasdfgzxcvb", 0.1)
+    seen = at_a_beat(page, "qwertasdfgzxcvb", 0.12)
     wait_until_saved(page, len(seen))
     assert [row["image_id"] for row in decided(many, "Letters")] == [image for image, _ in seen]
 
