@@ -10,6 +10,7 @@ are drawn, each with a random magnitude; each is then carried out with probabili
 """
 
 from collections.abc import Callable
+from math import ceil
 from random import Random
 from typing import Any
 
@@ -142,7 +143,7 @@ OPERATIONS: dict[str, Operation] = {
     "Sharpness": _enhancement(ImageEnhance.Sharpness),
     "Brightness": _enhancement(ImageEnhance.Brightness),
     "Posterize": lambda picture, magnitude, _: ImageOps.posterize(picture, round(8 - 4 * magnitude)),
-    "Solarize": lambda picture, magnitude, _: ImageOps.solarize(picture, 256 * (1 - magnitude)),
+    "Solarize": lambda picture, magnitude, _: ImageOps.solarize(picture, ceil(256 * (1 - magnitude))),
     "AutoContrast": lambda picture, *_: ImageOps.autocontrast(picture),
     "Equalize": lambda picture, *_: ImageOps.equalize(picture),
     "Invert": lambda picture, *_: ImageOps.invert(picture),
