@@ -34,7 +34,7 @@ def single_positive(truth01: np.ndarray, positives: int = 1, negatives: int = 0,
     Raises:
         ValueError: The shape, a value or a count is not as above.
 
-    Source: Cole et al. 2021, sec. 4 ("Data preparation"), and their generate_observed_labels.py.
+    Source: Cole et al. 2021, sec. 6.1 ("Data preparation"), and their generate_observed_labels.py.
     """
     truth = np.asarray(truth01)
     if truth.ndim != 2:

@@ -179,7 +179,7 @@ def test_trials_are_alike_for_all_methods_and_a_larger_budget_begins_like_a_smal
 
 
 def test_tuning_takes_the_best_and_passes_over_what_a_method_refuses(tmp_path):
-    best, scores = tune.tuned("an", 4, [0.2, 0.5, 0.0, 0.5])
+    best, scores = tune.best_of(tune.trials("an", 4), [0.2, 0.5, 0.0, 0.5])
     assert scores == [0.2, 0.5, 0.0, 0.5] and best == tune.trials("an", 4)[1]
 
     def refuses(*what):

@@ -1,20 +1,27 @@
 """Whole networks: the same methods as on a linear head, through batches of views, stages, and a kill in between."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 from torch import nn
 
+from annotator.benchmark.methods.epochs import Best, follow
+from annotator.benchmark.methods.task import Task
 from annotator.store.pictures.decoding import open_rgb
 from models.backbones.pretrained import Pretrained
+from models.finetune.best_epoch import BestEpoch
 from models.finetune.checkpoints import give_back, state_of
 from models.finetune.fit_network import fit_network, linear_start, predict
-from models.finetune.optimisers import average_into, new_optimiser
+from models.finetune.optimisers import average_into, new_optimiser, warmed_up
 from models.finetune.views import ImageExamples, MapExamples
 from models.finetune.whole_network import MapNetwork, WholeNetwork, whole_network
 from models.methods import METHODS, make_method
 from models.methods.end_to_end import EndToEnd
+from models.trainers.base import Resume, TrainingLabels
+from models.trainers.network import WholeNetworkTrainer
 
 pytestmark = pytest.mark.training
 
@@ -208,16 +215,89 @@ def test_the_classifier_and_what_a_method_learns_have_rates_of_their_own():
         new_optimiser(network, [], EndToEnd(lr=1, batch=1, epochs=1, optimiser="adams"), 10, frozen=False)
 
 
-def test_an_average_follows_quickly_at_first_and_slowly_later():
+def test_an_average_moves_at_a_constant_pace_as_published_or_quickly_at_first():
     network, average = Small(0), Small(1)
     before = average.classifier.weight.clone()
-    average_into(average, network, 0.9997, 1)
-    expected = before + (1 - 2 / 11) * (network.classifier.weight - before)
-    torch.testing.assert_close(average.classifier.weight, expected)
-    for step in (10**6, 10**6 + 1):
-        last = average.classifier.weight.clone()
-        average_into(average, network, 0.9997, step)
-        torch.testing.assert_close(average.classifier.weight, last + 3e-4 * (network.classifier.weight - last))
+    average_into(average, network, 0.9997)
+    torch.testing.assert_close(average.classifier.weight, before + 3e-4 * (network.classifier.weight - before))
+    assert warmed_up(0.9997, 1) == pytest.approx(2 / 11)
+    assert warmed_up(0.9997, 10**6) == 0.9997
+
+
+@pytest.mark.parametrize(("warms_up", "left"), [(False, 0.9**3), (True, (2 / 11) * (3 / 12) * (4 / 13))])
+def test_a_training_averages_its_weights_with_or_without_a_warm_up(problem, warms_up, left):
+    """With a learning rate of nearly 0 the weights stand still, so that the average shows its pace alone."""
+    method = make_method("lagc", width=16, average_decay=0.9, average_warm_up=warms_up)
+    network = method.network(CHANNELS, CLASSES, torch.Generator())
+    settings = EndToEnd(lr=1e-30, batch=IMAGES // 3, epochs=1)
+    training = fit_network(network, problem.examples, problem.labels, method, settings)
+    with torch.no_grad():
+        training.average.bias.copy_(network.bias + 1)
+    next(training)
+    torch.testing.assert_close(training.average.bias - network.bias, torch.full((CLASSES,), left))
+
+
+def test_a_last_batch_that_is_not_full_is_left_out_where_the_settings_say_so(problem):
+    def images_in(settings):
+        training = begin(problem, "an", settings=settings)
+        seen, loss = [], training.method.loss
+        training.method.loss = lambda logits, rows: (seen.append(len(rows)), loss(logits, rows))[1]
+        next(training)
+        return seen
+
+    uneven = EndToEnd(lr=1e-3, batch=40, epochs=1)
+    assert images_in(uneven) == [40, 40, 16]
+    assert images_in(replace(uneven, drop_last=True)) == [40, 40]
+    assert images_in(EndToEnd(lr=1e-3, batch=500, epochs=1, drop_last=True)) == [IMAGES]  # a single one stays
+
+
+def test_the_settings_of_cole_et_al_and_of_lagc_leave_out_a_last_batch_that_is_not_full():
+    leaving_out = {name for name, method in METHODS.items() if any(one.drop_last for one in method.published.values())}
+    theirs = {name for name, method in METHODS.items() if method.paper.startswith("Cole et al.") and method.published}
+    assert {"an", "role+linear_init", "oracle"} <= theirs
+    assert leaving_out == theirs | {"lagc"}
+
+
+def test_a_second_stage_goes_on_with_classifier_and_estimates_of_the_same_epoch(problem):
+    """Of six frozen epochs the third is called the best, and the seventh trains the whole network."""
+    kept, begun = [], []
+    training = begin(problem, "role+linear_init", best=lambda: kept[2])
+    begin_epoch = training.method.begin_epoch
+
+    def look(epoch):
+        begin_epoch(epoch)
+        begun.append(BestEpoch(training.weights(), training.learned_tensors()))
+
+    training.method.begin_epoch = look
+    for _ in range(7):
+        next(training)
+        kept.append(BestEpoch(training.weights(), training.learned_tensors()))
+    assert not torch.equal(kept[2].learned[0], kept[5].learned[0])
+    assert same(begun[6].weights, kept[2].weights)
+    torch.testing.assert_close(begun[6].learned[0], kept[2].learned[0], rtol=0, atol=1e-4)  # through sigmoid and back
+
+
+def test_stages_are_scored_apart_so_that_no_frozen_epoch_is_the_result(problem, tmp_path):
+    class Falling(Task):
+        def val_map(self, probabilities):
+            return 1 / (1 + len(trainer.history))
+
+    rows = np.arange(IMAGES)
+    task = Falling(problem.truth, rows, rows[:5], rows[:0], problem.labels, False)
+    best = Best(tmp_path / "best")
+    trainer = WholeNetworkTrainer(
+        make_method("role+linear_init"),
+        Small(),
+        lambda rows: MapExamples(problem.views[rows], weak=2),
+        TrainingLabels(rows, problem.labels),
+        LEARNING,
+        resume=Resume(best=lambda: best.kept),
+    )
+    trained = follow("role+linear_init", trainer, best, task)
+    assert (trained.epoch, trained.val_map) == (7, 1 / 8)  # the first of the second stage; epoch 1 had 1/2
+    again = Best(tmp_path / "best")
+    assert (again.epoch, again.value, len(again.scores)) == (7, 1 / 8, 8)
+    assert torch.equal(again.kept.learned[0], best.kept.learned[0])
 
 
 def test_a_linear_start_gives_the_classifier_what_a_linear_head_learns(problem):
@@ -270,7 +350,7 @@ def test_labels_of_another_size_no_images_and_no_epochs_are_refused_at_once(prob
     with pytest.raises(ValueError, match="at least one epoch"):
         begin(problem, "an", settings=EndToEnd(lr=1e-3, batch=8, epochs=0))
     with pytest.raises(ValueError, match="no precision 'half'"):
-        begin(problem, "an", precision="half")
+        begin(problem, "an", settings=replace(LEARNING, precision="half"))
 
 
 @pytest.fixture
@@ -368,7 +448,8 @@ def test_a_whole_network_learns_from_image_files(pictures):
 
 @pytest.mark.parametrize("name", ["gr", "lagc"])
 def test_half_precision_trains_too_and_predicts_in_float32(problem, name):
-    training = begin(problem, name, precision="bf16", settings=EndToEnd(lr=3e-3, batch=24, epochs=2))
+    training = begin(problem, name, settings=EndToEnd(lr=3e-3, batch=24, epochs=2, precision="bf16"))
+    assert training.amp == torch.bfloat16
     assert all(np.isfinite(epoch.loss) for epoch in training)
     assert training.predict().dtype == np.float32
     assert all(one.dtype != torch.bfloat16 for one in training.weights().values())

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torchvision.transforms.v2 import RandAugment
 
 from annotator.errors import AnnotatorError, DiskFull
 from annotator.records import Decision
@@ -25,7 +24,7 @@ from models.finetune import augment
 from models.finetune.views import MapExamples
 from models.linear.stand_in import linear_stand_in
 from models.linear.training import Head
-from models.methods import make_method
+from models.methods import METHODS, make_method
 from models.methods.published.consistency import EmbeddingQueue, consistency_loss, contrastive_loss, one_cycle
 from models.methods.published.label_decoder import LabelDecoder, position_code
 
@@ -134,6 +133,35 @@ def test_empty_queues_single_classes_and_single_embeddings_have_a_finite_loss(fo
         assert (pairs.grad[torch.tensor(kinds) == 0] == 0).all()
 
 
+def test_in_the_form_of_the_paper_the_anchors_are_the_batch_and_all_its_cells_divide_the_sum():
+    """Two images of three classes: one cell of class 1 and one of class 2 are assumed present, and the queue holds an
+    older one of class 1. Views are e1 or e2, so at temperature 1/2 a product is 2 or 0:
+    of class 1, both views e1: partners 2, 0, 0; log of the sum over class 2: log 2, three times;
+    of class 2, both views e2: partner 2; log of the sum over class 1: log(2 + 2 e^2).
+    """
+    method = make_method("lagc", projection=2, queue=4, form="paper", first=0.0, weight_plc=0.0)
+    method.begin(torch.tensor([[1, 0, 0], [0, 1, 0]], dtype=torch.int8), None, 1, torch.Generator())
+    method.begin_epoch(1)
+    e1, e2 = torch.eye(2)
+    method.kept.push(torch.stack([e2, e2])[None], torch.tensor([1]))
+    embeddings = torch.zeros(4, 3, 2)
+    embeddings[[0, 2], 0], embeddings[[1, 3], 1] = e1, e2  # weak and strong view of the image
+    found = method.loss((torch.zeros(4, 3), embeddings), torch.arange(2))
+    terms = 2 * (2 - 3 * np.log(2)) + 2 * (2 - np.log(2 + 2 * np.e**2))
+    assert found.item() == pytest.approx(3 * np.log(2) - terms / (2 * 2 * 3), abs=1e-6)
+
+
+def test_a_full_queue_knows_which_slots_the_last_batch_is_in():
+    queue = EmbeddingQueue(5, 1)
+    push(queue, 1, 2)
+    push(queue, 3, 4)
+    assert queue.newest(2).tolist() == [False, False, True, True, False]
+    push(queue, 5)
+    assert queue.newest(1).tolist() == [True, False, False, False, False]
+    push(queue, 1, 2, 3, 4, 5, 6, 7)
+    assert queue.newest(7).all()
+
+
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"weak view are \(2, 3\)"):
         consistency_loss(torch.zeros(2, 3), torch.zeros(2, 2), torch.zeros(2, 3), threshold=0.5)
@@ -233,22 +261,68 @@ def test_a_second_stage_without_progress_for_eight_epochs_is_given_up():
     assert method.gives_up([*stage, 0.4])
 
 
+def test_the_published_settings_are_those_of_the_paper():
+    for settings in METHODS["lagc"].published.values():
+        assert (settings.lr, settings.weight_decay, settings.optimiser) == (1e-4, 0.01, "adamw_onecycle")
+        assert (settings.epochs, settings.drop_last) == (2 * 40, True)
+        method = make_method("lagc", **settings.parameters)
+        assert (method.average_decay, method.average_warm_up, method.width) == (0.9997, False, 0)
+
+
 # -- views
 
 
-def test_the_operations_and_strengths_are_those_of_torchvisions_randaugment():
-    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
-    theirs = RandAugment()
-    assert set(augment.NAMES) == set(theirs._AUGMENTATION_SPACE)
+class Counting(Random):
+    """Randomness that keeps the operations and magnitudes that were drawn; signs are always positive."""
+
+    def __init__(self, seed: int):
+        super().__init__(seed)
+        self.drawn = []
+
+    def choice(self, values):
+        if values == (-1, 1):
+            return 1
+        self.drawn.append(super().choice(values))
+        return self.drawn[-1]
+
+
+def test_two_of_fifteen_operations_are_drawn_each_of_random_magnitude_and_half_of_them_are_carried_out(monkeypatch):
+    carried_out = []
     for name in augment.NAMES:
-        magnitudes, signed = theirs._AUGMENTATION_SPACE[name]
-        values = magnitudes(31, 40, 60)
-        value, either_way = augment.GROWING.get(name, (0.0, False))
-        assert either_way == signed
-        ours = augment.apply(picture, name, value * augment.STRENGTH / augment.STRONGEST)
-        strength = float(values[9]) if values is not None else 0.0
-        expected = theirs._apply_image_or_video_transform(picture, name, strength, theirs.interpolation, theirs._fill)
-        assert np.array_equal(np.asarray(ours), np.asarray(expected)), name
+        monkeypatch.setitem(augment.OPERATIONS, name, lambda picture, magnitude, _: carried_out.append(magnitude))
+    random = Counting(0)
+    for _ in range(2000):
+        augment.rand_augment(Image.new("RGB", (2, 2)), random)
+    names, magnitudes = random.drawn[::2], random.drawn[1::2]
+    assert len(names) == 4000
+    counts = {name: names.count(name) for name in augment.NAMES}
+    assert len(counts) == 15
+    assert all(4000 / 15 * 0.8 < count < 4000 / 15 * 1.2 for count in counts.values())
+    assert set(magnitudes) == set(range(1, 10))
+    assert 0.47 < len(carried_out) / 4000 < 0.53
+    assert min(carried_out) == 1 / 9 and max(carried_out) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "magnitude", "expected"),
+    [  # of a picture whose value at (row, column) is 10 x row + column, at row 8, column 5
+        ("Invert", 5, 255 - 85),
+        ("Solarize", 6, 85),  # the threshold is 256 x 3/9 = 85.3
+        ("Solarize", 7, 170),  # 56.9
+        ("Posterize", 9, 80),  # four bits: 85 = 0b1010101
+        ("Posterize", 1, 85),  # round(8 - 4/9) = 8 bits
+        ("Brightness", 2, 102),  # 1 + 0.9 x 2/9 = 1.2
+        ("TranslateX", 9, 92),  # 150/331 of 16 is 7.2 columns to the right
+        ("TranslateY", 9, 155),  # and as many rows down
+        ("ShearX", 9, 87),  # 0.3 of 8.5 rows is 2.55 columns; Pillow cuts off
+    ],
+)
+def test_operations_change_a_pixel_by_what_their_magnitude_says(name, magnitude, expected):
+    rows, columns = np.indices((16, 16))
+    grey = (10 * rows + columns).clip(0, 255).astype(np.uint8)
+    picture = Image.fromarray(np.stack([grey] * 3, 2))
+    changed = augment.OPERATIONS[name](picture, magnitude / 9, Counting(0))
+    assert changed.getpixel((5, 8)) == (expected,) * 3
 
 
 def test_a_strong_view_is_decided_by_its_seed_alone():

@@ -37,7 +37,7 @@ def settings_of(epochs: int = EPOCHS) -> EndToEnd:
     """Return the settings for training the last stages. Raise ValueError for fewer than one epoch."""
     if epochs < 1:
         raise ValueError(f"There must be at least one epoch, not {epochs}.")
-    return EndToEnd(LR, BATCH, epochs, optimiser="adamw_onecycle", weight_decay=WEIGHT_DECAY)
+    return EndToEnd(LR, BATCH, epochs, optimiser="adamw_onecycle", weight_decay=WEIGHT_DECAY, precision="auto")
 
 
 def adapt(

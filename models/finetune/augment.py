@@ -1,41 +1,33 @@
 """The strong view of LAGC: a patch cut out, two random operations, other colours, sometimes grey.
 
-torchvision's transforms draw from torch's global generator, which loader threads share, so no seed would reproduce the
-views. Here every view has a random generator of its own, and torchvision's functions do the computation.
+torchvision's and the authors' transforms draw from global generators, which loader threads share, so no seed would
+reproduce the views. Here every view has a random generator of its own.
 
 Xie et al., "Label-Aware Global Consistency for Multi-Label Learning with Single Positive Labels", NeurIPS 2022, and
-the published code, which adds the colours and the grey. RandAugment: Cubuk et al., NeurIPS 2020, in torchvision's
-form (two operations of strength 9 of 30).
+the published code, which adds the colours and the grey. RandAugment: Cubuk et al., NeurIPS 2020, in the form of the
+package `randaugment` 1.0.2, which the published code of ASL, Hill, SPLC and LAGC imports: 15 operations, of which two
+are drawn, each with a random magnitude; each is then carried out with probability 1/2.
 """
 
-import math
+from collections.abc import Callable
+from math import ceil
 from random import Random
 from typing import Any
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageEnhance, ImageOps
 from torchvision.transforms.v2 import functional
 
 CUTOUT = 0.5  # the sides of the patch, as shares of the picture's
-OPERATIONS, STRENGTH, STRONGEST = 2, 9, 30
+DRAWN, OFTEN = 2, 0.5  # operations that are drawn, and how often a drawn one is carried out
+MAGNITUDES = range(1, 10)  # in ninths of the strongest form of an operation
+STRONGEST_SHEAR, STRONGEST_MOVE, STRONGEST_TURN, STRONGEST_CHANGE = 0.3, 150 / 331, 30.0, 0.9
+FILL = (128, 128, 128)  # where an operation moves in what the picture does not have
+PATCH, PATCH_FILL = 20, (125, 122, 113)  # the largest patch of the operation Cutout, in pixels, and its colour
 JITTER, HUE, JITTER_OFTEN, GREY_OFTEN = 0.4, 0.1, 0.8, 0.2
 
 tv: Any = functional  # takes pictures as well as tensors; its hints name tensors only
 
-# Operations that depend on the strength: name -> (value at STRONGEST, whether its sign is random).
-GROWING = {
-    "ShearX": (0.3, True),
-    "ShearY": (0.3, True),
-    "TranslateX": (150 / 331, True),  # of the width
-    "TranslateY": (150 / 331, True),  # of the height
-    "Rotate": (30.0, True),
-    "Brightness": (0.9, True),
-    "Color": (0.9, True),
-    "Contrast": (0.9, True),
-    "Sharpness": (0.9, True),
-    "Posterize": (4, False),
-    "Solarize": (1.0, False),
-}
-NAMES = ("Identity", *GROWING, "AutoContrast", "Equalize")
+Operation = Callable[[Image.Image, float, Random], Image.Image]  # picture, magnitude in [0, 1], its randomness
 
 
 def strong_view(picture: Image.Image, random: Random) -> Image.Image:
@@ -49,55 +41,18 @@ def strong_view(picture: Image.Image, random: Random) -> Image.Image:
 def cutout(picture: Image.Image, random: Random) -> Image.Image:
     """Return a copy with a rectangle of a random colour, half as wide and high, around a random point."""
     width, height = picture.size
-    across, down = int(CUTOUT * width + 0.5), int(CUTOUT * height + 0.5)
-    x, y = random.randrange(width), random.randrange(height)
-    left, top = max(x - across // 2, 0), max(y - down // 2, 0)
-    right, bottom = min(x + across // 2, width), min(y + down // 2, height)
-    cut = picture.copy()
-    colour = tuple(random.randrange(256) for _ in range(3))
-    ImageDraw.Draw(cut).rectangle((left, top, max(right, left), max(bottom, top)), fill=colour)
-    return cut
+    half = int(CUTOUT * width + 0.5) // 2, int(CUTOUT * height + 0.5) // 2
+    colour = (random.randrange(256), random.randrange(256), random.randrange(256))
+    return _covered(picture, half, colour, random, edge=1)
 
 
 def rand_augment(picture: Image.Image, random: Random) -> Image.Image:
-    """Apply two random operations of NAMES, at strength STRENGTH of STRONGEST."""
-    for _ in range(OPERATIONS):
-        name = random.choice(NAMES)
-        value = 0.0
-        if name in GROWING:
-            most, either_way = GROWING[name]
-            value = most * STRENGTH / STRONGEST
-            if either_way and random.random() < 0.5:
-                value = -value
-        picture = apply(picture, name, value)
+    """Draw two operations with their magnitudes, and carry out each with probability 1/2."""
+    for _ in range(DRAWN):
+        name, magnitude = random.choice(NAMES), random.choice(MAGNITUDES)
+        if random.random() < OFTEN:
+            picture = OPERATIONS[name](picture, magnitude / 9, random)
     return picture
-
-
-def apply(picture: Image.Image, name: str, value: float) -> Image.Image:
-    """Apply one operation of NAMES; `value` as GROWING scales it, ignored by operations without one."""
-    width, height = picture.size
-    if name in ("ShearX", "ShearY"):
-        angle = math.degrees(math.atan(value))
-        shear = [angle, 0.0] if name == "ShearX" else [0.0, angle]
-        return tv.affine(picture, angle=0.0, translate=[0, 0], scale=1.0, shear=shear, center=[0, 0])
-    if name in ("TranslateX", "TranslateY"):
-        move = [int(value * width), 0] if name == "TranslateX" else [0, int(value * height)]
-        return tv.affine(picture, angle=0.0, translate=move, scale=1.0, shear=[0.0, 0.0])
-    if name == "Rotate":
-        return tv.rotate(picture, value)
-    if name == "Posterize":
-        return tv.posterize(picture, 8 - round(value))
-    if name == "Solarize":
-        return tv.solarize(picture, 255 * (1 - value))
-    if name in ("AutoContrast", "Equalize"):
-        return tv.autocontrast(picture) if name == "AutoContrast" else tv.equalize(picture)
-    turned = {
-        "Brightness": tv.adjust_brightness,
-        "Color": tv.adjust_saturation,
-        "Contrast": tv.adjust_contrast,
-        "Sharpness": tv.adjust_sharpness,
-    }
-    return turned[name](picture, 1 + value) if name in turned else picture
 
 
 def colour_jitter(picture: Image.Image, random: Random) -> Image.Image:
@@ -112,3 +67,86 @@ def colour_jitter(picture: Image.Image, random: Random) -> Image.Image:
     for change, amount in steps:
         picture = change(picture, amount)
     return picture
+
+
+def _covered(
+    picture: Image.Image, half: tuple[int, int], colour: tuple[int, int, int], random: Random, edge: int
+) -> Image.Image:
+    """Return a copy with a rectangle of one colour around a random point, cut off where it leaves the picture.
+
+    Args:
+        picture: The picture.
+        half: Half its width and half its height.
+        colour: Its colour.
+        random: Chooses the point.
+        edge: 1: its right and lower edges belong to it, as to a drawn rectangle; 0: they do not, as of a slice.
+    """
+    width, height = picture.size
+    x, y = random.randrange(width), random.randrange(height)
+    corner = min(x + half[0] + edge, width), min(y + half[1] + edge, height)
+    covered = picture.copy()
+    covered.paste(colour, (max(x - half[0], 0), max(y - half[1], 0), *corner))
+    return covered
+
+
+def _sign(random: Random) -> int:
+    return random.choice((-1, 1))
+
+
+def _moved(picture: Image.Image, matrix: tuple, resample: Image.Resampling) -> Image.Image:
+    return picture.transform(picture.size, Image.Transform.AFFINE, matrix, resample, fillcolor=FILL)
+
+
+def _shear_x(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
+    shear = STRONGEST_SHEAR * magnitude * _sign(random)
+    return _moved(picture, (1, shear, 0, 0, 1, 0), Image.Resampling.BICUBIC)
+
+
+def _shear_y(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
+    shear = STRONGEST_SHEAR * magnitude * _sign(random)
+    return _moved(picture, (1, 0, 0, shear, 1, 0), Image.Resampling.BICUBIC)
+
+
+def _translate_x(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
+    move = STRONGEST_MOVE * magnitude * picture.width * _sign(random)
+    return _moved(picture, (1, 0, move, 0, 1, 0), Image.Resampling.NEAREST)
+
+
+def _translate_y(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
+    move = STRONGEST_MOVE * magnitude * picture.height * _sign(random)
+    return _moved(picture, (1, 0, 0, 0, 1, move), Image.Resampling.NEAREST)
+
+
+def _enhancement(kind: Callable[[Image.Image], Any]) -> Operation:
+    """Return the operation that weakens or strengthens one property, by up to 0.9 of what it is."""
+
+    def enhanced(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
+        return kind(picture).enhance(1 + STRONGEST_CHANGE * magnitude * _sign(random))
+
+    return enhanced
+
+
+def _patched(picture: Image.Image, magnitude: float, random: Random) -> Image.Image:
+    half = round(PATCH * magnitude) // 2
+    return _covered(picture, (half, half), PATCH_FILL, random, edge=0)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "ShearX": _shear_x,
+    "ShearY": _shear_y,
+    "TranslateX": _translate_x,
+    "TranslateY": _translate_y,
+    # Always counterclockwise, as in the package.
+    "Rotate": lambda picture, magnitude, _: picture.rotate(STRONGEST_TURN * magnitude, fillcolor=FILL),
+    "Color": _enhancement(ImageEnhance.Color),
+    "Contrast": _enhancement(ImageEnhance.Contrast),
+    "Sharpness": _enhancement(ImageEnhance.Sharpness),
+    "Brightness": _enhancement(ImageEnhance.Brightness),
+    "Posterize": lambda picture, magnitude, _: ImageOps.posterize(picture, round(8 - 4 * magnitude)),
+    "Solarize": lambda picture, magnitude, _: ImageOps.solarize(picture, ceil(256 * (1 - magnitude))),
+    "AutoContrast": lambda picture, *_: ImageOps.autocontrast(picture),
+    "Equalize": lambda picture, *_: ImageOps.equalize(picture),
+    "Invert": lambda picture, *_: ImageOps.invert(picture),
+    "Cutout": _patched,
+}
+NAMES = tuple(OPERATIONS)

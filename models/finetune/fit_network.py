@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from models.finetune import checkpoints
+from models.finetune.best_epoch import BestEpoch
 from models.finetune.linear_start import linear_start, pooled_features
-from models.finetune.optimisers import Steps, average_into, new_optimiser
+from models.finetune.optimisers import Steps, average_into, new_optimiser, warmed_up
 from models.finetune.together import Together
 from models.finetune.views import Examples, in_order
 from models.linear.training import Array, Epoch, check_labels
@@ -44,10 +45,8 @@ def fit_network(
     *,
     mask: Array | None = None,
     seed: int = 0,
-    drop_last: bool = False,
-    precision: str = "auto",
     learned: Sequence[Tensor] | None = None,
-    best: Callable[[], dict[str, Tensor] | None] | None = None,
+    best: Callable[[], BestEpoch | None] | None = None,
     checkpoint: Path | None = None,
     should_stop: Callable[[], bool] | None = None,
     together: Together | None = None,
@@ -61,17 +60,13 @@ def fit_network(
         examples: The N images that have a label.
         labels: (N, C) int8, 1 present, -1 absent, 0 not looked at.
         method: The method that is trained with.
-        settings: Learning rate, batch, epochs, optimiser.
+        settings: Learning rate, batch, epochs, optimiser, precision and the rest of a paper's recipe.
         mask: (N, C) bool, True where a cell may be used; None: all.
         seed: Decides the order, the views, dropout, and the method's random starts; on a CPU the same seed gives the
             same weights.
-        drop_last: Leave out the last batch of an epoch if it is not full (Cole et al. and LAGC do, in training).
-        precision: "auto": bfloat16, or scaled float16, where CUDA offers it, else float32; or one of "fp32", "bf16",
-            "fp16". Losses are always computed in float32.
         learned: Initial values of the method's own parameters, from a linear_start.
-        best: Called when a new stage begins (Method.starts_afresh); returns the weights to continue with, as from
-            `NetworkTraining.weights`. If None, or if it returns None, the averaged weights are used if there are any,
-            else the last.
+        best: Called when a new stage begins (Method.starts_afresh); returns the epoch to continue with. If None, or if
+            it returns None, the averaged weights are used if there are any, else the last.
         checkpoint: A file: if it exists, the training continues from it; it is replaced after every epoch.
         should_stop: Called before every batch; once it returns True, the iterator ends without finishing the epoch.
         together: Training with other processes, each of which calls this alike; should_stop must not differ between
@@ -88,7 +83,7 @@ def fit_network(
             f"There must be at least one epoch and one image a batch, not {settings.epochs} and {settings.batch}."
         )
     positive(lr=settings.lr)
-    training = NetworkTraining(network, examples, labels, mask, method, settings, seed, drop_last, precision, together)
+    training = NetworkTraining(network, examples, labels, mask, method, settings, seed, together)
     training.best, training.should_stop = best, should_stop or (lambda: False)
     if learned is not None:
         training.take_over(learned)
@@ -107,16 +102,16 @@ class NetworkTraining(Iterator[Epoch]):
         history: The finished epochs, including those before a kill.
     """
 
-    def __init__(self, network, examples, labels, mask, method, settings, seed, drop_last, precision, together=None):
+    def __init__(self, network, examples, labels, mask, method, settings, seed, together=None):
         self.device = examples.device
         self.network: nn.Module = network.to(self.device)
         self.together: Together | None = together
         self.forward: nn.Module = self.network if together is None else together.wrapped(self.network)
-        self.examples, self.method, self.settings, self.drop_last = examples, method, settings, drop_last
-        self.best: Callable[[], dict[str, Tensor] | None] | None = None
+        self.examples, self.method, self.settings = examples, method, settings
+        self.best: Callable[[], BestEpoch | None] | None = None
         self.should_stop: Callable[[], bool] = lambda: False
         self.history: list[Epoch] = []
-        self.amp = _half_type(precision, self.device)
+        self.amp = _half_type(settings.precision, self.device)
         self.generator = torch.Generator().manual_seed(seed)
         method.begin(
             labels.to(self.device), None if mask is None else mask.to(self.device), settings.epochs, self.generator
@@ -133,7 +128,6 @@ class NetworkTraining(Iterator[Epoch]):
             "parameters": repr(method.parameters),
             "settings": repr(settings),
             "seed": seed,
-            "drop_last": drop_last,
             "images and classes": list(labels.shape),
             "labels": _digest(labels, mask),
             "network": _digest(*(torch.tensor(p.shape) for p in self.network.state_dict().values())),
@@ -167,6 +161,10 @@ class NetworkTraining(Iterator[Epoch]):
     def weights(self, which: str = "network") -> dict[str, Tensor]:
         """Return a copy of all weights of one of `networks`, on the CPU; a state_dict."""
         return {name: tensor.detach().cpu().clone() for name, tensor in self.networks()[which].state_dict().items()}
+
+    def learned_tensors(self) -> list[Tensor]:
+        """Return a copy of what the method has learned beside the network, on the CPU (BestEpoch.learned)."""
+        return [tensor.detach().cpu().clone() for group in self.learned for tensor in group["params"]]
 
     # -- the epochs
 
@@ -237,7 +235,7 @@ class NetworkTraining(Iterator[Epoch]):
         if self.together is not None:
             return self.together.parts(order, self.batch)
         parts = list(order.split(self.batch))
-        return parts[:-1] if self.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
+        return parts[:-1] if self.settings.drop_last and len(parts) > 1 and len(parts[-1]) < self.batch else parts
 
     def _batches(self, parts: list[Tensor]) -> Generator[Tensor, None, None]:
         """Return the inputs of the network or, in a frozen epoch, of its classifier."""
@@ -264,15 +262,18 @@ class NetworkTraining(Iterator[Epoch]):
         self.steps.take(loss)
         if self.average is not None:
             self.averaged += 1
-            average_into(self.average, self.network, self.decay, self.averaged)
+            warms_up = getattr(self.method, "average_warm_up", True)
+            decay = warmed_up(self.decay, self.averaged) if warms_up else self.decay
+            average_into(self.average, self.network, decay)
         return loss.detach()
 
     def _go_on_with_the_best(self) -> None:
-        weights = self.best() if self.best is not None else None
-        if weights is None and self.average is not None:
-            weights = self.average.state_dict()
-        if weights is not None:
-            self.network.load_state_dict(weights)
+        best = self.best() if self.best is not None else None
+        if best is not None:
+            self.network.load_state_dict(best.weights)
+            self.take_over(best.learned)
+        elif self.average is not None:
+            self.network.load_state_dict(self.average.state_dict())
 
     # -- stopping and going on
 

@@ -27,6 +27,7 @@ def linear_start(
     score: Callable[[Head], float] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     pooled: Callable[[], Tensor] | None = None,
+    every_class: bool = False,
 ) -> list[Tensor]:
     """Initialise the network's classifier: train it with `method` on the pooled features of the frozen backbone.
 
@@ -34,7 +35,7 @@ def linear_start(
 
     Args:
         network: With `features` and `classifier` (models/finetune/whole_network.py); its classifier is overwritten,
-            except for classes without a positive.
+            except, unless `every_class`, for classes without a positive.
         examples: The images.
         labels: As in models.linear.training.fit.
         method: As in models.linear.training.fit.
@@ -47,12 +48,14 @@ def linear_start(
         should_stop: Called before every batch; once it returns True, the training ends.
         pooled: Returns the pooled features of all images, where several processes compute them; None: this process
             computes them.
+        every_class: As in models.linear.training.fit.
 
     Returns:
         The tensors that the method learned beside the classifier (ROLE: the logits of its label estimates), for
             fit_network(learned=...).
 
-    Source: LinearInit of Cole et al. 2021, section 4.3: 25 epochs, features without augmentation.
+    Source: "LinearInit." of Cole et al. 2021, sec. 6.1 and table 1: 25 epochs, as in their linear experiments, whose
+    features are made without augmentation.
     """
     network.to(examples.device)
     features = pooled() if pooled is not None else pooled_features(network, examples, should_stop, None)
@@ -60,7 +63,17 @@ def linear_start(
     head = Head(features.shape[1], classifier.out_features)
     chosen: tuple[float, Tensor, Tensor, list[Tensor]] | None = None
     for _ in fit(
-        head, features, labels, method, mask=mask, epochs=epochs, lr=lr, batch=batch, seed=seed, should_stop=should_stop
+        head,
+        features,
+        labels,
+        method,
+        mask=mask,
+        epochs=epochs,
+        lr=lr,
+        batch=batch,
+        seed=seed,
+        every_class=every_class,
+        should_stop=should_stop,
     ):
         value = score(head) if score is not None else 0.0
         if chosen is None or score is None or value > chosen[0]:

@@ -84,23 +84,31 @@ class Steps:
 
 
 @torch.no_grad()
-def average_into(average: nn.Module, network: nn.Module, decay: float, step: int) -> None:
+def average_into(average: nn.Module, network: nn.Module, decay: float) -> None:
     """Move every entry of the average's state_dict towards the network's.
-
-    At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
-    many. So the decay is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps
-    the average covers about 20, and the published value is reached after 30,000.
 
     Args:
         average: The network that holds the average; it is changed.
         network: The network that is trained.
         decay: Weight of the old average (published: 0.9997).
-        step: The number of updates, including this one.
     """
-    decay = min(decay, (1 + step) / (10 + step))
     averages, weights = average.state_dict(), network.state_dict()
     floats = [name for name, tensor in averages.items() if tensor.is_floating_point()]
     lerp_all = torch._foreach_lerp_  # pyright: ignore[reportPrivateImportUsage]  # the public lerp_ takes one tensor
     lerp_all([averages[name] for name in floats], [weights[name] for name in floats], 1 - decay)
     for name in averages.keys() - set(floats):
         averages[name].copy_(weights[name])
+
+
+def warmed_up(decay: float, step: int) -> float:
+    """Return the decay of an average in its first steps, which follows the network more closely.
+
+    At 0.9997 the average takes 3,000 steps to forget the weights it began with, and a short training may not have as
+    many. So the decay is at most (1 + step) / (10 + step), as in TensorFlow's ExponentialMovingAverage: after 200 steps
+    the average covers about 20, and 0.9997 is reached after 30,000.
+
+    Args:
+        decay: The decay in the end.
+        step: The number of updates, including this one.
+    """
+    return min(decay, (1 + step) / (10 + step))

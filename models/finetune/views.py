@@ -1,4 +1,4 @@
-"""Batches for training a network: of image files, or of feature maps from a frozen network.
+"""Batches for training a network: of image files, or of feature maps or pooled features from a frozen network.
 
 A batch holds every image once in each of its views, the first views of all images before the second ones. While
 training, view 0 is the weak one (flipped or not) and every further view a strong one (augment.py); otherwise there
@@ -223,6 +223,29 @@ class MapExamples(Examples):
             bad = rows[~finite.cpu()].tolist()
             raise ValueError(f"The maps of images {', '.join(map(str, bad[:10]))} are not finite. Make them anew.")
         return ready
+
+
+class FeatureExamples(Examples):
+    """Pooled features of each image, computed once by a frozen network, without augmentation."""
+
+    def __init__(self, features: np.ndarray, *, device: str | torch.device = "cpu"):
+        """Store the features.
+
+        Args:
+            features: (N, D) float32.
+            device: The device that computes.
+        """
+        self.features = torch.from_numpy(features)
+        self.device = torch.device(device)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def batch(self, rows: Tensor, views: int, train: bool, generator: torch.Generator) -> Tensor:
+        """Return features of some images as in Examples: (B, D). Raise ValueError where several views are asked for."""
+        if views != 1:
+            raise ValueError(f"Features are of one view of each image, not of {views}.")
+        return self.features[rows].to(self.device)
 
 
 def in_order(examples: Examples, batch: int) -> Iterator[Tensor]:

@@ -166,6 +166,7 @@ def fit(
     lr: float | None = None,
     batch: int | None = None,
     seed: int = 0,
+    every_class: bool = False,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Epoch]:
     """Train the head from scratch, one epoch at each step of the iterator; the head is up to date after every step.
@@ -182,6 +183,8 @@ def fit(
         lr: The learning rate; None: the method's own.
         batch: Images a step; None: a twentieth of the images, between 4 and 1024.
         seed: Decides the start and the order; the same seed gives the same head on the same machine.
+        every_class: Train a model for classes that nobody marked, too, as published code does. A person would get
+            suggestions of such a class from nothing but what the method assumes of unseen cells.
         should_stop: Called before every batch; once it returns True the iterator ends without finishing the epoch.
 
     Raises:
@@ -209,6 +212,8 @@ def fit(
     method.evidence = None if evidence is None else checked_evidence(evidence, labels)
     method.features = features if method.wants_features else None
     training = Training(head, features, labels, mask, method, mean, scale, seed, epochs, lr)
+    if every_class:
+        training.modelled[:] = True
     return training.epochs_of(batch, should_stop or (lambda: False))
 
 

@@ -89,7 +89,7 @@ class Loss(nn.Module, ABC):
         if self.reduction == "cells":
             return max(labels.numel(), 1) if usable is None else usable.sum().clamp(min=1)
         if self.reduction == "images":
-            return max(len(labels), 1) if usable is None else usable.any(1).sum().clamp(min=1)
+            return max(labels.shape[0], 1) if usable is None else usable.any(1).sum().clamp(min=1)
         if self.reduction == "sum":
             return 1
         raise unknown_name_error("reduction", self.reduction, REDUCTIONS)

@@ -3,7 +3,8 @@
 Where every cell is 1 or -1 this is the oracle of the papers ("BCE"). A cell that nobody has looked at costs nothing:
 labels here mark true absences, so a 0 needs no interpretation.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 3, https://arxiv.org/abs/2106.09708
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 4.1, eq. 5,
+https://arxiv.org/abs/2106.09708
 """
 
 import torch

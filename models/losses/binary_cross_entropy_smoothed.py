@@ -1,7 +1,7 @@
 """Binary cross-entropy with label smoothing: the opposite of a known answer gets a small weight.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 9 and table 1 ("BCE-LS"),
-https://arxiv.org/abs/2106.09708
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 5.2 and table 1
+("BCE-LS"), https://arxiv.org/abs/2106.09708
 """
 
 import torch

@@ -18,8 +18,8 @@ from models.losses.base import Loss, at_least_zero, negative_log, power_loss
 class GeneralizedRobust(Loss):
     """Present: -log(p). Unseen: v (k (1 - p^q2) / q2 + (1 - k) (1 - (1 - p)^q3) / q3). Absent: -log(1 - p).
 
-    k = sigmoid(w p + b) (eq. 11) and v = exp(-(p - mu)^2 / (2 sigma^2)) (eq. 14) are constants to the gradient, as in
-    the published code; the paper says so of k only.
+    k = sigmoid(w p + b) (eq. 7) and v = exp(-(p - mu)^2 / (2 sigma^2)) (eq. 11) are constants to the gradient, as in
+    the published code; the paper says so of k only. The powers are those of eq. 14.
     """
 
     name = "generalized_robust"

@@ -44,4 +44,5 @@ def high_rank(probabilities: Tensor, delta: float = 1.0, form: str = "logdet") -
     if not delta > 0:
         raise ValueError(f"delta = {delta}; it must be positive, or images that look alike would cost infinitely much.")
     rows = probabilities if probabilities.shape[0] <= probabilities.shape[1] else probabilities.T
-    return -torch.logdet(rows @ rows.T + delta * torch.eye(len(rows), dtype=rows.dtype, device=rows.device))
+    with torch.autocast(rows.device.type, enabled=False):  # it would multiply in half precision
+        return -torch.logdet(rows @ rows.T + delta * torch.eye(len(rows), dtype=rows.dtype, device=rows.device))

@@ -3,7 +3,7 @@
 It needs negatives that were seen ("1 P, 1 N" in the paper). With positives alone nothing holds the network back from
 calling everything present.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, table 1 ("IU"),
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 6 and table 1 ("IU"),
 https://arxiv.org/abs/2106.09708
 """
 

@@ -3,7 +3,8 @@
 A yardstick of the paper, not a method for real data ("1 P, all N"): its labels are 1 for the one observed positive, -1
 for all that is truly absent, and 0 for the positives that stay hidden.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 7, https://arxiv.org/abs/2106.09708
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 7 ("IUN"),
+https://arxiv.org/abs/2106.09708
 """
 
 import torch

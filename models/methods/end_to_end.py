@@ -1,6 +1,6 @@
 """How a paper trained a whole network: the settings that are not the method's own constants."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 SETS = ("voc", "coco", "nus", "cub")
@@ -19,6 +19,9 @@ class EndToEnd:
         optimiser: "adam", "sgd" or "adamw_onecycle".
         momentum: Momentum of "sgd".
         weight_decay: As the optimiser defines it.
+        precision: "fp32"; "bf16" or "fp16" (with scaled gradients) where float32 is not needed; or "auto": bfloat16, or
+            float16, where CUDA offers it, else float32. Losses are always computed in float32.
+        drop_last: Whether the last batch of an epoch is left out of the training where it is not full.
         linear_lr, linear_batch: Learning rate and batch of the epochs in which the backbone is frozen
             (Method.freezes_backbone); None if there are no such epochs.
     """
@@ -31,6 +34,8 @@ class EndToEnd:
     optimiser: str = "adam"
     momentum: float = 0.9
     weight_decay: float = 0.0
+    precision: str = "fp32"
+    drop_last: bool = False
     linear_lr: float | None = None
     linear_batch: int | None = None
 
@@ -60,6 +65,14 @@ def shared_protocol(**parameters: tuple) -> dict[str, EndToEnd]:
     rates, batches = (1e-5, 1e-5, 1e-5, 1e-4), (8, 16, 16, 8)
     constants = [{name: values[i] for name, values in parameters.items()} for i in range(len(SETS))]
     return per_set(*(EndToEnd(lr, batch, 10, own) for lr, batch, own in zip(rates, batches, constants, strict=True)))
+
+
+def cole_protocol(**parameters: tuple) -> dict[str, EndToEnd]:
+    """Return `shared_protocol` for a loss of Cole et al. (2021), whose code leaves out a last batch that is not full.
+
+    Theirs does so in validation and test as well, where up to 15 images then count for nothing; here all count.
+    """
+    return {name: replace(settings, drop_last=True) for name, settings in shared_protocol(**parameters).items()}
 
 
 # The authors of OPML train with SGD; their learning rate, batch and epochs are lost. These are a guess from neighbours:

@@ -7,7 +7,7 @@ from models.labels import UNSEEN
 from models.losses.base import at_least_zero
 from models.losses.binary_cross_entropy import BinaryCrossEntropy
 from models.methods.base import Method
-from models.methods.end_to_end import shared_protocol
+from models.methods.end_to_end import cole_protocol
 
 
 class Oracle(Method):
@@ -25,7 +25,7 @@ class Oracle(Method):
     assumes = "Nothing is unseen: the whole truth is known."
     threshold = 0.5
     full_labels = True
-    published = shared_protocol()
+    published = cole_protocol()
 
     def __init__(self, eps: float = 1e-5):
         """Store eps, which is added inside the logarithm (published code: 1e-5; 0 for the exact loss).

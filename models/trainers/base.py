@@ -18,6 +18,7 @@ from torch import Tensor
 
 from models.ensemble.all_images import Scoring, score_here
 from models.ensemble.regions import Regions
+from models.finetune.best_epoch import BestEpoch
 from models.linear.training import Epoch, Head
 from models.methods.base import Method
 from models.rows import Rows
@@ -140,11 +141,13 @@ class Settings:
         epochs: The number of epochs; None: the method's own.
         lr: The learning rate; None: the method's own.
         batch: Images a step; None: chosen by the number of images.
+        every_class: Whether linear heads are trained for classes that nobody marked, too.
     """
 
     epochs: int | None = None
     lr: float | None = None
     batch: int | None = None
+    every_class: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,12 +174,12 @@ class Resume:
 
     Attributes:
         checkpoint: The file its state is kept in; None: none is kept.
-        best: Returns the weights of the best epoch so far, which a new stage goes on with (models/finetune); None: the
+        best: Returns the best epoch of the stage so far, which a new stage goes on with (models/finetune); None: the
             stage goes on with the last epoch.
     """
 
     checkpoint: Path | None = None
-    best: Callable[[], dict[str, Tensor] | None] | None = None
+    best: Callable[[], BestEpoch | None] | None = None
 
 
 class Trainer(ABC):
@@ -278,6 +281,22 @@ class Trainer(ABC):
             ValueError: The trainer keeps no epoch but the last.
         """
         raise ValueError(f"{self.method.name} keeps no epoch but the last.")
+
+    def learned(self) -> list[Tensor]:
+        """Return a copy of what the method has learned beside the network, on the CPU (models/finetune/best_epoch.py).
+
+        Returns:
+            Tensors; [] where there are none, or no stage goes on with them.
+        """
+        return []
+
+    def begins_stage(self, epoch: int) -> bool:
+        """Return whether a stage begins with this epoch that goes on with the best epoch of the stage before.
+
+        Args:
+            epoch: Its number, from 1.
+        """
+        return False
 
     def load(self, weights: dict[str, Tensor]) -> None:
         """Go back to earlier weights.

@@ -30,6 +30,7 @@ class LinearTrainer(Trainer):
             lr=settings.lr,
             batch=settings.batch,
             seed=self.seed,
+            every_class=settings.every_class,
         )
 
     @override

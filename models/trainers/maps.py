@@ -103,7 +103,14 @@ def map_settings(method: Method, images: int) -> EndToEnd:
     The optimiser and its schedule are those of LAGC: AdamW with one cycle, weight decay 0.01.
     """
     batch = min(max(images // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
-    return EndToEnd(lr=method.lr, batch=batch, epochs=method.epochs, optimiser="adamw_onecycle", weight_decay=0.01)
+    return EndToEnd(
+        lr=method.lr,
+        batch=batch,
+        epochs=method.epochs,
+        optimiser="adamw_onecycle",
+        weight_decay=0.01,
+        precision="auto",
+    )
 
 
 def _not_too_often(progress: Progress) -> Progress:

@@ -33,6 +33,14 @@ class NetworkTrainer(Trainer):
         return self.training.weights(which)
 
     @override
+    def learned(self) -> list[Tensor]:
+        return self.training.learned_tensors()
+
+    @override
+    def begins_stage(self, epoch: int) -> bool:
+        return self.method.starts_afresh(epoch)
+
+    @override
     def load(self, weights: dict[str, Tensor]) -> None:
         self.training.network.load_state_dict(weights)
 

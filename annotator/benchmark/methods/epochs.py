@@ -8,11 +8,11 @@ from math import nan
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods.task import Task, Trained
 from models.finetune import checkpoints
+from models.finetune.best_epoch import BestEpoch
 from models.trainers.base import Trainer
 
 
@@ -33,12 +33,15 @@ def forget(state: Path) -> None:
 
 
 class Best:
-    """The score of every epoch, and the weights of the best one, in a file that is replaced after every epoch.
+    """The score of every epoch, and the best epoch of the stage, in a file that is replaced after every epoch.
+
+    Stages are scored apart: an epoch with a frozen backbone is the start of the next stage, and no result.
 
     Attributes:
         scores: Validation mAP in [0, 1] of each epoch: of its network, or of the averaged weights if that is higher.
-        epoch: The number of the best epoch, from 1; 0 before there is any.
-        weights: The weights of that epoch.
+        first: The place in `scores` of the first epoch of the stage.
+        epoch: The number of the best epoch of the stage; 0 before there is any.
+        kept: Its weights, and what the method had learned then.
     """
 
     def __init__(self, path: Path | None):
@@ -46,24 +49,35 @@ class Best:
         self.path = path
         self.forget()
         if path is not None and (state := checkpoints.load(path, {})):
-            self.scores, self.epoch, self.weights = state["scores"], state["epoch"], state["weights"]
+            self.scores, self.first, self.epoch = state["scores"], state["first"], state["epoch"]
+            self.kept = BestEpoch(state["weights"], state["learned"])
 
     def forget(self) -> None:
         """Reset to the state before the first epoch."""
         self.scores: list[float] = []
-        self.epoch = 0
-        self.weights: dict[str, torch.Tensor] | None = None
+        self.first, self.epoch = 0, 0
+        self.kept: BestEpoch | None = None
+
+    @property
+    def value(self) -> float:
+        """Return the highest score of the stage."""
+        return max(self.scores[self.first :])
 
     def score(self, trainer: Trainer, task: Task) -> float:
-        """Score the finished epoch, and keep its weights if it is the best one (strictly, as in the papers)."""
+        """Score the finished epoch, and keep it if it is the best one of its stage (strictly, as in the papers)."""
+        number = len(trainer.history)
         scores = {which: task.val_map(trainer.predict(task.val, which)) for which in trainer.candidates()}
         which = max(scores, key=lambda name: scores[name])
-        if not self.scores or scores[which] > max(self.scores):
-            self.weights, self.epoch = trainer.weights(which), len(trainer.history)
+        begins = self.kept is None or trainer.begins_stage(number)
+        if begins or scores[which] > self.value:
+            self.kept, self.epoch = BestEpoch(trainer.weights(which), trainer.learned()), number
+        if begins:
+            self.first = len(self.scores)
         self.scores.append(scores[which])
         if self.path is not None:
-            state = {"identity": {}, "scores": self.scores, "epoch": self.epoch, "weights": self.weights}
-            checkpoints.save(self.path, state)
+            state = {"identity": {}, "scores": self.scores, "first": self.first, "epoch": self.epoch}
+            kept = {"weights": self.kept.weights, "learned": list(self.kept.learned)} if self.kept else {}
+            checkpoints.save(self.path, state | kept)
         return scores[which]
 
 
@@ -72,7 +86,7 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
 
     Args:
         name: The name of the method, for the report.
-        trainer: A trainer begun with `best=lambda: best.weights`. A trainer without candidates keeps its last epoch, as
+        trainer: A trainer begun with `best=lambda: best.kept`. A trainer without candidates keeps its last epoch, as
             does every trainer if the task has no validation images.
         best: Keeps the scores and the weights of the best epoch.
         task: The images and labels, with the validation images that are scored.
@@ -91,8 +105,8 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
         validation = f", validation mAP {100 * best.score(trainer, task):.1f}" if scored else ""
         if trainer.long:
             say(f"    {name}: epoch {epoch.number} of {epoch.of}, {epoch.seconds:.1f} s{validation}")
-    if best.weights is not None:
-        trainer.load(best.weights)
-    val_map = max(best.scores) if scored else task.val_map(trainer.predict(task.val)) if len(task.val) else nan
+    if best.kept is not None:
+        trainer.load(best.kept.weights)
+    val_map = best.value if scored else task.val_map(trainer.predict(task.val)) if len(task.val) else nan
     seconds = float(np.mean([epoch.seconds for epoch in trainer.history]))
     return Trained(trainer.predict, best.epoch or len(trainer.history), val_map, seconds)

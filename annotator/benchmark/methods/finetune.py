@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.task import Choice, Task
@@ -32,6 +33,7 @@ class Network:
         published: The data set whose settings are used: "voc", "coco", "nus" or "cub".
         epochs, batch: None: those of the method's paper.
         linear_init: Whether the classifier is first trained alone, on fixed features.
+        precision: "fp32", "bf16" or "fp16"; None: that of the method's paper, of which a CPU computes "fp16" as "fp32".
     """
 
     backbone: str
@@ -41,17 +43,19 @@ class Network:
     epochs: int | None = None
     batch: int | None = None
     linear_init: bool = False
+    precision: str | None = None
 
     @classmethod
     def build(cls, options: Options, published: str) -> "Network":
         """Return the network that the options of a comparison choose."""
-        chosen = (options.epochs, options.batch, options.linear_init)
+        chosen = (options.epochs, options.batch, options.linear_init, options.precision)
         return cls(options.network, options.size, options.device, published, *chosen)
 
 
 def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
     """Return the settings of the method's paper, or the shared ones if it has none, with the changes of the choices."""
     published = (METHODS[name].published or shared_protocol())[network.published]
+    of_paper = "fp32" if torch.device(network.device).type == "cpu" else published.precision
     return replace(
         published,
         lr=choice.lr * published.lr,
@@ -59,6 +63,7 @@ def settings_of(name: str, choice: Choice, network: Network) -> EndToEnd:
         batch=choice.batch or network.batch or published.batch,
         epochs=max(1, round(choice.epochs * (network.epochs or published.epochs))),
         parameters=published.parameters | choice.parameters,
+        precision=network.precision or of_paper,
     )
 
 
@@ -107,6 +112,7 @@ def whole_network_trainer(
             epochs=LINEAR_EPOCHS,
             seed=seed,
             score=lambda head: task.val_map(head.probabilities(pooled)),
+            every_class=task.empty_as_zero,
         )
     return WholeNetworkTrainer(
         method, whole, examples, labels, settings, seed=seed, resume=resume, learned=learned or None

@@ -50,7 +50,7 @@ def measure(
             and finished results, which later calls continue. no_split: all images are training images and the last
             epoch counts, as in a project; figures of test images are left out. on: "local", or the Ray cluster on which
             methods train (on_cluster.py). clicks, strengths: the ways in which the one label was chosen (naming.py),
-            besides at random.
+            besides at random. precision: of whole networks (finetune.py). protocol: "own" or "cole" (cole.py).
         command: The command line, for the report.
 
     Returns:
@@ -82,6 +82,8 @@ def measure(
 
 
 OFTEN = 20  # labeled images that show a class, over all seeds, from which on its rate of being named is reported
+# What changes the figures too; results from before there was a choice are those of the default.
+DECIDING_LATER = ("precision", "protocol")
 DECIDING = ("regime", "backbone", "epochs", "size", "batch", "linear_init", "device")  # what changes the figures
 
 
@@ -99,6 +101,8 @@ class Comparison:
     def build(cls, dataset: DataSet, options: Options, tasks: Tasks, cluster: OnCluster) -> "Comparison":
         """Return the comparison of these options; compute the features if they are needed and missing."""
         basis = {"version": 1, "data": data.fingerprint(dataset)} | {name: getattr(options, name) for name in DECIDING}
+        usual = Options()
+        basis |= {name: value for name in DECIDING_LATER if (value := getattr(options, name)) != getattr(usual, name)}
         if dataset.areas is not None:
             basis["areas"] = hashlib.sha256(dataset.areas.tobytes()).hexdigest()[:16]
         trainings = Trainings(training_function(dataset, options), tasks)
@@ -107,19 +111,18 @@ class Comparison:
     def rows(self) -> Iterator[dict]:
         """Yield the row of every share, way of clicking and method; print progress and the remaining time."""
         pairs = [(share, naming, name) for share, naming in self.tasks for name in self.options.methods]
-        budget = self.options.trials
-        tuned = [pair for pair in pairs if budget > 1 and not METHODS[pair[2]].as_it_is]
-        self.expect(len(pairs) * self.options.seeds + len(tuned) * budget)
+        choices = {name: tune.candidates(name, self.options) for name in self.options.methods}
+        tuned = [pair for pair in pairs if choices[pair[2]]]
         tried = [
-            Cell("trial", name, share, 0, choice, naming)
-            for share, naming, name in tuned
-            for choice in tune.trials(name, budget)
+            Cell("trial", name, share, 0, choice, naming) for share, naming, name in tuned for choice in choices[name]
         ]
+        self.expect(len(pairs) * self.options.seeds + len(tried))
         scores = self.made(tried)
         chosen: dict[tuple[float, Naming, str], tuple[Choice, list[float]]] = dict.fromkeys(pairs, (Choice(), []))
+        budget = len(tried) // max(len(tuned), 1)  # the same for every method
         for place, pair in enumerate(tuned):
             of_pair = scores[place * budget : (place + 1) * budget]
-            chosen[pair] = tune.tuned(pair[2], budget, [result["val_map"] for result in of_pair])
+            chosen[pair] = tune.best_of(choices[pair[2]], [result["val_map"] for result in of_pair])
         seeds = range(self.options.seeds)
         cells = [
             Cell("result", name, share, seed, chosen[share, naming, name][0], naming)
@@ -226,7 +229,7 @@ def _setting(dataset: DataSet, options: Options, tasks: Tasks, command: str) -> 
         "labels_an_image": round(float(truth.sum(1).mean()), 4),
         "labelled": {f"{share:g}": [len(task.labelled) for task in drawn] for share, drawn in at_random.items()},
         "chance": {f"{share:g}": round(value, 5) for share, value in chance.items()},
-        "searched": tune.space() if options.trials > 1 else {},
+        "searched": tune.space(options),
         "first": FIRST,
         "named": {naming.label: _named(tasks[options.shares[-1], naming]) for naming in options.namings},
         "notes": list(dataset.notes),

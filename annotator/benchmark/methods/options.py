@@ -13,6 +13,10 @@ from models.catalogue import NEEDS
 from models.methods import METHODS
 
 REGIMES = ("linear", "finetune")
+PRECISIONS = ("fp32", "bf16", "fp16")
+PROTOCOLS = ("own", "cole")
+# torchvision's first weights, with which all papers of this literature began; timm's default is a newer training.
+RESNET = "resnet50.tv_in1k"
 SIZE = 448  # pixels, in all papers of this literature
 
 
@@ -36,6 +40,8 @@ class Options:
     on: str = "local"
     clicks: tuple[str, ...] = ("random",)
     strengths: tuple[float, ...] = (1.0,)
+    precision: str | None = None
+    protocol: str = "own"
 
     @property
     def namings(self) -> tuple[Naming, ...]:
@@ -46,7 +52,8 @@ class Options:
     @property
     def network(self) -> str:
         """The chosen backbone, or the one on which the regime is usually compared."""
-        return self.backbone or (DEFAULT_BACKBONE if self.regime == "linear" else "resnet50")
+        ours = self.regime == "linear" and self.protocol == "own"
+        return self.backbone or (DEFAULT_BACKBONE if ours else RESNET)
 
     @property
     def reads_regions(self) -> bool:
@@ -63,6 +70,10 @@ class Options:
         method, whole = METHODS[name], self.regime == "finetune"
         if whole and (method.reads == "regions" or method.needs):
             return f"{name} learns from a frozen network (--regime linear); whole networks learn by the others"
+        if self.protocol == "cole" and (method.reads != "features" or method.needs):
+            return f"{name} is no linear classifier on features, and --protocol cole trains nothing else"
+        if self.protocol == "cole" and any(settings.linear_lr for settings in method.published.values()):
+            return f"{name} ends with the whole network, and --protocol cole trains linear classifiers only"
         if "text" in method.needs and not reads_text(self.network):
             return (
                 f"{name} needs {NEEDS['text']}, and {self.network} knows no texts: name one that does, such as "
@@ -102,6 +113,7 @@ class Options:
             wrong.append("without a split there are no validation images: it takes --regime linear and one trial")
         if not (names and self.shares and self.clicks and self.strengths):
             wrong.append("there must be at least one method, one share, one way of clicking and one strength")
+        wrong += self._precision_problems() + self._protocol_problems()
         if whole and self.on != "local":
             wrong.append("whole networks are trained on this machine: --on is for --regime linear")
         if self.work.exists() and not self.work.is_dir():
@@ -109,7 +121,7 @@ class Options:
         wrong += _no_device(self.device)
         if wrong:
             raise several("This comparison cannot be made:", wrong)
-        device = ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
+        device = self._device
         shares = tuple(sorted(dict.fromkeys(self.shares)))
         strengths = tuple(sorted(dict.fromkeys(self.strengths)))
         filled = {
@@ -120,6 +132,40 @@ class Options:
             "strengths": strengths,
         }
         return Options(**(asdict(self) | filled))
+
+    @property
+    def _device(self) -> str:
+        """Return the device that computes, with "auto" resolved."""
+        return ("cuda" if torch.cuda.is_available() else "cpu") if self.device == "auto" else self.device
+
+    def _protocol_problems(self) -> list[str]:
+        """Return a sentence for each option that the protocol of another paper leaves no choice of."""
+        if self.protocol not in PROTOCOLS:
+            return [f"no protocol is called {self.protocol!r}. {did_you_mean(self.protocol, PROTOCOLS)}"]
+        if self.protocol == "own":
+            return []
+        wrong = []
+        if self.regime != "linear":
+            wrong.append("--protocol cole is of linear classifiers: it takes --regime linear")
+        if self.trials > 1 or self.batch is not None:
+            wrong.append("--protocol cole tries its own learning rates and batches: leave out --trials and --batch")
+        if self.no_split:
+            wrong.append("--protocol cole chooses its settings on validation images, and --no-split leaves none")
+        if self.on != "local":
+            wrong.append("--protocol cole trains on this machine: leave out --on")
+        return wrong
+
+    def _precision_problems(self) -> list[str]:
+        """Return a sentence if networks cannot be trained in the precision, else []."""
+        if self.precision is None:
+            return []
+        if self.precision not in PRECISIONS:
+            return [f"no precision is called {self.precision!r}. {did_you_mean(self.precision, PRECISIONS)}"]
+        if self.regime != "finetune":
+            return [f"--precision is of whole networks: it takes --regime finetune, not {self.regime}"]
+        if self.precision == "fp16" and self._device == "cpu":
+            return ["fp16 needs a GPU: a CPU trains with --precision fp32 or bf16"]
+        return []
 
 
 def _no_device(name: str) -> list[str]:

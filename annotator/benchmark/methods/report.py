@@ -105,14 +105,12 @@ def _lead(rows: dict, names: Iterable[str], way: str, key: str, code: Callable[[
 def _about(result: dict) -> list[str]:
     """Return lines on the data, the settings, the ways of clicking and the notes."""
     setting = result["setting"]
-    trials = (
-        f"{setting['trials']} trials of tuning on validation mAP" if setting["trials"] > 1 else "settings as they come"
-    )
     lines = [
         f"{setting['data']}: {setting['images']:,} images ({setting['train']:,} train, "
         f"{setting['val']:,} validation, {setting['test']:,} test), {setting['classes']} classes, "
         f"{setting['labels_an_image']:.2f} labels an image.",
-        f"Regime {setting['regime']}, {setting['backbone']}, {setting['seeds']} seeds, {trials}, "
+        f"Regime {setting['regime']}, {setting['backbone']}, {_precision(setting)}{setting['seeds']} seeds, "
+        f"{_settings(setting)}, "
         f"on {setting['device']}.",
     ]
     if len(setting["named"]) > 1:
@@ -122,6 +120,23 @@ def _about(result: dict) -> list[str]:
             for way, (low, high) in setting["named"].items()
         ]
     return lines + [f"Note: {note}." for note in setting["notes"]]
+
+
+def _settings(setting: dict) -> str:
+    """Return how the settings of a training were chosen."""
+    if setting["protocol"] == "cole":
+        tried = len(setting["searched"]["lr"]) * len(setting["searched"]["batches"])
+        return f"protocol of Cole et al. at {setting['size']} pixels, the best of {tried} settings on validation mAP"
+    return (
+        f"{setting['trials']} trials of tuning on validation mAP" if setting["trials"] > 1 else "settings as they come"
+    )
+
+
+def _precision(setting: dict) -> str:
+    """Return the precision of whole networks and a comma; "" for linear heads."""
+    if setting["regime"] != "finetune":
+        return ""
+    return f"{setting['precision'] or 'precision of each paper'}, "
 
 
 def _columns(result: dict) -> list[tuple[str, str, int | None]]:

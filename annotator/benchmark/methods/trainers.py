@@ -5,6 +5,7 @@ from pathlib import Path
 
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.methods import data
+from annotator.benchmark.methods.cole import FixedFeatures
 from annotator.benchmark.methods.epochs import Best, best_file, follow, state_file
 from annotator.benchmark.methods.finetune import Network, whole_network_trainer
 from annotator.benchmark.methods.images import ComparedImages
@@ -29,6 +30,8 @@ def training_function(dataset: DataSet, options: Options) -> Train:
         paths = data.everything(dataset).paths
         network = Network.build(options, dataset.name if dataset.name in SETS else "voc")
         return lambda name, choice, task, seed, state: train_network(name, choice, task, paths, network, seed, state)
+    if options.protocol == "cole":
+        return FixedFeatures(dataset, options).train
     images = ComparedImages(dataset, options)
     return lambda name, choice, task, seed, state: train_on_frozen(name, choice, task, images, options, seed, state)
 
@@ -41,7 +44,8 @@ def train_on_frozen(
     Args:
         name: A name in models.methods.METHODS.
         choice: The settings of this training.
-        task: The labels, and the images that are trained on and scored.
+        task: The labels, and the images that are trained on and scored. On a set of the papers, classes that nobody
+            marked are trained and scored too, as the authors do.
         images: The images of the whole collection.
         options: Its epochs are multiplied by choice.epochs, its batch is used if the choice has none; None: the
             method's own.
@@ -62,9 +66,10 @@ def train_on_frozen(
             max(1, round(choice.epochs * (options.epochs or method.epochs))),
             choice.lr * method.lr,
             choice.batch or options.batch or trainer.compared_batch,
+            every_class=task.empty_as_zero,
         ),
         seed=seed,
-        resume=Resume(state_file(state), lambda: best.weights),
+        resume=Resume(state_file(state), lambda: best.kept),
     )
     return follow(name, training, best, task)
 
@@ -87,5 +92,5 @@ def train_network(
         ValueError: A parameter does not exist, an image (named) cannot be read, or a loss is not finite.
     """
     best = Best(best_file(state))
-    resume = Resume(state_file(state), lambda: best.weights)
+    resume = Resume(state_file(state), lambda: best.kept)
     return follow(name, whole_network_trainer(name, choice, task, paths, network, seed, resume), best, task)

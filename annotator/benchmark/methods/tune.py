@@ -2,7 +2,8 @@
 
 Random search: the first trial is what the method does by itself, every other one draws a learning rate, a number of
 epochs, a batch size and the constants that the method calls tunable. The first three are the
-same for all methods, and a larger budget begins with the trials of a smaller one.
+same for all methods, and a larger budget begins with the trials of a smaller one. Under --protocol cole the grid of
+that paper takes the place of the trials (cole.py).
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from annotator.benchmark.methods import cole
+from annotator.benchmark.methods.options import Options
 from annotator.benchmark.methods.task import Choice
 from models.methods import METHODS
 
@@ -32,13 +35,24 @@ def trials(name: str, budget: int) -> list[Choice]:
     return [Choice()] + [_drawn(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
 
 
-def tuned(name: str, budget: int, scores: Sequence[float]) -> tuple[Choice, list[float]]:
-    """Return the choice of `trials` with the highest score (validation mAP; ties: the first), and the scores."""
-    return trials(name, budget)[int(np.argmax(scores))], list(scores)
+def best_of(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Choice, list[float]]:
+    """Return the choice with the highest score (validation mAP; ties: the first), and the scores."""
+    return choices[int(np.argmax(scores))], list(scores)
 
 
-def space() -> dict[str, list]:
+def candidates(name: str, options: Options) -> list[Choice]:
+    """Return the choices among which validation mAP decides for a method; [] where there is none to make."""
+    if options.protocol == "cole":
+        return cole.grid()
+    return [] if options.trials < 2 or METHODS[name].as_it_is else trials(name, options.trials)
+
+
+def space(options: Options) -> dict[str, list]:
     """Return the values from which all methods' settings are drawn; each method's own `tunable` comes on top."""
+    if options.protocol == "cole":
+        return {"lr": list(cole.RATES), "batches": list(cole.BATCHES)}
+    if options.trials < 2:
+        return {}
     return {"lr_factors": list(LR_FACTORS), "epoch_factors": list(EPOCH_FACTORS), "batches": list(BATCHES)}
 
 

@@ -68,7 +68,11 @@ class Work:
     def place(self, kind: str, what: dict[str, Any] | None = None, ending: str = "") -> Path:
         """Return the path of data that depend on `what` and the basis."""
         what = what or {}
-        sources = {"sources": sources_of(what["method"], self.basis["regime"])} if "method" in what else {}
+        sources = (
+            {"sources": sources_of(what["method"], self.basis["regime"], self.basis.get("protocol", "own"))}
+            if "method" in what
+            else {}
+        )
         key = json.dumps([self.basis, what, sources], sort_keys=True)
         words = [kind, *(f"{what[name]}" for name in ("method", "share", "seed") if name in what)]
         return self.folder / f"{'-'.join(words)}-{hashlib.sha256(key.encode()).hexdigest()[:12]}{ending}"
@@ -82,21 +86,23 @@ def write(path: Path, content: bytes) -> None:
 
 
 @cache
-def sources_of(name: str, regime: str) -> str:
+def sources_of(name: str, regime: str, protocol: str = "own") -> str:
     """Return a hash of the code that produces a method's figures."""
     digest = hashlib.sha256()
-    for module, path in sorted(modules_of(name, regime).items()):
+    for module, path in sorted(modules_of(name, regime, protocol).items()):
         digest.update(module.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
-def modules_of(name: str, regime: str) -> dict[str, Path]:
+def modules_of(name: str, regime: str, protocol: str = "own") -> dict[str, Path]:
     """Return the files that a method's figures come from: its own, its trainer and judge, and what these import.
 
     Imports count if they are modules of `models`.
     """
     frozen = trainer_class(METHODS[name].reads).__module__
     trainer = [f"{HERE}.finetune"] if regime == "finetune" else [frozen, f"{HERE}.images"]
+    if protocol == "cole":
+        trainer = [f"{HERE}.cole"]
     judge = [f"{HERE}.epochs", f"{HERE}.task", "annotator.benchmark.datasets.clicks", "annotator.benchmark.naming"]
     waiting = [METHODS[name].__module__, *trainer, *judge]
     paths: dict[str, Path] = {}

@@ -202,6 +202,7 @@ def bench_freshness(
         "annotator bench methods --no-split --share 0.5 --methods an,em_apl,gr,auto",
         "annotator bench methods --clicks salient,biased --salience 1,2 --plot clicks.png",
         "annotator bench methods --dataset voc --root VOCdevkit --regime finetune --methods an,gr,role+linear_init",
+        "annotator bench methods --dataset voc --root VOCdevkit --protocol cole --methods an,an_ls,role",
         "annotator bench methods --trials 20 --on ray://HEAD:10001",
     ),
 )
@@ -236,10 +237,10 @@ def bench_methods(
         int, typer.Option(help="Settings tried per method, chosen by validation mAP; 1: the defaults.")
     ] = 1,
     backbone: Annotated[
-        str | None, typer.Option(help="Network [linear: efficientnet_lite0_320, finetune: resnet50].")
+        str | None, typer.Option(help="Network [linear: efficientnet_lite0_320, finetune: resnet50.tv_in1k].")
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs [default: the method's own].")] = None,
-    size: Annotated[int, typer.Option(help="finetune: side of the images, in pixels.")] = 448,
+    size: Annotated[int, typer.Option(help="finetune and --protocol cole: side of the images, in pixels.")] = 448,
     batch: Annotated[int | None, typer.Option(help="Images per step [default: the method's own].")] = None,
     no_split: Annotated[
         bool, typer.Option("--no-split", help="Train on all images to the last epoch, as in a project.")
@@ -247,6 +248,17 @@ def bench_methods(
     linear_init: Annotated[
         bool, typer.Option("--linear-init", help="finetune: train the classifier alone first, on frozen features.")
     ] = False,
+    precision: Annotated[
+        str | None,
+        typer.Option(metavar="fp32|bf16|fp16", help="finetune: numbers to compute with [default: those of the paper]."),
+    ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            metavar="own|cole",
+            help="linear: our recipe, or that of Cole et al.: 25 epochs, 448 pixels, the best of 8 settings.",
+        ),
+    ] = "own",
     device: Annotated[str, typer.Option(help="cpu, cuda, ... [auto: cuda where there is one].")] = "auto",
     work: Annotated[Path, typer.Option(help="Keeps features and finished results, and resumes from them.")] = Path(
         "bench-methods"
@@ -273,7 +285,7 @@ def bench_methods(
         check_ending(plot)
     options = Options(
         names(methods), regime, numbers(share), seeds, trials, backbone, epochs, size, batch, device, linear_init, work,
-        no_split, on, names(clicks), numbers(salience, "--salience"),
+        no_split, on, names(clicks), numbers(salience, "--salience"), precision, protocol,
     )  # fmt: skip
     check(on)
     command = f"annotator {shlex.join(sys.argv[1:])}"

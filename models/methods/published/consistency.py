@@ -70,7 +70,15 @@ def consistency_loss(
     return taught / use.sum().clamp(min=1) + weight * agreed / sure.sum().clamp(min=1)
 
 
-def contrastive_loss(embeddings: Tensor, classes: Tensor, temperature: float = 0.5, form: str = "code") -> Tensor:
+def contrastive_loss(
+    embeddings: Tensor,
+    classes: Tensor,
+    temperature: float = 0.5,
+    form: str = "code",
+    *,
+    anchors: Tensor | None = None,
+    of: int | None = None,
+) -> Tensor:
     """Return L_LAC, which pulls embeddings of one class together and pushes those of different classes apart.
 
     Args:
@@ -79,8 +87,12 @@ def contrastive_loss(embeddings: Tensor, classes: Tensor, temperature: float = 0
         temperature: Divisor of the inner products.
         form: "code": as in supervised contrastive learning, an embedding is compared with all others, and the terms are
             averaged over the others of its class and then over all embeddings; "paper" (eq. 7): an embedding is
-            compared with those of other classes only, and the terms are summed over its class, then averaged over
-            embeddings.
+            compared with those of other classes only, and the terms are summed over its class and over the anchors,
+            then divided by `of`.
+        anchors: (K,) bool, in the form of the paper: the cells of the batch, which are compared with all others; None:
+            all K.
+        of: In the form of the paper: B, all embeddings of the batch, those that are not assumed present among them;
+            None: the embeddings in use.
 
     Returns:
         A scalar; 0 when all slots are empty. In the form of the paper an embedding costs 0 if no embedding has another
@@ -102,21 +114,24 @@ def contrastive_loss(embeddings: Tensor, classes: Tensor, temperature: float = 0
         return embeddings.sum() * 0
     units = embeddings[filled].transpose(0, 1).flatten(0, 1)
     kinds = classes[filled].repeat(2)
-    alike = units @ units.T / temperature
+    with torch.autocast(units.device.type, enabled=False):  # it would multiply in half precision
+        alike = units @ units.T / temperature
     same = kinds[:, None] == kinds
     itself = torch.eye(len(kinds), dtype=torch.bool, device=kinds.device)
     partners = same & ~itself
     if form == "paper":
-        against, counted = ~same, (~same).any(1)
+        newest = torch.ones_like(filled) if anchors is None else anchors
+        against, counted = ~same, (~same).any(1) & newest[filled].repeat(2)
     else:
         against, counted = ~itself, torch.ones_like(kinds, dtype=torch.bool)
     # An empty row of -inf has no gradient, so it is filled before and its cost taken out afterwards.
-    against = against | ~counted[:, None]
+    against = against | ~against.any(1, keepdim=True)
     log_ratio = alike - torch.logsumexp(alike.masked_fill(~against, -torch.inf), dim=1, keepdim=True)
     pulled = torch.where(partners, log_ratio, 0).sum(1)
     if form == "code":
         pulled = pulled / partners.sum(1)
-    return -torch.where(counted, pulled, 0).sum() / len(kinds)
+    divisor = of if form == "paper" and of is not None else len(kinds)
+    return -torch.where(counted, pulled, 0).sum() / max(divisor, 1)
 
 
 class EmbeddingQueue(nn.Module):
@@ -158,6 +173,11 @@ class EmbeddingQueue(nn.Module):
             self.at.fill_(last)
         everything = torch.cat([before[:first].to(pairs.dtype), pairs, before[last:].to(pairs.dtype)])
         return everything, self.classes.clone()
+
+    def newest(self, pushed: int) -> Tensor:
+        """Return which slots hold the last batch of `pushed` embeddings: (K,) bool."""
+        slots = torch.arange(len(self.classes), device=self.classes.device)
+        return (slots >= int(self.at) - pushed) & (slots < int(self.at))
 
 
 def one_cycle(

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from models.losses.expected_positive_regularization import ExpectedPositiveRegularization
 from models.methods.base import Method, positive, worth_trying
-from models.methods.end_to_end import shared_protocol
+from models.methods.end_to_end import cole_protocol
 
 
 class EPR(Method):
@@ -23,7 +23,7 @@ class EPR(Method):
     assumes = "Of what nobody marked only one thing is known: how many classes an image shows on average."
     threshold = 0.5
     tunable = worth_trying(k=(1.2, 1.5, 2.0, 3.0, 5.0), strength=(0.1, 1.0, 10.0))
-    published = shared_protocol(k=(1.5, 2.9, 1.9, 31.4))
+    published = cole_protocol(k=(1.5, 2.9, 1.9, 31.4))
 
     def __init__(self, k: float = 1.5, strength: float = 1.0, form: str = "code", eps: float = 1e-5):
         """Store the constants and the form of the average.

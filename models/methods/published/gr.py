@@ -1,6 +1,6 @@
 """Generalized robust loss: unseen cells start as negatives of low weight and become what the network predicts.
 
-The loss has two curves, k(p) and v(p); this file moves them along while training goes on.
+The loss has two curves, k(p) and v(p); this file moves them along while training goes on (eq. 9, 10, 12 and 13).
 """
 
 from dataclasses import dataclass, field

@@ -17,7 +17,7 @@ from models.losses.opml import OPML
 from models.losses.weak_assume_negative import WeakAssumeNegative
 from models.losses.zlpr import ZLPR
 from models.methods.base import Method, worth_trying
-from models.methods.end_to_end import OPML_SETTINGS, shared_protocol
+from models.methods.end_to_end import OPML_SETTINGS, cole_protocol, shared_protocol
 
 
 def loss_only(loss: type[Loss], defaults: dict[str, Any] | None = None, **described: Any) -> type[Method]:
@@ -64,7 +64,7 @@ COLE = {
     "paper": "Cole et al., Multi-Label Learning from Single Positive Labels, CVPR",
     "year": 2021,
     "url": "https://arxiv.org/abs/2106.09708",
-    "published": shared_protocol(),
+    "published": cole_protocol(),
 }
 
 AN = loss_only(

@@ -78,7 +78,7 @@ class OPMLSP(Method):
             rank: Form of the high-rank term (losses/high_rank.py).
             gamma: Power of the smoothing (eq. 11); 0: no smoothing.
             rule: Soft target of an unseen cell with score p. "both": (AP p)^gamma; "ap": AP^gamma p.
-            rho: Of n images, rho n (1 - AP) unseen cells of a class are corrected to present (algorithm 1).
+            rho: Of n images, rho n (1 - AP) unseen cells of a class are corrected to present (sec. III-E).
             kappa: Upper bound: never more than kappa times the marked cells of the class.
             correct: "every": anew after every epoch from the warm-up on; "once": at the end of the warm-up,
                 permanently.
@@ -181,7 +181,7 @@ def corrected(
     kappa: float,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Return the labels with the likeliest unseen cells of each class set to present (algorithm 1).
+    """Return the labels with the likeliest unseen cells of each class set to present (sec. III-E).
 
     Args:
         probabilities: (N, C) float.

@@ -4,7 +4,7 @@ Every cell has an estimate of its own, a logit phi in a table with one row an im
 from the other as if it were the truth, both must agree with the labels, and both must expect k classes an image, which
 rules out trivial agreement.
 
-Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, eq. 11 to 13,
+Cole et al., "Multi-Label Learning from Single Positive Labels", CVPR 2021, sec. 5.4,
 https://arxiv.org/abs/2106.09708
 """
 
@@ -18,7 +18,7 @@ from models.losses.assume_negative import AssumeNegative
 from models.losses.base import FORMS, at_least_zero, negative_log, one_of
 from models.losses.expected_positive_regularization import count_penalty
 from models.methods.base import Method, positive, worth_trying
-from models.methods.end_to_end import shared_protocol
+from models.methods.end_to_end import cole_protocol
 
 CLIP = 1e-5  # how near to 0 and 1 an estimate may begin
 SURE, UNSURE = 0.995, 0.6  # where the estimates of seen cells begin, and the bound of the others (and 1 - UNSURE)
@@ -39,7 +39,7 @@ class ROLE(Method):
     assumes = "What nobody marked is what network and estimates come to agree on, k classes an image in all."
     threshold = 0.5
     tunable = worth_trying(k=(1.2, 1.5, 2.0, 3.0, 5.0), strength=(0.3, 1.0, 3.0))
-    published = shared_protocol(k=(1.5, 2.9, 1.9, 31.4))
+    published = cole_protocol(k=(1.5, 2.9, 1.9, 31.4))
 
     def __init__(
         self, k: float = 1.5, strength: float = 1.0, lr_scale: float = 10.0, form: str = "code", eps: float = 1e-5
@@ -101,7 +101,7 @@ def role_loss(
     eps: float = 1e-5,
     form: str = "code",
 ) -> Tensor:
-    """Return the joint loss of network and estimates of a batch, as a scalar (Cole et al. 2021, eq. 13).
+    """Return the joint loss of network and estimates of a batch, as a scalar.
 
     Args:
         logits: (B, C) float, of the network.
@@ -116,6 +116,8 @@ def role_loss(
     Half of: the mean over cells of each side's cross-entropy towards the other, taken as a constant, plus the negative
     log-likelihood of the labels under both; plus `strength` times ((classes an image - k) / C)^2 of both. Confirmed
     absence, which the paper does not have, counts like presence.
+
+    Source: Cole et al. 2021, sec. 5.4: the mean of L' (eq. 11) with its arguments in both orders.
     """
     logits, phi = (x.float() if x.dtype in (torch.float16, torch.bfloat16) else x for x in (logits, phi))
     use = torch.ones_like(logits, dtype=torch.bool) if mask is None else mask

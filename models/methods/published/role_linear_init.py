@@ -11,12 +11,12 @@ from models.methods.published.role import ROLE, inverse_sigmoid
 
 
 class ROLELinearInit(ROLE):
-    """ROLE with 25 epochs on a frozen backbone, then 10 of the whole network.
+    """ROLE with 25 epochs on a frozen backbone, then 10 of the whole network ("LinearInit.", sec. 6.1).
 
-    The paper has 5 of the whole network; the code made the tables. The second stage keeps classifier and estimates, the
-    latter clamped to between 1e-5 and 1 - 1e-5, and starts with a fresh optimiser. The authors continue from the best
-    epoch on fully labelled validation images; without such images the last epoch is used. A linear head on cached
-    features goes through both stages with fixed features.
+    The paper has 5 of the whole network; the code made the tables. The second stage starts with a fresh optimiser, and
+    with classifier and estimates of the best epoch on fully labelled validation images, the estimates clamped to
+    between 1e-5 and 1 - 1e-5; without such images both are of the last epoch. A linear head on cached features goes
+    through both stages with fixed features.
     """
 
     name = "role+linear_init"

@@ -1,0 +1,187 @@
+"""`bench methods` with the network, the precision, the recipe and the classes of the papers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import timm
+import torch
+import torchvision
+from PIL import Image
+from torch import nn
+
+from annotator.benchmark.datasets import load
+from annotator.benchmark.methods import cole, report, work
+from annotator.benchmark.methods.finetune import Network, settings_of
+from annotator.benchmark.methods.images import ComparedImages
+from annotator.benchmark.methods.measure import measure
+from annotator.benchmark.methods.options import Options
+from annotator.benchmark.methods.task import Choice, task_of
+from annotator.benchmark.methods.trainers import train_on_frozen
+from annotator.errors import AnnotatorError
+from models.methods import METHODS
+
+pytestmark = pytest.mark.training
+
+SMALL = "efficientnet_lite0"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Threads that wait for each other make tiny batches ten times slower when anything else wants the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twenty images of two colours, half of them with a frame."""
+    images = tmp_path_factory.mktemp("set") / "images"
+    images.mkdir()
+    rows, chance = ["image,labels"], np.random.default_rng(0)
+    for number in range(20):
+        pixels = chance.integers(0, 60, (64, 64, 3), dtype=np.uint8)
+        pixels[:, :, number % 2] += 150
+        shows = ["green" if number % 2 else "red"]
+        if number % 4 < 2:
+            pixels[:8] = 255
+            shows.append("frame")
+        Image.fromarray(pixels).save(images / f"{number:02d}.png")
+        rows.append(f"{number:02d}.png,{'|'.join(shows)}")
+    truth = images.parent / "truth.csv"
+    truth.write_text("\n".join(rows) + "\n")
+    return images, truth
+
+
+# -- the network
+
+
+def test_whole_networks_begin_with_the_first_weights_of_torchvision_as_in_the_papers():
+    for options in (Options(regime="finetune"), Options(protocol="cole")):
+        assert options.network == "resnet50.tv_in1k"
+    assert Options(regime="finetune", backbone=SMALL).network == SMALL
+    of_timm = timm.models.get_pretrained_cfg("resnet50.tv_in1k")
+    file = torchvision.models.ResNet50_Weights.IMAGENET1K_V1.url.rpartition("/")[2]
+    assert file in (of_timm.url or "")
+    assert (of_timm.interpolation, of_timm.mean, of_timm.std) == (
+        "bilinear", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225),
+    )  # fmt: skip
+
+
+# -- the precision
+
+
+def test_networks_are_trained_in_the_precision_of_their_paper():
+    def precision(name, device, **chosen):
+        return settings_of(name, Choice(), Network(SMALL, 64, device, **chosen)).precision
+
+    trainable = [name for name in METHODS if not Options(regime="finetune").unmet(name)]
+    on_gpu = {name: precision(name, "cuda") for name in trainable}
+    assert on_gpu.pop("lagc") == "fp16"
+    assert set(on_gpu.values()) == {"fp32"}
+    assert precision("lagc", "cpu") == "fp32"
+    assert precision("lagc", "cuda", precision="bf16") == precision("an", "cpu", precision="bf16") == "bf16"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (Options(regime="finetune", precision="half"), "no precision is called 'half'"),
+        (Options(regime="finetune", precision="fp16", device="cpu"), "fp16 needs a GPU"),
+        (Options(precision="bf16"), "it takes --regime finetune"),
+        (Options(protocol="kole"), "no protocol is called 'kole'"),
+        (Options(("an",), "finetune", protocol="cole"), "it takes --regime linear"),
+        (Options(("an",), trials=2, protocol="cole"), "leave out --trials and --batch"),
+        (Options(("an",), batch=8, protocol="cole"), "leave out --trials and --batch"),
+        (Options(("an",), no_split=True, protocol="cole"), "--no-split leaves none"),
+        (Options(("lagc",), protocol="cole"), "lagc is no linear classifier"),
+        (Options(("role+linear_init",), protocol="cole"), "role\\+linear_init ends with the whole network"),
+    ],
+)
+def test_what_does_not_go_together_is_told(options, told):
+    with pytest.raises(AnnotatorError, match=told):
+        options.checked()
+
+
+@pytest.mark.slow
+def test_the_report_names_network_and_precision(folder, tmp_path):
+    chosen = Options(
+        ("an",), "finetune", seeds=1, backbone=SMALL, epochs=1, size=64, device="cpu", work=tmp_path, precision="bf16"
+    )
+    result = measure(*folder, options=chosen)
+    assert f"Regime finetune, {SMALL}, bf16, 1 seeds" in report.text(result)
+    other = measure(*folder, options=replace(chosen, precision=None))
+    assert f"Regime finetune, {SMALL}, precision of each paper, 1 seeds" in report.markdown(other)
+
+
+# -- the linear protocol of Cole et al.
+
+
+def test_the_grid_is_that_of_the_paper():
+    tried = [cole.settings_of(choice) for choice in cole.grid()]
+    assert [(settings.lr, settings.batch) for settings in tried] == [
+        (pytest.approx(rate), batch) for rate in (1e-2, 1e-3, 1e-4, 1e-5) for batch in (8, 16)
+    ]
+    assert {(one.epochs, one.optimiser, one.weight_decay, one.drop_last) for one in tried} == {(25, "adam", 0.0, True)}
+
+
+def test_a_linear_classifier_is_trained_as_a_bare_loop_trains_it(folder, tmp_path):
+    """One batch of all images makes their order irrelevant, so that a loop of PyTorch can be held against it."""
+    dataset = load("folder", *folder)
+    fixed = cole.FixedFeatures(dataset, Options(backbone=SMALL, size=64, device="cpu", work=tmp_path))
+    task = task_of(dataset, 1.0, 0)
+    trained = fixed.train("an", Choice(0.1, batch=len(task.labelled)), task, 3, tmp_path / "training")
+    torch.manual_seed(3)
+    classifier = nn.Linear(fixed.features.shape[1], task.truth.shape[1])
+    optimiser = torch.optim.Adam(classifier.parameters(), lr=1e-3)
+    features = torch.from_numpy(fixed.features)
+    marked = torch.from_numpy(task.labels_for(False) == 1)
+    maps = []
+    for epoch in range(1, 26):
+        p = torch.sigmoid(classifier(features[task.train[task.labelled]]))
+        loss = -torch.where(marked, torch.log(p + 1e-5), torch.log(1 - p + 1e-5)).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        with torch.no_grad():
+            maps.append(task.val_map(torch.sigmoid(classifier(features[task.val])).numpy()))
+            if epoch == trained.epoch:
+                expected = torch.sigmoid(classifier(features[task.test])).numpy()
+    assert trained.val_map == pytest.approx(max(maps)) and trained.epoch == 1 + int(np.argmax(maps))
+    np.testing.assert_allclose(trained.probabilities(task.test), expected, atol=1e-5)
+
+
+def test_the_best_of_eight_settings_is_chosen_on_validation_images(folder, tmp_path, capsys):
+    chosen = Options(("an", "role"), seeds=2, epochs=2, backbone=SMALL, size=64, work=tmp_path, protocol="cole")
+    result = measure(*folder, options=chosen)
+    assert capsys.readouterr().err.count("trial:") == 16
+    for row in result["rows"]:
+        best = cole.grid()[int(np.argmax(row["trial_scores"]))]
+        assert len(row["trial_scores"]) == 8 and (row["chosen"]["lr"], row["chosen"]["batch"]) == (best.lr, best.batch)
+    assert result["setting"]["searched"] == {"lr": [1e-2, 1e-3, 1e-4, 1e-5], "batches": [8, 16]}
+    assert "protocol of Cole et al. at 64 pixels, the best of 8 settings on validation mAP" in report.text(result)
+    assert measure(*folder, options=chosen)["rows"] == result["rows"]
+    assert capsys.readouterr().err.count("(done before)") == 20
+    assert "annotator.benchmark.methods.cole" in work.modules_of("an", "linear", "cole")
+
+
+# -- classes that nobody marked
+
+
+@pytest.mark.parametrize("of_papers", [True, False])
+def test_a_class_that_nobody_marked_is_scored_on_a_set_of_the_papers_only(folder, tmp_path, of_papers):
+    dataset = load("folder", *folder)
+    options = Options(backbone=SMALL, device="cpu", work=tmp_path)
+    task = task_of(dataset, 1.0, 0)
+    labels = task.labels.copy()
+    labels[:, 0] = 0
+    task = replace(task, labels=labels, empty_as_zero=of_papers)
+    trained = train_on_frozen("an", Choice(), task, ComparedImages(dataset, options), options, 0, tmp_path / "a")
+    found = trained.probabilities(task.test)
+    assert np.isfinite(found[:, 1:]).all()
+    if of_papers:
+        assert (found[:, 0] < 0.5).all()  # it is assumed to be absent everywhere
+    else:
+        assert np.isnan(found[:, 0]).all()

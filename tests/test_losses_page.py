@@ -1,0 +1,111 @@
+"""docs/losses.md, executed; and losses used alone, under autocast, exported and compiled."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from models.losses import LOSSES, make_loss
+from models.losses.high_rank import high_rank
+from models.methods.published.consistency import contrastive_loss
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCKS = re.findall(
+    r"^```python\n(.*?)^```", (ROOT / "docs/losses.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+)
+
+
+@pytest.fixture
+def problem():
+    """Thirty-two images of four classes, each marked with one of its classes; what the page leaves to its reader."""
+    chance = torch.Generator().manual_seed(0)
+    truth = torch.rand(32, 4, generator=chance) < 0.4
+    truth[:, 0] |= ~truth.any(1)
+    images = truth.float() @ torch.randn(4, 8, generator=chance)
+    labels = torch.zeros(32, 4, dtype=torch.int8)
+    labels[torch.arange(32), truth.float().multinomial(1, generator=chance)[:, 0]] = 1
+    torch.manual_seed(0)
+    rows = torch.arange(32)
+    loader = [(images[part], part) for part in rows.split(8)] * 20
+    return {"network": nn.Linear(8, 4), "labels": labels, "loader": loader}, truth, images
+
+
+def test_ten_lines_of_the_page_train_gr_on_any_loader(problem):
+    names, truth, images = problem
+    code = next(block for block in BLOCKS if "make_method" in block and "lightning" not in block)
+    assert len([line for line in code.splitlines() if line and "import" not in line]) <= 10
+    exec(code, names)
+    hidden = truth & (names["labels"] == 0)
+    p = torch.sigmoid(names["network"](images)).detach()
+    assert (p[hidden][:, None] > p[~truth]).float().mean() > 0.75
+    curves = names["method"].loss_function
+    # In epoch 8 of 8 the curves of the code are at 7/8 of their way (k) and at its end (v).
+    assert (curves.w, curves.b, curves.mu, curves.sigma) == (7 / 8 * 2, -2.0, pytest.approx(0.8), pytest.approx(0.5))
+
+
+def test_the_other_blocks_of_the_page_run_where_their_packages_are_there(problem):
+    names, _, _ = problem
+    for block in BLOCKS:
+        if "import lightning" not in block or importlib.util.find_spec("lightning"):
+            exec(block, names | {"torch": torch})
+        else:
+            compile(block, "docs/losses.md", "exec")
+
+
+@pytest.mark.process
+def test_losses_load_neither_the_annotator_nor_a_library_of_networks():
+    code = (
+        "import sys, torch; from models.losses import GeneralizedRobust;"
+        "labels = torch.tensor([[1, 0, -1]]);"
+        "assert GeneralizedRobust()(torch.zeros(1, 3), labels) > 0;"
+        "loaded = {name.split('.')[0] for name in sys.modules};"
+        "print(sorted(loaded & {'annotator', 'timm', 'torchvision', 'streamlit'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def batch(dtype=torch.float32):
+    chance = torch.Generator().manual_seed(1)
+    logits = (4 * torch.randn(6, 5, generator=chance)).to(dtype)
+    labels = torch.randint(-1, 2, (6, 5), generator=chance, dtype=torch.int8)
+    return logits, labels
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_autocast_changes_no_loss(name):
+    logits, labels = batch(torch.bfloat16)
+    expected = make_loss(name)(logits, labels)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = make_loss(name)(logits, labels)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, expected)
+
+
+def test_autocast_multiplies_no_matrix_of_a_loss_in_half_precision():
+    chance = torch.Generator().manual_seed(2)
+    probabilities, pairs = torch.rand(4, 6, generator=chance), torch.randn(4, 2, 3, generator=chance)
+    kinds = torch.tensor([1, 2, 1, 0])
+    expected = high_rank(probabilities), contrastive_loss(nn.functional.normalize(pairs, dim=-1), kinds)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = high_rank(probabilities), contrastive_loss(nn.functional.normalize(pairs, dim=-1), kinds)
+    assert found == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_can_be_exported_and_compiled_as_one_graph_for_batches_of_any_size(name):
+    logits, labels = batch()
+    images = torch.export.Dim("images", min=2)
+    exported = torch.export.export(make_loss(name), (logits, labels), dynamic_shapes=[{0: images}, {0: images}])
+    torch.compiler.reset()  # it remembers how often `forward` was compiled for other losses
+    compiled = torch.compile(make_loss(name), fullgraph=True, dynamic=True, backend="eager")
+    for rows in (6, 3):
+        expected = make_loss(name)(logits[:rows], labels[:rows])
+        torch.testing.assert_close(exported.module()(logits[:rows], labels[:rows]), expected)
+        torch.testing.assert_close(compiled(logits[:rows], labels[:rows]), expected)
