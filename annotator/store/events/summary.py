@@ -7,7 +7,8 @@ import numpy as np
 from annotator.store.events.events import Events
 
 EDGES = (0, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 6 * 3600, 86400, 7 * 86400, np.inf)
-"""Upper ends of the bars of the histogram, in seconds; an end belongs to its bar, as the gap belongs to an event."""
+"""Upper ends of the bars of the histogram, in seconds, beside the gap of events; an end belongs to its bar."""
+DOUBTFUL = 4.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def summary(found: Events) -> Summary:
     begins = np.flatnonzero(found.starts)
     sizes, counts = np.unique(np.diff(begins, append=len(found.starts)), return_counts=True)
     gaps = found.arrangement.gaps
-    bars = np.bincount(np.searchsorted(EDGES, gaps[np.isfinite(gaps)]), minlength=len(EDGES)).tolist()
+    edges = np.unique([*EDGES, found.gap])
+    bars = np.bincount(np.searchsorted(edges, gaps[np.isfinite(gaps)]), minlength=len(edges)).tolist()
     return Summary(
         gap=found.gap,
         images=len(found.starts),
@@ -61,7 +63,7 @@ def summary(found: Events) -> Summary:
         sizes=tuple(zip(sizes.tolist(), counts.tolist(), strict=True)),
         gaps=tuple(
             GapBar(above, None if np.isinf(up_to) else up_to, pairs)
-            for above, up_to, pairs in zip((0, *EDGES), EDGES, bars, strict=False)
+            for above, up_to, pairs in zip((0.0, *edges.tolist()), edges.tolist(), bars, strict=False)
         ),
         edits=len(found.edits),
     )
@@ -84,13 +86,14 @@ class Pair:
 
 
 def doubtful_pairs(found: Events, most: int) -> list[Pair]:
-    """Return the pairs whose gap is nearest to the gap that separates events, as a ratio, nearest first.
+    """Return the pairs whose gap is at most DOUBTFUL times longer or shorter than the gap of events, nearest first.
 
     Pairs that people split or merged are no longer doubtful.
     """
     gaps = found.arrangement.gaps
     finite = np.flatnonzero(np.isfinite(gaps))
     doubt = np.abs(np.log((gaps[finite] + 1) / (found.gap + 1)))
+    finite, doubt = finite[doubt <= np.log(DOUBTFUL)], doubt[doubt <= np.log(DOUBTFUL)]
     nearest = finite[np.argsort(doubt, kind="stable")[: most + len(found.edits)]]
     decided = {edit.change.image_id for edit in found.edits}
     pairs = [
