@@ -1,6 +1,12 @@
 """Numbers in words: shares in percent, rounded so that 100 % means all and 0 % none, counts with their noun, times."""
 
 import math
+import re
+
+from annotator.errors import AnnotatorError
+
+_UNITS = {"d": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|m|s|)")
 
 
 def percent(part: float, of: float = 1, digits: int = 0) -> str:
@@ -45,3 +51,31 @@ def seconds_in_words(seconds: float) -> str:
         if seconds >= 2 * length:
             return counted(round(seconds / length), unit)
     return counted(max(1, round(seconds)), "second")
+
+
+def time_in_units(seconds: float) -> str:
+    """Return a time exactly, in units: "60 s", "1 h 30 min", "-1 h", "0.5 s"."""
+    sign, rest = "-" if seconds < 0 else "", abs(seconds)
+    if rest <= 60:
+        return f"{sign}{rest:g} s"
+    parts: list[str] = []
+    for unit in ("d", "h", "min", "s"):
+        amount = rest if unit == "s" else rest // _UNITS[unit]
+        rest -= amount * _UNITS[unit]
+        if amount:
+            parts.append(f"{amount:g} {unit}")
+    return sign + " ".join(parts)
+
+
+def parse_time(text: str) -> float:
+    """Return the seconds of a time with units: "60s", "60", "1h30m", "+1 h", "-90 min", "2d".
+
+    Raises:
+        AnnotatorError: The text is no time.
+    """
+    plain = text.strip().lower()
+    amounts = plain.lstrip("+-").strip()
+    if len(plain) - len(plain.lstrip("+-")) > 1 or not re.fullmatch(rf"({_AMOUNT.pattern}\s*)+", amounts):
+        raise AnnotatorError(f"{text!r} is no time. Write it like 60s, 5min, +1h or -1h30m.")
+    seconds = sum(float(amount) * _UNITS[unit or "s"] for amount, unit in _AMOUNT.findall(amounts))
+    return -seconds if plain.startswith("-") else seconds

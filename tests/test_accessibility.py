@@ -22,6 +22,7 @@ from annotator.records import Decision
 from annotator.settings import DEFAULT_BACKBONE
 from annotator.snapshot.image_map import save_map
 from annotator.store.database.database import Database
+from annotator.store.events import events
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.runs import prediction_sources
@@ -56,6 +57,7 @@ PAGES = {
     "imports": ".upload button",
     "export": "[data-testid=stDownloadButton], [data-testid=stButton]",
     "images": ".as-text",
+    "events": ".gaps, .strip",
     "classes": "[data-testid=stForm]",
     "settings": "[data-testid=stSelectbox]",
     "speed_test": ".sheet button",
@@ -129,6 +131,9 @@ def full(tmp_path_factory) -> Path:
             for number, name in enumerate(("Ann", "Ben", "Cid"))
         ],
     )
+    with db.writing() as sql:
+        sql.execute("UPDATE image SET captured_at = 1.7e9 + 50 * (id % 3) * id")
+    events.find(db)
     return db.paths.project
 
 

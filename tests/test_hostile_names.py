@@ -28,6 +28,7 @@ from streamlit.testing.v1 import AppTest
 from test_roles import browser_cookie
 
 from annotator.store.database.database import Database
+from annotator.store.events import events
 from annotator.ui.access import context
 from annotator.ui.parts import frame
 
@@ -44,6 +45,7 @@ PAGES = {
     "imports": ".upload button",
     "export": "[data-testid=stDownloadButton]",
     "images": ".as-text",
+    "events": ".strip",
     "settings": "[data-testid=stSelectbox]",
     "classes": "[data-testid=stForm]",
     "agreement": "[data-testid=stVegaLiteChart]",
@@ -61,6 +63,7 @@ STREAMLITS = (
     "imports",
     "export",
     "images",
+    "events",
     "settings",
     "classes",
 )
@@ -74,7 +77,9 @@ with frame.errors_shown():
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory) -> Database:
-    return hostile_project(tmp_path_factory.mktemp("hostile"))
+    db = hostile_project(tmp_path_factory.mktemp("hostile"))
+    events.find(db)
+    return db
 
 
 # What is no Markdown: the identity of a widget, what is typed, and the options of a list to choose from.

@@ -1,7 +1,8 @@
-"""Killed at any moment, a change of classes is made or not made, and adding a folder goes on where it was."""
+"""Killed at any moment, a change of classes or events is made or not made, and adding a folder goes on where it was."""
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -152,3 +153,34 @@ def test_a_folder_whose_adding_is_killed_again_and_again_is_added_once(project, 
     assert len(files(db)) == 64 and len({name for _, name in files(db)}) == 64
     assert everything(db) | {"stages": []} == before | {"stages": []}
     assert steps_of("add", project, more) and len(images.all_images(db)) == 64
+
+
+def of_events(project) -> dict[str, list]:
+    db = Database(project)
+    found = {
+        "events": db.tuples("SELECT * FROM image_event ORDER BY image_id"),
+        "edits": db.tuples("SELECT id, action FROM event_edit ORDER BY id"),
+        "follow from": db.tuples("SELECT value FROM setting WHERE key = 'events_found'"),
+    }
+    db.close()
+    return found
+
+
+def test_events_whose_finding_or_change_is_killed_are_those_of_before_or_of_after(project, steps_of):
+    db = Database(project)
+    with db.writing() as sql:  # a photo each 10 seconds
+        sql.execute("UPDATE image SET captured_at = 1.7e9 + 10 * id")
+    db.close()
+    rng, copy = random.Random(2), project.with_name("copy")
+    for change in ([], ["--split", "04.jpg"], ["--gap", "5s"], ["--shift", "deep=+1h"], ["--undo"], ["--gap", "1min"]):
+        before = of_events(project)
+        shutil.copytree(project, copy)
+        steps = steps_of("events", project, *change)
+        after = of_events(project)
+        shutil.rmtree(project)
+        copy.rename(project)
+        for killed_at in sorted(rng.sample(range(1, steps), 2)):
+            steps_of("events", project, *change, killed_at=killed_at)
+            assert of_events(project) == before, f"{change} killed at step {killed_at} of {steps}"
+        steps_of("events", project, *change)
+        assert of_events(project) == after != before

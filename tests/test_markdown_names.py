@@ -27,8 +27,8 @@ ESCAPING = {"frame.error", "frame.info", "frame.warning"}  # escape what they ar
 NOT_STREAMLIT = {"log", "logging", "sys.stdout", "sys.stderr", "file", "process.stdin", "self._file", "data_card"}
 # Functions whose text is the program's own: numbers and words, whatever they are given.
 IN_WORDS = {
-    "counted", "percent", "seconds_in_words", "duration", "size_in_words", "len", "sum", "min", "max", "round", "int",
-    "guarantee.share", "share_in_words",
+    "counted", "percent", "seconds_in_words", "time_in_units", "duration", "size_in_words", "len", "sum", "min", "max",
+    "round", "int", "guarantee.share", "share_in_words",
 }  # fmt: skip
 NUMBER = re.compile(r"[,+\d.]*[dfg%,]|\+?,?d?")
 NUMBERS, CALLERS, PROGRAM = (

@@ -18,12 +18,12 @@ from annotator.cli import (
     certify,
     classes,
     doctor,
+    events,
     export,
     home,
     import_,
     members,
     names,
-    pace,
     people,
     predictions,
     project,
@@ -58,8 +58,8 @@ def _root(
 
 
 for module in (
-    *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept, pace),
-    *(agreement, people, backup, doctor, home),
+    *(project, import_, work, adapt, backbones, show, export, predictions, names, certify, accept),
+    *(events, agreement, people, backup, doctor, home),
 ):
     app.add_typer(module.commands)
 app.add_typer(classes.commands, name="classes")

@@ -20,8 +20,8 @@ from annotator.store.locations.addresses import Address
 from annotator.store.runs.prediction_sources import LONGEST_NAME, PROBABILITY, SCORE
 from annotator.ui.access import context
 from annotator.ui.components import mount_upload
-from annotator.ui.pages import import_history, import_preview
-from annotator.ui.parts import frame, tables
+from annotator.ui.pages import import_preview
+from annotator.ui.parts import frame, import_history, tables
 from annotator.ui.work import paths
 from annotator.ui.work.importing import ONE_FILE, Importing, Order, State, importing
 from annotator.ui.work.uploads import Upload, uploads

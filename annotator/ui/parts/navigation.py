@@ -54,6 +54,7 @@ PAGES = (
     Entry("agreement", "Agreement", ":material/groups:", Group.CHECK, Right.REVIEW),
     Entry("people", "People", ":material/badge:", Group.CHECK, Right.ANSWER),
     Entry("images", "Images", ":material/photo_library:", Group.DATA, Right.OWN),
+    Entry("events", "Events", ":material/burst_mode:", Group.DATA, Right.OWN),
     Entry("classes", "Classes", ":material/category:", Group.DATA, Right.OWN),
     Entry("imports", "Import", ":material/upload:", Group.DATA, Right.OWN),
     Entry("export", "Export", ":material/download:", Group.DATA, Right.REVIEW),

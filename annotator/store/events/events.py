@@ -1,0 +1,295 @@
+"""The events of a project: found, changed by people, kept in the table `image_event`.
+
+A project has none until somebody asks for them. Each change is one transaction: the edit, and the rows that follow from
+it. Images are read and arranged before it, so that nobody waits for the lock meanwhile; what changed since is noticed
+under the lock by stamps, and read again. Of a million images only rows that differ are written.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sqlite_utils
+
+from annotator.errors import AnnotatorError, did_you_mean
+from annotator.indexing import positions
+from annotator.shares import time_in_units
+from annotator.store.database.database import Database
+from annotator.store.events import capture, edits
+from annotator.store.events.capture import Captures
+from annotator.store.events.edits import GAP, MERGE, MOST_SECONDS, SHIFT, SPLIT, Change, Edit
+from annotator.store.events.finding import Arrangement, Boundary, arrange, event_starts, events_and_frames
+
+FOUND = "events_found"  # setting: the newest edit and the stamp of the images that the stored events follow from
+AT_ONCE = 50_000  # rows
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """The events of all images; rows are those of `captures`.
+
+    Attributes:
+        captures: What is known of the images.
+        arrangement: Their order, and the gaps, by clocks that were put right.
+        starts: (N,) bool, in this order: which images begin an event.
+        events: (N,) int64: the event of each row, named by the smallest id of its images.
+        frames: (N,) int64: the place in the event, from 0.
+        edits: The changes that were not undone, oldest first.
+    """
+
+    captures: Captures
+    arrangement: Arrangement
+    starts: np.ndarray
+    events: np.ndarray
+    frames: np.ndarray
+    edits: tuple[Edit, ...]
+
+    @property
+    def gap(self) -> float:
+        """Return the gap in seconds that separates events."""
+        return edits.gap(self.edits)
+
+    def position(self, image_id: int) -> int:
+        """Return the position of an image in the arrangement. Raises AnnotatorError for an unknown id."""
+        [row] = np.flatnonzero(self.captures.image_ids == image_id).tolist() or [None]
+        if row is None:
+            raise AnnotatorError(f"There is no image with the id {image_id}.")
+        return int(self.arrangement.positions[row])
+
+    def start_of(self, position: int) -> int:
+        """Return the position at which the event of a position begins."""
+        return int(np.flatnonzero(self.starts[: position + 1])[-1])
+
+    def image_at(self, position: int) -> int:
+        """Return the id of the image at a position of the arrangement."""
+        return int(self.captures.image_ids[self.arrangement.order[position]])
+
+    def time_at(self, position: int) -> float | None:
+        """Return when the image at a position was taken, by the clock that was put right; None where not known."""
+        seconds = float(self.arrangement.times[position])
+        return None if np.isnan(seconds) else seconds
+
+
+def current(db: Database) -> Events:
+    """Return the events as they follow from the images and edits of now; nothing is stored."""
+    with db.reading() as sql:
+        return _derive(db, sql, edits.in_force(sql))
+
+
+def preview(db: Database, gap: float) -> Events:
+    """Return the events as they would be with this gap; nothing is stored."""
+    with db.reading() as sql:
+        made = edits.in_force(sql)
+        return _derive(db, sql, [*made, Edit(0, Change(GAP, seconds=gap), "", 0.0)])
+
+
+def find(db: Database) -> Events:
+    """Store the events as they follow from the images and edits of now, and return them."""
+    current(db)  # keeps what is read of the images in memory, before the lock
+    with db.writing() as sql:
+        return _store(db, sql, None)
+
+
+def are_found(db: Database) -> bool:
+    """Return whether events were ever asked for."""
+    return db.setting(FOUND) is not None
+
+
+def are_current(db: Database) -> bool:
+    """Return whether the stored events follow from the images and edits of now."""
+    with db.reading() as sql:
+        return db.setting(FOUND) == _stamp(db, sql)
+
+
+def set_gap(db: Database, seconds: float, by: str, uuid: str | None = None) -> Events:
+    """Set the gap that separates events.
+
+    Raises:
+        AnnotatorError: It is no time from 0 on.
+    """
+    if not 0 <= seconds <= MOST_SECONDS:
+        raise AnnotatorError(f"The gap between events must be 0 seconds or more, not {seconds:g}.")
+
+    def change(found: Events) -> Change | None:
+        return None if seconds == found.gap else Change(GAP, seconds=float(seconds))
+
+    return _change(db, by, uuid, change)
+
+
+def split(db: Database, image_id: int, by: str, uuid: str | None = None) -> Events:
+    """Let an event begin with this image.
+
+    Raises:
+        AnnotatorError: The image is unknown, or begins its event already.
+    """
+
+    def change(found: Events) -> Change:
+        position = found.position(image_id)
+        if found.starts[position]:
+            raise AnnotatorError(f"{_name(db, image_id)} begins its event already. Name a later image of the event.")
+        return Change(SPLIT, found.image_at(position - 1), image_id)
+
+    return _change(db, by, uuid, change)
+
+
+def merge(db: Database, image_id: int, by: str, uuid: str | None = None) -> Events:
+    """Join the event of this image with the event before it.
+
+    Raises:
+        AnnotatorError: The image is unknown, or its event is the first of its place.
+    """
+
+    def change(found: Events) -> Change:
+        start = found.start_of(found.position(image_id))
+        places = found.arrangement.places
+        if start == 0 or places[start - 1] != places[start]:
+            raise AnnotatorError(
+                f"The event of {_name(db, image_id)} is the first of its folder or camera: there is none before it to "
+                "merge with."
+            )
+        before, after = found.time_at(start - 1), found.time_at(start)
+        apart = None if before is None or after is None else after - before
+        return Change(MERGE, found.image_at(start - 1), found.image_at(start), seconds=apart)
+
+    return _change(db, by, uuid, change)
+
+
+def shift(db: Database, folder: str, seconds: float, by: str, uuid: str | None = None) -> Events:
+    """Put the clock of a folder right: its images, also those added to it later, were taken this much later.
+
+    Args:
+        db: The project's database.
+        folder: As image names have it; "" for all images.
+        seconds: May be negative. Shifts of a folder add up.
+        by: The person who does it.
+        uuid: Made where the person acted; a uuid that is stored already changes nothing. None: a new one.
+
+    Raises:
+        AnnotatorError: No image lies in the folder, or the time is 0 or longer than two centuries.
+    """
+    wanted = folder.strip().strip("/")
+    if not 0 < abs(seconds) <= MOST_SECONDS:
+        raise AnnotatorError(f"A clock is shifted by more than 0 seconds and less than two centuries, not {seconds:g}.")
+
+    def change(found: Events) -> Change:
+        if not found.captures.in_folder(wanted).any():
+            known = sorted(name for name in found.captures.folder_names if name)
+            hint = did_you_mean(wanted, known, shown=5) if known else "The images of this project lie in no folders."
+            raise AnnotatorError(f"No image lies in a folder {wanted!r}. {hint}")
+        return Change(SHIFT, folder=wanted, seconds=float(seconds))
+
+    return _change(db, by, uuid, change)
+
+
+def undo(db: Database, by: str, uuid: str | None = None) -> Edit | None:
+    """Undo the newest change that was not undone, and return it; None where this uuid is stored already.
+
+    Raises:
+        AnnotatorError: There is none.
+    """
+    undone: list[Edit] = []
+
+    def append(sql: sqlite_utils.Database, found: Events) -> None:
+        if not found.edits:
+            raise AnnotatorError("Nobody has changed the events, so there is nothing to undo.")
+        undone.append(found.edits[-1])
+        edits.append_undo(sql, found.edits[-1], by, uuid)
+
+    _edit(db, uuid, append)
+    return undone[0] if undone else None
+
+
+def in_words(db: Database, change: Change) -> str:
+    """Return a change as the object of a sentence: "the split before site1/0118.jpg"."""
+    if change.action == GAP:
+        return f"the gap of {time_in_units(change.seconds or 0)}"
+    if change.action == SHIFT:
+        return f"the shift of {change.folder or 'all folders'} by {time_in_units(change.seconds or 0)}"
+    return f"the {change.action} before {_name(db, change.image_id)}"
+
+
+def _name(db: Database, image_id: int | None) -> str:
+    return db.value("SELECT name FROM image WHERE id = ?", [image_id]) or f"image {image_id}"
+
+
+def _change(db: Database, by: str, uuid: str | None, change: Callable[[Events], Change | None]) -> Events:
+    def append(sql: sqlite_utils.Database, found: Events) -> None:
+        if wanted := change(found):
+            edits.append(sql, wanted, by, uuid)
+
+    return _edit(db, uuid, append)
+
+
+def _edit(db: Database, uuid: str | None, append: Callable[[sqlite_utils.Database, Events], None]) -> Events:
+    current(db)  # keeps what is read of the images in memory, before the lock
+    with db.writing() as sql:
+        before = _derive(db, sql, edits.in_force(sql))
+        is_stored = db.setting(FOUND) == _stamp(db, sql)
+        if not edits.is_stored(sql, uuid):
+            append(sql, before)
+        return _store(db, sql, before if is_stored else None)
+
+
+def _stamp(db: Database, sql: sqlite_utils.Database) -> list[int]:
+    return [edits.newest(sql), *capture.stamp(db)]
+
+
+def _derive(db: Database, sql: sqlite_utils.Database, made: Sequence[Edit]) -> Events:
+    """Return the events that follow from the images and these edits, inside a transaction."""
+    stamp, shifts = capture.stamp(db), edits.shifts(made)
+    captures = db.caches.get("event captures", stamp, lambda: capture.read(sql), 1)
+    arrangement = db.caches.get("event arrangement", (stamp, shifts), lambda: _arranged(captures, shifts), 2)
+    starts = event_starts(arrangement, edits.gap(made), _boundaries(captures, made))
+    events, frames = events_and_frames(arrangement, starts, captures.image_ids)
+    return Events(captures, arrangement, starts, events, frames, tuple(made))
+
+
+def _arranged(captures: Captures, shifts: Sequence[tuple[str, float]]) -> Arrangement:
+    times = captures.times.copy()
+    for folder, seconds in shifts:
+        times[captures.in_folder(folder)] += seconds
+    return arrange(times, captures.places, captures.sequences)
+
+
+def _boundaries(captures: Captures, made: Sequence[Edit]) -> list[Boundary]:
+    changes = [edit.change for edit in made if edit.change.action in (SPLIT, MERGE)]
+    pairs = np.array([(change.before_id, change.image_id) for change in changes], np.int64).reshape(-1, 2)
+    rows, _ = positions(pairs.ravel(), captures.image_ids, np.argsort(captures.image_ids))
+    return [
+        Boundary(before, after, change.action == SPLIT, change.seconds)
+        for change, (before, after) in zip(changes, rows.reshape(-1, 2).tolist(), strict=True)
+    ]
+
+
+def _store(db: Database, sql: sqlite_utils.Database, stored: Events | None) -> Events:
+    """Write the rows of `image_event` that differ from what follows from the images and edits of now.
+
+    Args:
+        db: The project's database.
+        sql: The database, in a transaction.
+        stored: What the rows hold; None: they are read.
+    """
+    now = _derive(db, sql, edits.in_force(sql))
+    image_ids = now.captures.image_ids
+    rows = np.stack([image_ids, now.events, now.frames], 1)
+    before = _rows(db, image_ids) if stored is None else np.stack([stored.events, stored.frames], 1)
+    different = rows[(before != rows[:, 1:]).any(1)]
+    for start in range(0, len(different), AT_ONCE):
+        sql.conn.executemany(
+            """INSERT INTO image_event (image_id, event_id, frame) VALUES (?, ?, ?)
+            ON CONFLICT (image_id) DO UPDATE SET event_id = excluded.event_id, frame = excluded.frame""",
+            different[start : start + AT_ONCE].tolist(),
+        )
+    stamp = _stamp(db, sql)
+    if db.setting(FOUND) != stamp:
+        db.set_setting(FOUND, stamp)
+    return now
+
+
+def _rows(db: Database, image_ids: np.ndarray) -> np.ndarray:
+    """Return (N, 2) int64: the stored event and frame of each image, -1 where there is none."""
+    stored = db.numbers("SELECT image_id, event_id, frame FROM image_event ORDER BY image_id")
+    places, are_known = positions(image_ids, stored[:, 0])
+    rows = np.full((len(image_ids), 2), -1, np.int64)
+    rows[are_known] = stored[places[are_known], 1:]
+    return rows

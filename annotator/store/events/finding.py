@@ -1,0 +1,149 @@
+"""Finding events: which images belong together by time and place. Arrays in, arrays out; nothing is read or stored.
+
+`arrange` puts the images in order and measures the gap before each; `event_starts` cuts that order where a gap is too
+long and where people said so. Only neighbours in this order can belong together, so every step is one pass over arrays.
+
+Rows stand in the order of file names, which cameras count up. Where nearly all names of a place follow its times, a
+step back in time is a clock that was set back, and the images before and after it are kept apart. Elsewhere names tell
+nothing, and times alone count.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+UNRELATED, TOGETHER = np.inf, -np.inf
+"""Gaps between images that never belong together by time, and between images that a source put into one event."""
+CLOCK_JUMP = 60.0  # seconds back in time; shorter steps are photos whose names and times disagree a little
+STEPS_A_JUMP = 20  # a place of fewer steps for each jump back has names that do not follow its times
+AS_FAR = 1e-3  # seconds of rounding by which merged images may be further apart than they were
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """The images in the order of events: place by place, in time.
+
+    Attributes:
+        order: (N,) int64: rows of the images.
+        positions: (N,) int64: the position of each row in `order`.
+        gaps: (N,) float64: seconds between each image and the one before it in `order`; UNRELATED or TOGETHER.
+        places: (N,) int64: the place of each image, in this order.
+        times: (N,) float64: the time of each image, in this order; nan where not known.
+    """
+
+    order: np.ndarray
+    positions: np.ndarray
+    gaps: np.ndarray
+    places: np.ndarray
+    times: np.ndarray
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What a person said of two neighbouring images.
+
+    Attributes:
+        before, after: Rows of the images.
+        is_split: They are apart; otherwise they belong together.
+        seconds: How far apart they were when that was said; None where it is not known. Images that were merged and are
+            further apart now, because a clock was corrected since, are not held together.
+    """
+
+    before: int
+    after: int
+    is_split: bool
+    seconds: float | None = None
+
+
+def arrange(times: np.ndarray, places: np.ndarray, sequences: np.ndarray) -> Arrangement:
+    """Return the images in the order of events, with the gap before each.
+
+    Args:
+        times: (N,) float64, unix seconds; nan where not known. Rows are in the order of file names.
+        places: (N,) int64, not negative: the camera or folder of each image.
+        sequences: (N,) int64: the event that a source names, -1 without one. Such an event is not cut by time, and
+            takes in no other image.
+
+    Returns:
+        The arrangement. An image without a time is UNRELATED to its neighbours.
+    """
+    rows = np.arange(len(times))
+    if not len(rows):
+        return Arrangement(rows, rows, np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
+    named = sequences >= 0
+    _, firsts, codes = np.unique(sequences, return_index=True, return_inverse=True)
+    first = np.where(named, firsts[codes], rows)  # of its sequence; images of a sequence stay together
+    sortable = np.where(np.isnan(times), np.inf, times)
+    began, clock = np.full(len(rows), np.inf), np.full(len(rows), len(rows))
+    np.minimum.at(began, first, sortable)
+    np.minimum.at(clock, first, _clocks(times, places))
+    place, clock = places[first], clock[first]
+    order = np.lexsort((rows, sortable, first, began[first], clock, place))
+
+    in_order = times[order]
+    gaps = np.full(len(rows), UNRELATED)
+    gaps[1:] = np.diff(in_order)
+    apart = (np.diff(place[order]) != 0) | (np.diff(clock[order]) != 0) | np.isnan(gaps[1:])
+    gaps[1:][apart | named[order][1:] | named[order][:-1]] = UNRELATED
+    gaps[1:][np.diff(first[order]) == 0] = TOGETHER
+    positions = np.empty_like(rows)
+    positions[order] = rows
+    return Arrangement(order, positions, gaps, place[order], in_order)
+
+
+def _clocks(times: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return (N,) int64, a number that grows where the clock of a place was set back; N without a time."""
+    clocks = np.full(len(times), len(times))
+    known = np.flatnonzero(~np.isnan(times))
+    by_place = known[np.argsort(places[known], kind="stable")]
+    place = places[by_place]
+    back = (np.diff(times[by_place]) < -CLOCK_JUMP) & (np.diff(place) == 0)
+    images = np.bincount(place)
+    follows = np.bincount(place[1:], back, minlength=len(images)) * STEPS_A_JUMP <= images
+    clocks[by_place] = np.cumsum(np.concatenate([[0], back & follows[place[1:]]]))
+    return clocks
+
+
+def event_starts(arrangement: Arrangement, gap: float, boundaries: Sequence[Boundary] = ()) -> np.ndarray:
+    """Return (N,) bool, in the order of the arrangement: which images begin an event.
+
+    Args:
+        arrangement: The images in order.
+        gap: Seconds; images further apart are of different events.
+        boundaries: What people said, in the order in which they said it; the last word counts.
+    """
+    starts = arrangement.gaps > gap
+    for boundary in boundaries:
+        low, high = sorted(arrangement.positions[[boundary.before, boundary.after]].tolist())
+        if boundary.is_split:
+            starts[high] = True
+        elif _holds(arrangement, low, high, boundary.seconds):
+            starts[low + 1 : high + 1] = False
+    return starts
+
+
+def _holds(arrangement: Arrangement, low: int, high: int, seconds: float | None) -> bool:
+    if arrangement.places[low] != arrangement.places[high]:
+        return False
+    apart = abs(arrangement.times[high] - arrangement.times[low])
+    return seconds is None or bool(np.isnan(apart)) or bool(apart <= abs(seconds) + AS_FAR)
+
+
+def events_and_frames(
+    arrangement: Arrangement, starts: np.ndarray, image_ids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the event of each row, named by the smallest id of its images, and its place in it from 0: (N,) int64.
+
+    Args:
+        arrangement: The images in order.
+        starts: (N,) bool: which images begin an event, in this order.
+        image_ids: (N,) int64: the id of each row.
+    """
+    begins = np.flatnonzero(starts)
+    events, frames = np.zeros(len(image_ids), np.int64), np.zeros(len(image_ids), np.int64)
+    if len(begins):
+        number = np.cumsum(starts) - 1
+        events[arrangement.order] = np.minimum.reduceat(image_ids[arrangement.order], begins)[number]
+        frames[arrangement.order] = np.arange(len(image_ids)) - begins[number]
+    return events, frames
