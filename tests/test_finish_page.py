@@ -48,7 +48,7 @@ def test_a_complete_project_stays_as_it_is_until_a_check_is_pressed_and_comes_ba
         finish = page.locator(".finish")
         expect(finish).to_contain_text("Every class of every image has an answer: 30 images, 0 labels.")
         expect(finish).to_contain_text("30 answers may be wrong: the model says otherwise.")
-        finish.get_by_text("Every class of every image").dblclick()  # as one whose second press came after the last task
+        finish.get_by_text("Every class of every image").dblclick()  # the second press came late
         assert page.evaluate("getSelection().toString()") == ""
         places = [button.bounding_box() for button in finish.locator("button, a").all()]
         label_all(Database(served.project), 2, range(1, 4))
