@@ -43,9 +43,9 @@ def link(person: Path) -> Iterator[str]:
         yield until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip()
 
 
-def send(asking: Asking, name: str, content: bytes, token: str | None = None) -> tuple[int, str]:
+def send(asking: Asking, batch: str, name: str, content: bytes, token: str | None = None) -> tuple[int, str]:
     cookies = "; ".join(f"{name}={value}" for name, (_, value) in asking.cookies.items())
-    address = f"{asking.address}/start/api/image?name={quote(name)}"
+    address = f"{asking.address}/start/api/image?name={quote(name)}&batch={batch}"
     headers = {"cookie": cookies, "x-annotator-token": asking.token if token is None else token}
     try:
         answer = urllib.request.urlopen(urllib.request.Request(address, content, headers, method="POST"), timeout=30)
@@ -97,9 +97,9 @@ def test_dropped_images_become_a_project(person, images, link, browser: Contexts
 
 def test_hostile_names_stay_in_the_folder_and_what_is_cancelled_leaves_nothing(person, images, link):
     asking, content = Asking(link), images[0].read_bytes()
-    assert "Begin again" in send(asking, "a.jpg", content)[1]
-    assert asking.ask("images_begin")["status"] == 200
-    assert send(asking, "a.jpg", content, token="")[0] == 401
+    assert "Begin again" in send(asking, "none", "a.jpg", content)[1]
+    batch = asking.ask("images_begin")["batch"]
+    assert send(asking, batch, "a.jpg", content, token="")[0] == 401
     for name in (
         "../../evil.jpg",
         "..\\evil.jpg",
@@ -109,45 +109,69 @@ def test_hostile_names_stay_in_the_folder_and_what_is_cancelled_leaves_nothing(p
         "a\nb.jpg",
         "x" * 900 + ".jpg",
     ):
-        assert send(asking, name, content)[0] == 200
+        assert send(asking, batch, name, content)[0] == 200
     for name in ("a.txt", "a.jpg/..", "..", ".jpg", "a.html", "a.jpg.sh"):
-        assert "is no image" in send(asking, name, content)[1], name
-    assert all(path.startswith("annotator-photos/.incoming-") for path in all_below(person))
-    assert asking.ask("images_end", keep=False)["status"] == 200
+        assert "is no image" in send(asking, batch, name, content)[1], name
+    assert all(path.startswith("annotator-photos/.incoming.") for path in all_below(person))
+    assert asking.ask("images_end", batch=batch, keep=False)["status"] == 200
     assert all_below(person) == [] and not (person / "annotator-photos").exists()
-    assert "No image was sent" in asking.ask("images_end", keep=True)["error"]
+    assert "No image was sent" in asking.ask("images_end", batch=batch, keep=True)["error"]
 
-    asking.ask("images_begin")
-    send(asking, "../a.jpg", content)
-    path = asking.ask("images_end", keep=True)["path"]
+    batch = asking.ask("images_begin")["batch"]
+    send(asking, batch, "../a.jpg", content)
+    path = asking.ask("images_end", batch=batch, keep=True)["path"]
     assert all_below(Path(path)) == ["a.jpg"] and asking.ask("look", path=path)["images"] == 1
+
+
+def test_images_of_two_tabs_are_never_mixed_and_the_first_one_takes_nothing_of_the_second_away(person, images, link):
+    asking, (first, second, *_) = Asking(link), [image.read_bytes() for image in images]
+    older = asking.ask("images_begin")["batch"]
+    assert send(asking, older, "a.jpg", first)[0] == 200
+    newer = asking.ask("images_begin")["batch"]
+    assert send(asking, newer, "b.jpg", second)[0] == 200
+    assert "others were sent from another page" in send(asking, older, "c.jpg", first)[1]
+    assert asking.ask("images_end", batch=older, keep=False)["status"] == 200
+    assert all_below(Path(asking.ask("images_end", batch=newer, keep=True)["path"])) == ["b.jpg"]
+    assert len(all_below(person)) == 1
+
+
+def test_whoever_leaves_the_page_in_the_middle_leaves_no_image_behind(person, images, link, browser: Contexts):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(link)
+    page.get_by_role("link", name="New project").click()
+    page.route("**/start/api/image?name=4.jpg*", lambda route: None)  # the last one takes its time
+    page.locator("#images").set_input_files(images)
+    expect(page.get_by_text("4 of 5 images sent")).to_be_visible()
+    assert len(all_below(person)) == 4
+    page.go_back()
+    until(lambda: all_below(person) == [] and not (person / "annotator-photos").exists(), 20)
 
 
 def test_a_start_page_that_ends_leaves_nothing_of_images_that_were_on_their_way(person, images):
     with at_home("--port", free_port(), HOME=person) as home:
         asking = Asking(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())
-        asking.ask("images_begin")
-        assert send(asking, "b.jpg", images[0].read_bytes())[0] == 200 and len(all_below(person)) == 1
+        batch = asking.ask("images_begin")["batch"]
+        assert send(asking, batch, "b.jpg", images[0].read_bytes())[0] == 200 and len(all_below(person)) == 1
     assert all_below(person) == []
 
 
 def test_what_is_too_much_is_refused_and_a_full_disk_is_told(tmp_path, monkeypatch):
     batches = Dropping(tmp_path)
-    batches.begin("ann")
+    batch = batches.begin("ann")
     with pytest.raises(AnnotatorError, match=r"larger than .* choose it there"):
-        batches.receive("ann", "a.jpg", dropping.LARGEST + 1)
+        batches.receive("ann", batch, "a.jpg", dropping.LARGEST + 1)
     monkeypatch.setattr(dropping, "MOST_FILES", 1)
-    first = batches.receive("ann", "a.jpg", 3)
+    first = batches.receive("ann", batch, "a.jpg", 3)
     with pytest.raises(AnnotatorError, match="may send 1 image with"):
-        batches.receive("ann", "b.jpg", 3)
+        batches.receive("ann", batch, "b.jpg", 3)
     with pytest.raises(AnnotatorError, match="Begin again"):
-        batches.receive("ben", "b.jpg", 3)
+        batches.receive("ben", batch, "b.jpg", 3)
     first.write(b"abc")
     first.drop()
     monkeypatch.setattr(dropping, "MOST_FILES", 9)
     monkeypatch.setattr(uploads, "RESERVE", 1 << 60)
     with pytest.raises(DiskFull, match="does not fit on the disk"):
-        batches.receive("ann", "c.jpg", 3).write(b"abc")
+        batches.receive("ann", batch, "c.jpg", 3).write(b"abc")
     batches.stop()
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "annotator-photos").write_text("a file is in the way")

@@ -48,6 +48,8 @@ def test_a_complete_project_stays_as_it_is_until_a_check_is_pressed_and_comes_ba
         finish = page.locator(".finish")
         expect(finish).to_contain_text("Every class of every image has an answer: 30 images, 0 labels.")
         expect(finish).to_contain_text("30 answers may be wrong: the model says otherwise.")
+        finish.get_by_text("Every class of every image").dblclick()  # the second press came late
+        assert page.evaluate("getSelection().toString()") == ""
         places = [button.bounding_box() for button in finish.locator("button, a").all()]
         label_all(Database(served.project), 2, range(1, 4))
         news(page)
@@ -157,6 +159,18 @@ def test_one_press_downloads_an_export_like_the_last_one(browser, tmp_path):
             assert [name for name in files.namelist() if name.endswith(".jsonl")]
         expect(page.locator(".finish .said")).to_contain_text("Downloaded: foxes.zip")
         assert page.locator(".finish").is_visible() and page.troubles == []
+
+        def die(route) -> None:
+            served.kill()
+            route.fulfill(json={})
+
+        page.route("**/api/export", die, times=1)
+        page.get_by_role("button", name="Export").click()
+        expect(page.locator(".finish .said")).to_contain_text("The server does not answer.")
+        served.start()
+        expect(page.locator(".finish .said")).to_contain_text("nothing was exported. Export again.", timeout=60_000)
+        with page.expect_download(timeout=60_000):
+            page.get_by_role("button", name="Export").click()
 
 
 def test_annotate_says_once_that_suggestions_have_become_ready(browser, tmp_path):

@@ -81,7 +81,7 @@ def test_all_labels_of_a_single_click_are_marked_and_unmarked_until_enter_and_un
     go_to(page, "click")
     wait_until_saved(page)
     image = on_screen(page)
-    expect(page.locator(".task")).to_have_text("Label one class that is on the image.")
+    expect(page.locator(".task")).to_have_text("One label is enough; the model asks for the rest.")
     way(page, "All labels").click()
     expect(page.locator(".task")).to_contain_text("Mark every class that is on the image")
     for key, after in (("5", {5: 1}), ("6", {5: 1, 6: 1}), ("5", {6: 1})):

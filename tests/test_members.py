@@ -3,19 +3,22 @@
 import random
 import threading
 
+import numpy as np
 import pytest
 
 from annotator.errors import AnnotatorError, Forbidden
 from annotator.quality import audit, auto_accept
+from annotator.queues.by_annotator import decided_on
 from annotator.records import Decision
 from annotator.roles import Right, Role
 from annotator.store.classes import classes
 from annotator.store.database import authorization as acting
 from annotator.store.database.database import Database
+from annotator.store.labels import answering, decisions
 from annotator.store.labels import counts as overview
-from annotator.store.labels import decisions
 from annotator.store.labels import disagreement as annotator_disagreement
 from annotator.store.people import access_tokens, assignment, leases, members, renaming
+from annotator.store.people.daily_activity import today
 from annotator.store.people.members import Member
 from annotator.store.upkeep import consistency
 
@@ -293,7 +296,7 @@ def test_a_name_that_a_spreadsheet_would_run_is_escaped_in_the_log_that_is_downl
     assert ",'@Olga,added,'=HYPERLINK(1)," in (tmp_path / "log.csv").read_text()
 
 
-def test_a_member_is_renamed_until_their_first_answer_and_what_is_theirs_follows(db):
+def test_a_member_is_renamed_and_what_is_theirs_follows(db):
     root = members.add(db, "root", "owner", "test")
     secret = members.new_link(db, "root", "root")
     assignment.give_class(db, "root", 1)
@@ -306,15 +309,28 @@ def test_a_member_is_renamed_until_their_first_answer_and_what_is_theirs_follows
     assert (members.log(db)[1].what, members.log(db)[1].detail) == ("renamed", "from root")
 
 
-def test_answers_keep_their_name_and_nobody_gets_those_of_another(db):
+def test_answers_of_a_renamed_member_stay_theirs_and_nobody_gets_those_of_another(db):
     members.add(db, "root", "owner", "test")
     members.add(db, "Ben", "annotator", "test")
-    decisions.decide(db, [decision(1, "root"), decision(2, "Eve")])
-    with pytest.raises(AnnotatorError, match=r"root has answered already.*Add a member called Ann instead"):
-        renaming.rename(db, "root", "Ann", "root")
+    decisions.decide(db, [decision(1, "root"), decision(2, "Eve"), decision(3, "root")])
+    answering.choose_for(db, "root", answering.ALL)
+    assert not decided_on(db, "Ann").any() and (today(db, "root").images, today(db, "Ann").images) == (2, 0)
+    renaming.rename(db, "root", "Ann", "root")
+    assert consistency.problems(db) == [] and sorted(overview.annotators(db)) == ["Ann", "Eve"]
+    assert np.flatnonzero(decided_on(db, "Ann")).tolist() == [1, 3] and today(db, "Ann").images == 2
+    assert answering.chosen_by(db, "Ann") == answering.ALL
+    assert decisions.decide(db, [decision(1, "root")]).refused, "sent again, it is of somebody else by now"
+    decisions.undo(db, "Ann")
+    assert [one.image_id for one in decisions.undoable(db, "Ann", 9, 9)] == [1]
+    with pytest.raises(AnnotatorError, match="Another member was called 'root' before"):
+        members.add(db, " Root", "annotator", "Ann")
+    newcomer = members.by_provider(db, CLAIMS | {"name": "root"})
+    assert newcomer.name == "root 2"
+    renaming.rename(db, "Ann", "Anna", "Anna")
+    assert members.name_now(db, "root") == "Anna" and renaming.rename(db, "Anna", "root", "Anna").name == "root"
     with pytest.raises(AnnotatorError, match="Somebody called Eve has answered here before"):
         renaming.rename(db, "Ben", "Eve", "root")
     with pytest.raises(AnnotatorError, match="There is a member 'root' already"):
         renaming.rename(db, "Ben", "Root", "root")
     assert renaming.rename(db, "Ben", "ben", "root").name == "ben", "its own name in other letters"
-    assert sorted(overview.annotators(db)) == ["Eve", "root"]
+    assert sorted(overview.annotators(db)) == ["Eve", "root"] and consistency.problems(db) == []

@@ -27,7 +27,7 @@ from annotator.store.labels import counts as overview
 from annotator.store.networks import machine_settings
 from annotator.store.people import members
 from annotator.ui.home import markup
-from annotator.ui.home.making import Making, Wanted
+from annotator.ui.home.making import Making, State, Wanted
 from annotator.ui.home.roots import Roots
 
 pytestmark = pytest.mark.process
@@ -310,6 +310,7 @@ def test_a_cancelled_project_leaves_nothing_and_a_second_one_waits(tmp_path):
     making.start(wanted, "")
     until(lambda: not making.state.is_at_work, 30)
     assert making.state.error == "" and (project / "project.db").exists()
+    assert making.state_for("another owner") == State(), "a link with which the maker is signed in is theirs alone"
 
 
 def test_the_day_of_the_last_answer_is_said_in_words():

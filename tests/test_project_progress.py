@@ -82,6 +82,18 @@ def test_what_the_model_accepted_is_counted_apart(db):
     assert "5 accepted by the model" in found.sentence()
 
 
+def test_what_was_accepted_or_ruled_out_is_no_grid_to_go(db):
+    cells = [(image_id, 1, -1, None) for image_id in range(1, 25)]
+    assert not decisions.decide(db, [Batch("all", "Ann", "grid", cells, None, 24_000)]).refused
+    assert "2 grids to go" in progress_of(db, "Ann").sentence()
+    with db.writing() as sql:
+        sql.execute("INSERT INTO tally VALUES ('accepted', 2, 1, 20), ('accepted', 3, -1, 24)")
+    assert progress_of(db, "Ann").pairs_open == 4 and "1 grid to go" in progress_of(db, "Ann").sentence()
+    with db.writing() as sql:
+        sql.execute("UPDATE tally SET n = 24 WHERE kind = 'accepted'")
+    assert progress_of(db, "Ann").seconds_left == 0 and "to go" not in progress_of(db, "Ann").sentence()
+
+
 def test_the_time_left_is_that_of_the_open_pairs_at_the_persons_pace_and_unknown_without_any(db):
     assert progress_of(db, "Ann").seconds_left is None and "to go" not in progress_of(db, "Ann").sentence()
     cells = [(image_id, 1, -1, None) for image_id in range(1, 25)]

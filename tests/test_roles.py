@@ -28,7 +28,7 @@ from annotator.roles import Role
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
-from annotator.store.people import access_tokens, members
+from annotator.store.people import access_tokens, members, renaming
 from annotator.ui.access.access_keys import SERVED_TO_TEAM, cookie_name
 from annotator.ui.access.serving_modes import access
 from annotator.ui.access.sessions import Sessions
@@ -204,7 +204,10 @@ def test_a_decision_that_waited_in_the_browser_is_its_authors_while_they_may_ans
 
     assert send("it-waited")["saved"] == ["it-waited"]
     assert decisions.undoable(db, "Cleo", 10, 10)
-    members.set_role(db, "Cleo", "none", "test")
+    renaming.rename(db, "Cleo", "Clea", "test")
+    until(lambda: send("of-a-page-of-her-old-name")["saved"], 10)
+    assert len(decisions.undoable(db, "Clea", 10, 10)) == 2
+    members.set_role(db, "Clea", "none", "test")
     until(lambda: "given as 'Cleo'" in send("it-is-late")["refused"].get("it-is-late", ""), 10)
 
 

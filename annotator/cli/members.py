@@ -92,7 +92,7 @@ def rename(
     new: Annotated[str, typer.Argument(help="Their new name.", show_default=False)],
     by: By = None,
 ) -> None:
-    """Rename a member who has not answered yet; answers keep the name they were given under."""
+    """Rename a member. Their answers stay theirs; logs and earlier exports keep the old name."""
     from annotator.store.database.database import Database
     from annotator.store.people import renaming
 

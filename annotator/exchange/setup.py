@@ -31,6 +31,7 @@ from annotator.store.imports.project_creation import making
 from annotator.store.imports.staged_cells import Tally
 from annotator.store.imports.staged_names import Rules
 from annotator.store.imports.staging import Staging
+from annotator.store.labels import answering
 from annotator.store.locations.addresses import Address
 from annotator.store.locations.objects import folder_of
 from annotator.store.networks import configuration
@@ -73,6 +74,7 @@ def set_up(
     bands: Three | None = None,
     reading: Reading | None = None,
     cache_gb: float | None = None,
+    mode: str | None = None,
 ) -> Setup:
     """Make a project, or add images, classes and labels to an existing one. Repeating it changes nothing.
 
@@ -92,6 +94,7 @@ def set_up(
         bands: The bands to show of images that do not name red, green and blue; None: as it is.
         reading: What the person has said about the meaning of label_file.
         cache_gb: Disk space for images that were read at addresses; None: as it is.
+        mode: answering.ONE or ALL: how people begin to label; None: as it is.
 
     A new project is made as a whole or not at all, even if the process is killed; the next call resumes the work.
 
@@ -144,6 +147,8 @@ def set_up(
             configuration.choose_backbone(db, backbone)
         if method is not None:
             configuration.choose_method(db, method)
+        if mode is not None:
+            answering.choose(db, mode)
         added, warnings = _add_classes(db, listed)
         done = Setup(registered, added, warnings, 0, 0, Tally(), said)
         if plan:

@@ -177,6 +177,8 @@ def open_on_other_pages(count: int) -> str:
 def worker_line(db: Database, run: Run | None) -> str:
     """Return the state of the worker in one line: stopped, up to date, or its task and how far it is."""
     state = heartbeat.worker_state(db)
+    if state.heartbeat_at is None and not state.last_error:
+        return "Starting"  # for the first time: it takes some seconds
     if not state.alive:
         trouble = f": {state.last_error.splitlines()[-1]}" if state.last_error else ""
         return f"Worker not running{trouble}"

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 
 from annotator.store.database.database import Database
+from annotator.store.database.versions import class_version
 from annotator.store.labels import cells
 
 PEOPLE_KEPT = 16
@@ -27,7 +28,8 @@ def decided_on(db: Database, annotator: str) -> np.ndarray:
 
     A decision that was taken back counts: they have seen the image.
     """
-    decided = db.caches.get("images of people", annotator, _DecidedImages, PEOPLE_KEPT)
+    key = annotator, class_version(db)  # which also changes when a person is renamed
+    decided = db.caches.get("images of people", key, _DecidedImages, PEOPLE_KEPT)
     with decided.lock:
         image_ids, decided.newest = cells.images_of(db, annotator, decided.newest)
         largest = int(image_ids.max(initial=-1))

@@ -10,7 +10,7 @@ images cost no more than a thousand.
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from annotator.shares import counted, percent, seconds_in_words
 from annotator.snapshot.time_model import fitted, timed_answers
@@ -34,7 +34,7 @@ class Progress:
         pairs_accepted: Pairs that the model answers by itself (auto-accept) and people have not; not in the others.
         images_complete: Every class answered by people.
         images_labeled: With an answer: a stage on the way, never the progress itself.
-        seconds_left: For the open pairs in grids of 24, at this person's pace; None while no time of anybody is known.
+        seconds_left: For `pairs_open` in grids of 24, at this person's pace; None while no time of anybody is known.
         pairs_ruled_out: Pairs of classes that a person has ruled out after a random sample; not in the others.
     """
 
@@ -46,6 +46,11 @@ class Progress:
     images: int
     seconds_left: float | None
     pairs_ruled_out: int = 0
+
+    @property
+    def pairs_open(self) -> int:
+        """Return the pairs that are still to be answered: those that were accepted or ruled out are not."""
+        return max(0, self.pairs - self.pairs_answered - self.pairs_accepted - self.pairs_ruled_out)
 
     @property
     def share(self) -> float:
@@ -67,8 +72,8 @@ class Progress:
             parts.append(f"{self.pairs_accepted:,} accepted by the model")
         if self.pairs_ruled_out:
             parts.append(f"{self.pairs_ruled_out:,} ruled out after a sample")
-        if self.seconds_left is not None and self.pairs_answered < self.pairs:
-            grids = counted(math.ceil((self.pairs - self.pairs_answered) / TILES), "grid")
+        if self.seconds_left is not None and self.pairs_open:
+            grids = counted(math.ceil(self.pairs_open / TILES), "grid")
             parts.append(f"{grids} to go, about {seconds_in_words(self.seconds_left)}")
         return " · ".join(parts)
 
@@ -90,17 +95,18 @@ def progress_of(db: Database, annotator: str = "", counts: Mapping[str, int] | N
         pairs = counts["all"] * classes.count_classes(db)
         answered = sum(overview.labels_by_state(db).values())
         accepted, ruled_out = sum(auto_accepted.counts(db).values()), auto_accepted.count_ruled_out(db)
-    seconds = _seconds_a_pair(db, annotator)
-    return Progress(
+    progress = Progress(
         pairs_answered=answered,
         pairs=pairs,
         pairs_accepted=accepted,
         images_complete=counts["complete"],
         images_labeled=counts["all"] - counts["without_decision"],
         images=counts["all"],
-        seconds_left=None if seconds is None else (pairs - answered) * seconds,
+        seconds_left=None,
         pairs_ruled_out=ruled_out,
     )
+    seconds = _seconds_a_pair(db, annotator)
+    return progress if seconds is None else replace(progress, seconds_left=progress.pairs_open * seconds)
 
 
 def _seconds_a_pair(db: Database, annotator: str) -> float | None:

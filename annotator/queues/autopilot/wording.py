@@ -149,12 +149,11 @@ def complete_line(complete: Complete) -> str:
     if progress.share == 1:
         return f"Every class of every image has an answer: {held}."
     # Those of images that cannot be read, and answers that are hidden from this person.
-    rest = progress.pairs - progress.pairs_answered - progress.pairs_accepted - progress.pairs_ruled_out
     parts = {
         "answered": progress.pairs_answered,
         "accepted by the model": progress.pairs_accepted,
         "ruled out after a sample": progress.pairs_ruled_out,
-        "not shown": rest,
+        "not shown": progress.pairs_open,
     }
     settled = ", ".join(f"{pairs:,} {how}" for how, pairs in parts.items() if pairs)
     return f"Nothing is left to answer: {held}. Of {counted(progress.pairs, 'pair')}: {settled}."

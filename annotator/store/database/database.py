@@ -140,8 +140,9 @@ class Database:
     def close(self) -> None:
         """Close the connections of all threads and free the caches. No thread may be in the middle of a query."""
         self._is_closed = True
+        connections = list(self._connections)  # first: nothing else holds them once the threads' are forgotten
         self._threads = threading.local()
-        for connection in list(self._connections):
+        for connection in connections:
             connection.conn.close()
         self.caches.clear()
 

@@ -13,5 +13,8 @@ def version(db: Database) -> int:
 
 
 def class_version(db: Database) -> int:
-    """Return how many times classes were added or changed: the part of `version` that decisions do not explain."""
+    """Return how many times classes were added or changed: the part of `version` that decisions do not explain.
+
+    It grows when a person is renamed, too (store/people/renaming.py): what is kept by it may hold names of people.
+    """
     return db.value("SELECT changes FROM class_version")

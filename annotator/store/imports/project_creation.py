@@ -46,7 +46,8 @@ def making(project: Path, folder: Address | Path) -> Generator[Database]:
         AnnotatorError: The project exists by now, or its folder cannot be written.
     """
     place = Paths(project.resolve())
-    made_folder = not place.project.exists()
+    # That of an attempt which was killed is as new.
+    made_folder = not place.project.exists() or (place.project / UNFINISHED).exists()
     try:
         place.project.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(place.project / LOCK)

@@ -1,8 +1,8 @@
 """The members of a project that several people label: roles, ways to sign in, and a log of changes.
 
-A member's name is the annotator name on their decisions. From the first decision on it never changes (renaming.py),
-and it is never given to another person. A person whose name at the login provider changes is recognised by the
-provider's subject. The row of a removed member stays, with the role `none`: their decisions remain under their name.
+A member's name is the annotator name on their decisions, which follow when it changes (renaming.py), and it is never
+given to another person. A person whose name at the login provider changes is recognised by the provider's subject. The
+row of a removed member stays, with the role `none`: their decisions remain under their name.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ import sqlite_utils
 from annotator.errors import AnnotatorError, did_you_mean
 from annotator.roles import KEPT_FROM_SIGHT, Right, Role, role_named
 from annotator.store.database.database import Database
+from annotator.store.people.earlier_names import earlier_names
 
 LONGEST_NAME = 60
 LATER = 0.001  # seconds between the end of all sessions and the next session, if the clock was set back meanwhile
@@ -87,6 +88,11 @@ def member_named(db: Database, name: str) -> Member:
     """
     with db.reading() as sql:
         return named(sql, name)
+
+
+def name_now(db: Database, name: str) -> str:
+    """Return the name of the member who had this one before; the same where nobody had."""
+    return earlier_names(db.sql).get(name, name)
 
 
 def owner(db: Database) -> Member | None:
@@ -362,11 +368,14 @@ def named(sql: sqlite_utils.Database, name: str) -> Member:
 
 
 def refuse_name(sql: sqlite_utils.Database, name: str, but: int = 0) -> None:
-    """Raise AnnotatorError where a name is invalid, or taken by another member than `but` (an id)."""
+    """Raise AnnotatorError where a name is invalid, or another member than `but` (an id) has it, or had it before."""
     if not (name.isprintable() and 0 < len(name) <= LONGEST_NAME):
         raise AnnotatorError(f"A member's name has 1 to {LONGEST_NAME} printable characters, not {name[:80]!r}.")
-    rows = sql.execute("SELECT name FROM member WHERE id != ?", [but]).fetchall()
-    taken = [known for (known,) in rows if _alike(known, name)]
+    names: dict[int, str] = dict(sql.execute("SELECT id, name FROM member").fetchall())
+    earlier = [old for old, now in earlier_names(sql).items() if now != names.get(but)]
+    taken = [known for known in (*(names[id_] for id_ in names if id_ != but), *earlier) if _alike(known, name)]
+    if taken and taken[0] in earlier:
+        raise AnnotatorError(f"Another member was called {taken[0]!r} before. Names are not used twice.")
     if taken:
         raise AnnotatorError(
             f"There is a member {taken[0]!r} already. Names are not used twice, because decisions carry them; names "
@@ -395,7 +404,7 @@ def _free_name(sql: sqlite_utils.Database, wanted: Iterable[str]) -> str:
     kept = "".join(character if character.isprintable() else " " for character in next(filter(str.strip, wanted)))
     name = " ".join(kept.split())[: LONGEST_NAME - 6] or "newcomer"
     rows = sql.execute("SELECT name FROM member UNION SELECT one FROM tally WHERE kind = 'annotator'").fetchall()
-    taken = [known for (known,) in rows]
+    taken = [*(known for (known,) in rows), *earlier_names(sql)]
     numbered = (name if number == 1 else f"{name} {number}" for number in range(1, len(taken) + 2))
     return next(free for free in numbered if not any(_alike(free, known) for known in taken))
 

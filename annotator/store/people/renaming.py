@@ -1,18 +1,21 @@
-"""Renaming a member, as long as no decision carries their name.
+"""Renaming a member: what they did stays theirs, under the new name.
 
-Decisions keep the name they were given under, for ever: exports, the history of an image and figures of people rest on
-it. What else is kept of a person follows them. Logs (of access, classes, imports) keep the earlier name.
+A name is how pages, figures and exports tell people apart, so all answers of a person carry the same one. The answers
+themselves, their order and times stay as they are. Exports that were written before, and logs (of access, classes,
+imports), keep the earlier name, which nobody else gets (earlier_names.py).
 """
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
+from annotator.store.people.earlier_names import FROM, RENAMED
 from annotator.store.people.members import Member, named, note, refuse_name
 
-_FOLLOWS = ("assignment", "reached", "revealed", "speed_test")  # tables with the name of a person
+_FOLLOWS = ("decision", "acceptance", "assignment", "reached", "revealed", "speed_test")  # tables with people's names
+_SETTINGS = ("labels_an_image/", "last_export:")  # of a person: labels/answering.py, ui/export/last_export.py
 
 
 def rename(db: Database, name: str, new: str, by: str) -> Member:
-    """Give a member another name, and return them. Their sessions and their link go on.
+    """Give a member another name, and return them. Their answers, sessions and link go on.
 
     Args:
         db: The project's database.
@@ -21,8 +24,8 @@ def rename(db: Database, name: str, new: str, by: str) -> Member:
         by: The person who renames them.
 
     Raises:
-        AnnotatorError: The member is unknown, the new name is invalid or taken, or decisions carry one of the names:
-            those of one person would seem to be another's.
+        AnnotatorError: The member is unknown, the new name is invalid or taken, or decisions carry it: those of one
+            person would seem to be another's.
     """
     new = new.strip()
     with db.writing() as sql:
@@ -30,16 +33,16 @@ def rename(db: Database, name: str, new: str, by: str) -> Member:
         if new == name:
             return member
         refuse_name(sql, new, but=member.id)
-        has_decided = "SELECT 1 FROM decision WHERE annotator = ? LIMIT 1"
-        if sql.execute(has_decided, [name]).fetchone():
-            raise AnnotatorError(
-                f"{name} has answered already, and answers keep their name. Add a member called {new} instead."
-            )
-        if sql.execute(has_decided, [new]).fetchone():
+        if sql.execute("SELECT 1 FROM decision WHERE annotator = ? LIMIT 1", [new]).fetchone():
             raise AnnotatorError(f"Somebody called {new} has answered here before. Choose another name.")
         sql.execute("UPDATE member SET name = ? WHERE id = ?", [new, member.id])
         for table in _FOLLOWS:
             sql.execute(f"UPDATE OR REPLACE {table} SET annotator = ? WHERE annotator = ?", [new, name])
+        sql.execute("UPDATE OR REPLACE tally SET one = ? WHERE kind = 'annotator' AND one = ?", [new, name])
+        for key in _SETTINGS:
+            sql.execute("UPDATE OR REPLACE setting SET key = ? WHERE key = ?", [f"{key}{new}", f"{key}{name}"])
         sql.execute("DELETE FROM lease WHERE annotator = ?", [name])  # a page of the old name is refused from now on
-        note(sql, by, "renamed", new, f"from {name}")
+        # Every process keeps figures of people by the newest decision and this number.
+        sql.execute("UPDATE class_version SET changes = changes + 1")
+        note(sql, by, RENAMED, new, f"{FROM}{name}")
         return named(sql, new)

@@ -1,12 +1,13 @@
 """Images that a browser sends for a new project: a batch of files that becomes a folder as a whole or not at all.
 
-    <first root>/annotator-photos/.incoming-<random>/    while files arrive
-                                 /<day>/                 when all are there
+    <first root>/annotator-photos/.incoming.<process>-<random>.part/    while files arrive
+                                 /<day>/                                when all are there
 
 A visitor has one batch at a time. What was begun and not ended is removed when they begin another, when the start
-page ends, and after a day.
+page ends, and once anybody begins one after a day; what a killed start page has left, when the next one starts.
 """
 
+import secrets
 import shutil
 import threading
 import time
@@ -18,10 +19,12 @@ from annotator.errors import AnnotatorError, DiskFull
 from annotator.exchange.files.safe_names import folded
 from annotator.exchange.sources.landing import size_in_words
 from annotator.shares import counted
+from annotator.store.database.new_folders import sweep
+from annotator.store.disk.processes import part_of
 from annotator.store.pictures.kinds import looks_like_image
 from annotator.ui.work.uploads import Incoming, stored_name
 
-FOLDER, UNFINISHED = "annotator-photos", ".incoming-"
+FOLDER, INCOMING = "annotator-photos", "incoming"
 MOST_FILES = 20_000  # of a batch
 LARGEST = 1_000_000_000  # bytes of one image
 MOST_BYTES = 50_000_000_000  # of a batch
@@ -32,6 +35,8 @@ _TOO_MUCH = "Copy the folder to the machine that runs Annotator, and choose it t
 @dataclass
 class _Batch:
     folder: Path
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    began: float = field(default_factory=time.monotonic)
     names: set[str] = field(default_factory=set[str])
     bytes: int = 0
 
@@ -47,9 +52,12 @@ class Dropping:
         self._place = root / FOLDER if root else None
         self._lock = threading.Lock()
         self._batches: dict[str, _Batch] = {}
+        if self._place:
+            sweep(self._place, INCOMING)
+            self._leave()
 
-    def begin(self, visitor: str) -> None:
-        """Begin a batch, and remove what the visitor had begun before.
+    def begin(self, visitor: str) -> str:
+        """Begin a batch, and remove what the visitor had begun before; return the name of the batch.
 
         Raises:
             DiskFull: The folder cannot be made.
@@ -58,15 +66,17 @@ class Dropping:
             raise AnnotatorError("No folder may be used here. Whoever started Annotator can allow some with --roots.")
         with self._lock:
             self._drop(visitor)
-            folder = self._place / f"{UNFINISHED}{time.time_ns():x}"
+            for other in [one for one, batch in self._batches.items() if time.monotonic() - batch.began > KEPT_SECONDS]:
+                self._drop(other)
+            folder = part_of(self._place / INCOMING)
             try:
                 folder.mkdir(mode=0o700, parents=True)
             except OSError as error:
                 raise DiskFull(f"{self._place} cannot be written: {error.strerror or error}.") from error
-            self._remove_old(self._place)
-            self._batches[visitor] = _Batch(folder)
+            batch = self._batches[visitor] = _Batch(folder)
+            return batch.id
 
-    def receive(self, visitor: str, name: str, size: int) -> Incoming:
+    def receive(self, visitor: str, batch_id: str, name: str, size: int) -> Incoming:
         """Begin to receive an image of this name and size; its name is made safe, and another one if it is taken.
 
         Raises:
@@ -79,7 +89,7 @@ class Dropping:
         if size > LARGEST:
             raise AnnotatorError(f"{name} is larger than {size_in_words(LARGEST)}. {_TOO_MUCH}")
         with self._lock:
-            batch = self._batches.get(visitor)
+            batch = self._of(visitor, batch_id)
             if batch is None:
                 raise AnnotatorError("These images were cancelled, or others were sent from another page. Begin again.")
             if len(batch.names) >= MOST_FILES or batch.bytes + size > MOST_BYTES:
@@ -94,10 +104,10 @@ class Dropping:
             batch.bytes += size
         return incoming
 
-    def finish(self, visitor: str) -> Path:
+    def finish(self, visitor: str, batch_id: str) -> Path:
         """Return the folder with all images of a batch, which is theirs from now on."""
         with self._lock:
-            batch = self._batches.get(visitor)
+            batch = self._of(visitor, batch_id)
             if batch is None or not any(batch.folder.iterdir()):
                 raise AnnotatorError("No image was sent. Begin again.")
             day = time.strftime("%Y-%m-%d")
@@ -107,10 +117,11 @@ class Dropping:
             del self._batches[visitor]
         return place
 
-    def cancel(self, visitor: str) -> None:
-        """Remove what a visitor has sent and not finished."""
+    def cancel(self, visitor: str, batch_id: str) -> None:
+        """Remove what has come of a batch; one that has ended stays as it is."""
         with self._lock:
-            self._drop(visitor)
+            if self._of(visitor, batch_id):
+                self._drop(visitor)
 
     def stop(self) -> None:
         """Remove all that was not finished."""
@@ -118,18 +129,21 @@ class Dropping:
             for visitor in list(self._batches):
                 self._drop(visitor)
 
+    def _of(self, visitor: str, batch_id: str) -> _Batch | None:
+        """Return the visitor's batch of this name; None where it has ended, or they have begun another."""
+        batch = self._batches.get(visitor)
+        return batch if batch and batch.id == batch_id else None
+
     def _drop(self, visitor: str) -> None:
         if batch := self._batches.pop(visitor, None):
             shutil.rmtree(batch.folder, ignore_errors=True)
-            with suppress(OSError):  # others lie in it
-                batch.folder.parent.rmdir()
+            self._leave()
 
-    def _remove_old(self, place: Path) -> None:
-        """Remove what a start page that was killed has left."""
-        for folder in place.glob(f"{UNFINISHED}*"):
-            with suppress(OSError):  # another start page has removed it
-                if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
-                    shutil.rmtree(folder, ignore_errors=True)
+    def _leave(self) -> None:
+        """Remove the place, unless something lies in it."""
+        if self._place:
+            with suppress(OSError):
+                self._place.rmdir()
 
 
 def _free_name(name: str, taken: set[str]) -> str:

@@ -13,9 +13,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.exchange.setup import set_up
-from annotator.store.database.database import Database
 from annotator.store.disk import system_errors
-from annotator.store.labels import answering
 
 log = logging.getLogger("annotator.home")
 
@@ -51,6 +49,7 @@ class State:
 
     Attributes:
         name: Of the project that is being made, or was made last; "" before the first.
+        by: Who makes it: to nobody else its link is told, with which they are signed in; "" on one's own computer.
         is_at_work: It is being made.
         done: Files read.
         of: Files to read; 0 while they are listed.
@@ -61,6 +60,7 @@ class State:
     """
 
     name: str = ""
+    by: str = ""
     is_at_work: bool = False
     done: int = 0
     of: int = 0
@@ -90,13 +90,18 @@ class Making:
         with self._lock:
             if self.state.is_at_work:
                 raise AnnotatorError(
-                    f"The project {self.state.name} is being made just now. Wait until it is there, or cancel it."
+                    f"The project {self.state.name} is being made just now. Wait until it is there, then try again."
                 )
             self._cancelled.clear()
             self._began = time.monotonic()
-            self.state = State(wanted.project.name, is_at_work=True)
+            self.state = State(wanted.project.name, by, is_at_work=True)
             self._thread = threading.Thread(target=self._run, args=[wanted, by], name="making a project", daemon=True)
             self._thread.start()
+
+    def state_for(self, by: str) -> State:
+        """Return how far the project of this person is; as before the first one, where somebody else makes one."""
+        state = self.state
+        return state if state.by == by else State()
 
     def cancel(self) -> None:
         """Stop soon, and leave nothing of the project."""
@@ -132,8 +137,8 @@ class Making:
             commas=wanted.commas,
             label_file=wanted.labels,
             progress=self._note,
+            mode=wanted.mode,
         )
-        answering.choose(Database(wanted.project), wanted.mode)
         return [*done.said, *done.registered.said(), *done.class_warnings]
 
     def _note(self, done: int, of: int) -> None:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
+from urllib.parse import quote
 
 from annotator.ui.access.middleware import HEADERS
 
@@ -103,6 +104,14 @@ def projects_page(base: str, cards: list[Card], may_make: bool, troubles: str, t
 def trouble(name: str, why: str) -> str:
     """Return the part of the page about a project that cannot be served."""
     return f"<section><h2>{html.escape(name)} cannot be opened</h2><pre>{html.escape(why)}</pre></section>"
+
+
+def unfinished(base: str, name: str, images: str) -> str:
+    """Return the part of the page about a project that was begun and not finished; images: "" where unknown."""
+    of = f" of the images in {images}" if images else ""
+    link = f'<a class="button" href="{base}/start/new?unfinished={quote(name)}">Go on or remove it</a>'
+    about = f"<p>It was being made{html.escape(of)} when Annotator was ended.</p><p>{link}</p>"
+    return f"<section><h2>{html.escape(name)} is not finished</h2>{about}</section>"
 
 
 def last_worked_on(at: float | None) -> str:

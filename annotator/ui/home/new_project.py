@@ -20,8 +20,11 @@ from annotator.errors import AnnotatorError
 from annotator.roles import Role
 from annotator.settings import login
 from annotator.store.classes.name_lists import KEEP, SPLIT
+from annotator.store.imports import unfinished_projects
+from annotator.store.imports.unfinished_projects import Attempt
 from annotator.store.labels.answering import ONE
 from annotator.store.people import members
+from annotator.store.pictures.files import unescaped
 from annotator.store.pictures.kinds import IMAGE_SUFFIXES
 from annotator.ui.access.middleware import HEADERS
 from annotator.ui.access.serving_modes import INVITATION
@@ -67,9 +70,22 @@ class MakeRequest(ClassesRequest, kw_only=True):
     mode: Literal["one", "all"] = ONE
 
 
-class ImagesEndRequest(Struct):
-    """The images that were sent become a folder, or are removed."""
+class UnfinishedRequest(Struct):
+    """The name of a project that was begun and not finished."""
 
+    name: Annotated[str, Meta(max_length=100)]
+
+
+class ImageQuery(UploadQuery):
+    """The name of an image, and the batch that it belongs to."""
+
+    batch: Annotated[str, Meta(max_length=100)]
+
+
+class ImagesEndRequest(Struct):
+    """The images of a batch become a folder, or are removed."""
+
+    batch: Annotated[str, Meta(max_length=100)]
     keep: bool
 
 
@@ -120,7 +136,8 @@ class NewProject:
             return page(checked)
 
         async def new(request: Request, visitor: Visitor) -> Response:
-            return self._page(tokens.mint(visitor.key))
+            token, unfinished = tokens.mint(visitor.key), request.query_params.get("unfinished", "")
+            return await run_sync(lambda: self._page(token, unfinished=unfinished))
 
         async def with_sample(request: Request, visitor: Visitor) -> Response:
             return self._page(tokens.mint(visitor.key), self.sample)
@@ -133,6 +150,7 @@ class NewProject:
             "make": self._make,
             "state": self._state,
             "cancel": self._cancel,
+            "remove_unfinished": self._remove_unfinished,
             "images_begin": self._images_begin,
             "image": self._image,
             "images_end": self._images_end,
@@ -141,7 +159,11 @@ class NewProject:
         pages = {"/start/new": new, SAMPLE_PAGE: with_sample, "/start/thumb": self._thumb}
         return [*(Route(path, page(handler)) for path, handler in pages.items()), *api]
 
-    def _page(self, token: str, sample: Path | None = None) -> Response:
+    def unfinished(self) -> list[Attempt]:
+        """Return the projects that were being made when the start page, or the command that made them, was killed."""
+        return unfinished_projects.find(self._folder)
+
+    def _page(self, token: str, sample: Path | None = None, unfinished: str = "") -> Response:
         base = self._how.address.split("://", 1)[1].partition("/")[2].rstrip("/")
         base = f"/{base}" if base else ""
         data: dict[str, Any] = {
@@ -151,12 +173,15 @@ class NewProject:
             "person": "" if self._how.is_team else login(),
             "is_team": self._how.is_team,
             "sample": None,
+            "attempt": None,
             "endings": sorted(IMAGE_SUFFIXES),
             "photos": str(self._roots.paths[0] / FOLDER) if self._roots.paths else "",
         }
         if sample:
             name = projects.free_name(SAMPLE_NAME, self._places, self._folder)
             data["sample"] = {"folder": str(sample / "images"), "name": name}
+        if attempt := next((one for one in self.unfinished() if one.project.name == unfinished), None):
+            data["attempt"] = {"folder": unescaped(attempt.images), "name": attempt.project.name}
         text = markup.script_page(base, "New project · Annotator", data, "start/new_project.js")
         return HTMLResponse(text, headers=markup.NO_STORE)
 
@@ -204,24 +229,25 @@ class NewProject:
         return Response(content, media_type="image/jpeg", headers=headers)
 
     async def _images_begin(self, request: Request, visitor: Visitor) -> Response:
-        """POST: images follow, which become a folder together."""
-        await run_sync(self.dropping.begin, visitor.key)
-        return JSONResponse({}, headers=FRESH)
+        """POST: the name of a batch of images that follow, which become a folder together."""
+        return JSONResponse({"batch": await run_sync(self.dropping.begin, visitor.key)}, headers=FRESH)
 
     async def _image(self, request: Request, visitor: Visitor) -> Response:
-        """POST the bytes of an image to ?name=...: it is one of those that become a folder."""
-        name = converted(dict(request.query_params), UploadQuery).name
+        """POST the bytes of an image to ?name=...&batch=...: it is one of those that become a folder."""
+        asked = converted(dict(request.query_params), ImageQuery)
         size = request.headers.get("content-length", "")
         if not size.isdecimal():
             return error(411, "The size of the image has to be said first.")
-        incoming = await run_sync(self.dropping.receive, visitor.key, name, int(size))
+        incoming = await run_sync(self.dropping.receive, visitor.key, asked.batch, asked.name, int(size))
         return JSONResponse({"name": await received(request, incoming)}, headers=FRESH)
 
     async def _images_end(self, request: Request, visitor: Visitor) -> Response:
-        """POST {keep}: the folder that the images have become; not kept, they are removed."""
-        if parsed(await body_of(request), ImagesEndRequest).keep:
-            return JSONResponse({"path": str(await run_sync(self.dropping.finish, visitor.key))}, headers=FRESH)
-        await run_sync(self.dropping.cancel, visitor.key)
+        """POST {batch, keep}: the folder that the images have become; not kept, they are removed."""
+        asked = parsed(await body_of(request), ImagesEndRequest)
+        if asked.keep:
+            folder = await run_sync(self.dropping.finish, visitor.key, asked.batch)
+            return JSONResponse({"path": str(folder)}, headers=FRESH)
+        await run_sync(self.dropping.cancel, visitor.key, asked.batch)
         return JSONResponse({}, headers=FRESH)
 
     async def _classes(self, request: Request, visitor: Visitor) -> Response:
@@ -235,7 +261,7 @@ class NewProject:
     async def _make(self, request: Request, visitor: Visitor) -> Response:
         """POST a project: it begins to be made."""
         asked = parsed(await body_of(request), MakeRequest)
-        await run_sync(self._start, asked, visitor.owner.name if visitor.owner else "")
+        await run_sync(self._start, asked, _name_of(visitor))
         return await self._state(request, visitor)
 
     def _start(self, asked: MakeRequest, by: str) -> None:
@@ -248,13 +274,23 @@ class NewProject:
         self.making.start(wanted, by)
 
     async def _state(self, request: Request, visitor: Visitor) -> Response:
-        """POST: how far the project is that is being made."""
-        return JSONResponse(asdict(self.making.state), headers=FRESH)
+        """POST: how far the visitor's project is that is being made."""
+        return JSONResponse(asdict(self.making.state_for(_name_of(visitor))), headers=FRESH)
 
     async def _cancel(self, request: Request, visitor: Visitor) -> Response:
-        """POST: the project is not made."""
-        self.making.cancel()
+        """POST: the visitor's project is not made."""
+        if self.making.state_for(_name_of(visitor)).is_at_work:
+            self.making.cancel()
         return await self._state(request, visitor)
+
+    async def _remove_unfinished(self, request: Request, visitor: Visitor) -> Response:
+        """POST {name}: what there is of a project that was begun and not finished is removed."""
+        name = parsed(await body_of(request), UnfinishedRequest).name
+        attempt = next((one for one in await run_sync(self.unfinished) if one.project.name == name), None)
+        if attempt is None:
+            raise AnnotatorError(f"There is no unfinished project called {name} any more. Reload the page.")
+        await run_sync(unfinished_projects.remove, attempt.project)
+        return JSONResponse({}, headers=FRESH)
 
     def _made(self, project: Path, by: str) -> str:
         """Serve a project that was just made, and return the address that opens it."""
@@ -277,3 +313,8 @@ class NewProject:
         databases = (place.db for place in self._places if place.db is not None)
         owners = (one for db in databases for one in members.members(db) if one.role == Role.OWNER)
         return next((one.email for one in owners if one.name == name), "")
+
+
+def _name_of(visitor: Visitor) -> str:
+    """Return by whom a project is made; "" on one's own computer."""
+    return visitor.owner.name if visitor.owner else ""

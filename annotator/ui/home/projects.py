@@ -7,6 +7,7 @@ from pathlib import Path
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
+from annotator.store.imports import unfinished_projects
 from annotator.store.pictures.files import unescaped
 
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]*")
@@ -73,11 +74,18 @@ def refuse_name(name: str, places: Iterable[Place]) -> None:
 
 
 def free_name(wanted: str, places: Iterable[Place], folder: Path) -> str:
-    """Return a name for a new project: the wanted one as an address can hold it, with a number if it is taken."""
+    """Return a name for a new project: the wanted one as an address can hold it, with a number if it is taken.
+
+    That of a project that was begun and not finished is free: it goes on under its name.
+    """
     name = re.sub(r"[^A-Za-z0-9._~-]+", "-", wanted).strip("-._~")[:60] or "project"
     taken = {place.name.lower() for place in places} | set(TAKEN)
     numbered = (name if number == 1 else f"{name}-{number}" for number in range(1, 10_000))
-    return next(one for one in numbered if one.lower() not in taken and not (folder / one).exists())
+    return next(
+        one
+        for one in numbered
+        if one.lower() not in taken and (not (folder / one).exists() or unfinished_projects.is_attempt(folder / one))
+    )
 
 
 def is_archived(place: Place) -> bool:

@@ -1,11 +1,12 @@
 """Serving several projects until told to end, and the file that a reverse proxy needs for it."""
 
 import secrets
+import shutil
 import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,6 +16,8 @@ import uvicorn
 from annotator.errors import AnnotatorError, several
 from annotator.settings import SAMPLE
 from annotator.shares import counted
+from annotator.store.database.new_folders import sweep
+from annotator.store.disk.processes import part_of
 from annotator.ui.access.access_keys import Keys, address_with
 from annotator.ui.access.serving_modes import ADDRESS, Access
 from annotator.ui.access.tokens import Tokens
@@ -110,8 +113,8 @@ def run(
     for place in places:
         if place.trouble:
             sys.stderr.write(f"{place.path} is not served: {place.trouble}\n")
-    with tempfile.TemporaryDirectory() as temporary:
-        tokens, name = Tokens(Path(temporary) / "secret"), secrets.token_urlsafe(9)
+    with _private_folder() as private:
+        tokens, name = Tokens(private / "secret"), secrets.token_urlsafe(9)
         if access.is_team:
             app, link = page.app(tokens), access.address + "/"
         else:
@@ -124,7 +127,7 @@ def run(
         server = uvicorn.Server(config)
         children.start()
         try:
-            opener = Path(temporary) / "open.html" if browser and has_desktop() else None
+            opener = private / "open.html" if browser and has_desktop() else None
             threading.Thread(target=_announce, args=[server, link, len(good), access, opener], daemon=True).start()
             with _ended_by_signals(server):
                 server.run()
@@ -144,6 +147,19 @@ def _announce(server: uvicorn.Server, link: str, many: int, access: Access, open
     sys.stdout.flush()
     if opener:
         open_browser(opener, link)
+
+
+@contextmanager
+def _private_folder() -> Generator[Path]:
+    """Yield a folder that goes with this start page; those that killed ones have left go first."""
+    target = Path(tempfile.gettempdir()) / "annotator-start"
+    sweep(target.parent, target.name)
+    folder = part_of(target)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from annotator.snapshot.progress import progress_of
 from annotator.store.images import browser_copies as copies
 from annotator.store.images import images
 from annotator.store.labels import counts as overview
+from annotator.store.pictures.files import unescaped
 from annotator.ui.access.access_keys import Keys, fresh_link
 from annotator.ui.access.error_pages import too_many
 from annotator.ui.access.middleware import HEADERS, Door
@@ -142,6 +143,9 @@ class StartPage:
             troubles = "".join(markup.trouble(place.name, place.trouble) for place in broken)
         cards = [self._card(one, visitor) for one in visitor.listed]
         may_make = self._new is not None and visitor.may_make
+        if self._new and may_make:
+            attempts = ((one.project.name, unescaped(one.images)) for one in self._new.unfinished())
+            troubles += "".join(markup.unfinished(self._base, name, images) for name, images in attempts)
         token = tokens.mint(pass_of(visitor))
         sample = SAMPLE_PAGE if self._new and self._new.sample else ""
         return markup.projects_page(self._base, cards, may_make, troubles, token, sample)

@@ -11,7 +11,6 @@ from annotator.errors import AnnotatorError
 from annotator.exchange.files.text_cells import as_csv
 from annotator.roles import ABOUT, KEPT_FROM_SIGHT, Role
 from annotator.store.database.database import Database
-from annotator.store.labels import counts as overview
 from annotator.store.people import members, renaming
 from annotator.store.people.members import Member
 from annotator.ui.access import context
@@ -40,10 +39,10 @@ def page() -> None:
         st.subheader("Members")
         if problem := st.session_state.pop("member_error", ""):
             frame.error(problem)
-        known, answered = members.members(db), overview.decisions_by_person(db)
+        known = members.members(db)
         _links_made(known)
         for member in known:
-            _row(db, member, by, has_answered=member.name in answered)
+            _row(db, member, by)
         _add(db, by)
         if context.mode() == OIDC:
             _newcomers(db, by)
@@ -79,7 +78,7 @@ def _links_made(known: list[Member]) -> None:
                 st.rerun()
 
 
-def _row(db: Database, member: Member, by: str, has_answered: bool) -> None:
+def _row(db: Database, member: Member, by: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{frame.escaped(member.name)}**" + (" (you)" if member.name == by else ""), width=220)
         # With the role in its key the box shows what another owner has chosen meanwhile.
@@ -106,14 +105,13 @@ def _row(db: Database, member: Member, by: str, has_answered: bool) -> None:
         ):
             members.sign_out_everywhere(db, member.name, by)
             _changed(f"{member.name} is signed out everywhere.")
-        _rename(db, member, by, has_answered)
+        _rename(db, member, by)
         st.caption(frame.escaped(_seen(member)))
 
 
-def _rename(db: Database, member: Member, by: str, has_answered: bool) -> None:
-    help_ = "Answers keep the name they were given under." if has_answered else "Possible until their first answer."
+def _rename(db: Database, member: Member, by: str) -> None:
     with (
-        st.popover(f"Rename {frame.escaped(member.name)}", disabled=has_answered, help=help_),
+        st.popover(f"Rename {frame.escaped(member.name)}", help="Their answers stay theirs. Logs keep the old name."),
         st.form(f"rename_{member.id}", border=False),
     ):
         new = st.text_input("New name", value=member.name, max_chars=members.LONGEST_NAME)

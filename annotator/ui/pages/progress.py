@@ -76,9 +76,8 @@ def _live() -> None:
 
 def _numbers(db: Database, status_: dict[str, Any]) -> None:
     progress = progress_of(db, frame.known_name())
-    left = (
-        "-" if progress.seconds_left is None else seconds_in_words(progress.seconds_left) if progress.share < 1 else "0"
-    )
+    seconds = progress.seconds_left
+    left = "-" if seconds is None else seconds_in_words(seconds) if seconds else "0"
     with st.container(horizontal=True, gap="medium"):
         for label, value in {
             "Pairs answered": f"{progress.pairs_answered:,} of {progress.pairs:,}",

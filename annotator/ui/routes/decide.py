@@ -13,7 +13,7 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import audits, decisions
 from annotator.store.labels import overlap as readings
-from annotator.store.people import known_answers
+from annotator.store.people import known_answers, members
 from annotator.store.people.daily_activity import today
 from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, body_of, guarded
@@ -110,14 +110,17 @@ def _author(given: AnyDecisionRequest, own: str) -> str | None:
     """Return the person whose decision it is; None when nothing shows that, or when they may no longer answer.
 
     It is the page's own person. A decision that waited in the browser while the name on the page changed belongs to
-    the person whose token came with it.
+    the person whose token came with it, who may have another name by now.
     """
     if given.annotator in ("", own):
         return own
     if context.tokens().author(given.signature or "") != given.annotator:
         return None
     sessions = context.sessions()
-    return given.annotator if sessions is None or sessions.may(given.annotator, Right.ANSWER) else None
+    if sessions is None:
+        return given.annotator
+    author = members.name_now(context.db(), given.annotator)
+    return author if sessions.may(author, Right.ANSWER) else None
 
 
 def _never_drawn(db: Database, given: AnyDecisionRequest) -> tuple[int, int] | None:

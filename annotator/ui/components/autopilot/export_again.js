@@ -33,15 +33,14 @@ export class ExportAgain {
     try {
       this.said.textContent = "Exporting...";
       await api.post("/api/export", {});
-      for (;;) {
-        const { running, outcome } = await api.post("/api/export/state", {});
-        if (!running) {
-          this.#ended(outcome);
+      while (this.element.isConnected) {
+        const state = await this.#state();
+        if (state && !state.running) {
+          this.#ended(state.outcome);
           break;
         }
-        this.said.textContent = running;
+        this.said.textContent = state ? state.running : "The server does not answer. Waiting for it...";
         await new Promise((resume) => window.setTimeout(resume, LOOK));
-        if (!this.element.isConnected) break;
       }
     } catch (error) {
       this.said.textContent = `${error.message}`;
@@ -50,10 +49,22 @@ export class ExportAgain {
     }
   }
 
+  /** How far it is; null while the server cannot be reached: it goes on without this page. */
+  #state() {
+    return this.session.api.post("/api/export/state", {}).catch((/** @type {import("../shared/api.js").ApiError} */ error) => {
+      if (error.status) throw error;
+      return null;
+    });
+  }
+
   /** @param {{error: string, download: {id: string, name: string, size: string} | null, folder: string, said: string} | null} outcome */
   #ended(outcome) {
-    if (!outcome || (!outcome.download && !outcome.folder)) {
-      this.said.textContent = outcome?.error || "The export was cancelled.";
+    if (!outcome) {
+      this.said.textContent = "The server was started again meanwhile, and nothing was exported. Export again.";
+      return;
+    }
+    if (!outcome.download && !outcome.folder) {
+      this.said.textContent = outcome.error || "The export was cancelled.";
       return;
     }
     if (!outcome.download) {

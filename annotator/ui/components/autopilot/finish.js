@@ -38,7 +38,9 @@ export class Finish {
     this.auditing = el("div", { class: "offer" }, this.audit, this.begin);
     this.labels = el("table", {});
     this.links = el("div", {});
-    this.element = el("section", { class: "finish", "aria-label": "Complete", hidden: true },
+    // The second press of a double click on the last task lands here: it selects no text.
+    const once = (/** @type {MouseEvent} */ event) => event.detail > 1 && event.preventDefault();
+    this.element = el("section", { class: "finish", "aria-label": "Complete", hidden: true, onmousedown: once },
       el("div", { class: "offer held" }, this.line, this.goOn),
       el("div", { class: "columns" },
         el("div", { class: "offers" }, this.exporting.element, el("div", { class: "offer" }, this.doubted, this.check), this.auditing),

@@ -18,7 +18,7 @@ const SINGLE = {
 };
 
 const CLICK = {
-  one: "Label one class that is on the image.",
+  one: "One label is enough; the model asks for the rest.",
   all: "Mark every class that is on the image, then Enter. Skip leaves it at those you marked.",
 };
 

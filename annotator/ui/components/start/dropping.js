@@ -76,37 +76,49 @@ export class Dropping {
     this.problem.textContent = images.length ? "" : "No image is among these files.";
     if (!images.length) return;
     this.isAtWork = true;
+    let batch = "";
+    const leave = () => this.leave(batch);
+    window.addEventListener("pagehide", leave);
     this.cancelled = new AbortController();
     [this.bar.max, this.bar.value] = [images.length, 0];
     this.bar.hidden = this.cancel.hidden = false;
     this.words.textContent = `0 of ${counted(images.length, "image")} sent`;
     try {
-      await this.ask("images_begin");
+      ({ batch } = await this.ask("images_begin"));
       const waiting = images.values();
-      const lines = Array.from({ length: AT_ONCE }, () => this.sendAll(waiting, images.length));
+      const lines = Array.from({ length: AT_ONCE }, () => this.sendAll(batch, waiting, images.length));
       await Promise.all(lines).catch((error) => {
         this.cancelled.abort(); // what the other lines send is of no use
         return Promise.allSettled(lines).then(() => Promise.reject(error));
       });
-      const { path } = await this.ask("images_end", { keep: true });
+      const { path } = await this.ask("images_end", { batch, keep: true });
       const others = files.length - images.length;
       this.words.textContent = `${counted(images.length, "image")} sent${others ? `; ${counted(others, "other file")} left out` : ""}`;
       this.use(path);
     } catch (error) {
-      await this.ask("images_end", { keep: false }).catch(() => null);
+      await this.ask("images_end", { batch, keep: false }).catch(() => null);
       const isCancelled = /** @type {Error} */ (error).name === "AbortError";
       this.words.textContent = isCancelled ? "Cancelled. None of these images was kept." : "";
       if (!isCancelled) this.problem.textContent = `${/** @type {Error} */ (error).message} None of these images was kept.`;
     } finally {
+      window.removeEventListener("pagehide", leave);
       this.bar.hidden = this.cancel.hidden = true;
       this.isAtWork = false;
     }
   }
 
-  /** @param {File} image */
-  async sendOne(image) {
+  /** The page is left in the middle: nothing is kept. @param {string} batch */
+  leave(batch) {
+    fetch(`${this.page.base}/start/api/images_end`, {
+      method: "POST", keepalive: true, headers: { "content-type": "application/json", "x-annotator-token": this.page.token },
+      body: JSON.stringify({ batch, keep: false }),
+    }).catch(() => null);
+  }
+
+  /** @param {string} batch @param {File} image */
+  async sendOne(batch, image) {
     for (;;) {
-      const answer = await fetch(`${this.page.base}/start/api/image?name=${encodeURIComponent(image.name)}`, {
+      const answer = await fetch(`${this.page.base}/start/api/image?name=${encodeURIComponent(image.name)}&batch=${batch}`, {
         method: "POST", headers: { "x-annotator-token": this.page.token }, body: image, signal: this.cancelled.signal,
       }).catch((/** @type {Error} */ error) => {
         throw error.name === "AbortError" ? error : new Error("The server does not answer. Is it still running?");
@@ -117,10 +129,10 @@ export class Dropping {
     }
   }
 
-  /** Send what is waiting, one after the other. @param {Iterator<File>} waiting @param {number} of */
-  async sendAll(waiting, of) {
+  /** Send what is waiting, one after the other. @param {string} batch @param {Iterator<File>} waiting @param {number} of */
+  async sendAll(batch, waiting, of) {
     for (let next = waiting.next(); !next.done; next = waiting.next()) {
-      await this.sendOne(next.value);
+      await this.sendOne(batch, next.value);
       this.bar.value += 1;
       this.words.textContent = `${this.bar.value.toLocaleString("en")} of ${counted(of, "image")} sent`;
     }

@@ -7,10 +7,11 @@ import { Dropping } from "./dropping.js";
 const TYPING = 250; // milliseconds without a key before what was typed is looked up
 const POLL = 300; // milliseconds between two looks at how far the project is
 const SHOWN = 12; // classes that are named under the list
+const DRAFT = "annotator:new project"; // in the storage of the tab
 
 const MAIN = /** @type {HTMLElement} */ (document.getElementById("page"));
 /** @type {{token: string, base: string, folder: string, person: string, is_team: boolean,
- *         sample: {folder: string, name: string} | null, endings: string[], photos: string}} */
+ *         sample: {folder: string, name: string} | null, attempt: {folder: string, name: string} | null, endings: string[], photos: string}} */
 const PAGE = JSON.parse(MAIN.dataset.page ?? "{}");
 
 /**
@@ -47,6 +48,7 @@ const nameOf = (path) => path.split(/[\\/]/).pop() || path;
 class NewProject {
   constructor() {
     this.chosen = "";
+    this.begun = ""; // the folder that is shown first
     /** @type {Labels | null} */
     this.labels = null;
     /** The number of the newest request of each kind: an older answer that comes late is dropped. */
@@ -54,7 +56,8 @@ class NewProject {
     this.timer = 0;
     this.build();
     if (PAGE.sample) this.useSample(PAGE.sample);
-    else this.walk("");
+    else if (PAGE.attempt) this.goOn(PAGE.attempt);
+    else this.walk("").then(() => this.restore());
     this.follow(true);
   }
 
@@ -85,18 +88,18 @@ class NewProject {
     this.create = el("button", { class: "main", type: "submit", "aria-keyshortcuts": "Control+Enter" }, el("span", {}, "Create project"), kbd("Ctrl+Enter"));
     this.rest = el("div", { class: "rest", hidden: true },
       el("fieldset", {}, el("legend", {}, "Classes"),
-        this.offers,
+        el("div", { class: "offers" }, this.offers, el("label", { for: "file", class: "button" }, "From a file"), this.file),
         el("label", { for: "classes" }, "One a line, or with commas between them"), this.text,
-        el("div", { class: "row" }, el("label", { for: "file", class: "button" }, "From a file"), this.file, this.commasRow),
-        this.names, this.bringRow),
+        this.commasRow, this.names, this.bringRow),
       el("fieldset", {}, el("legend", {}, "Labels of an image"),
         el("label", { class: "check" }, this.one, el("span", {}, el("b", {}, "One"), ", then the next image: the model asks for the rest")),
         el("label", { class: "check" }, this.all, el("span", {}, el("b", {}, "All"), " you see, then Enter for the next image"))),
       el("fieldset", { class: "names" }, el("legend", {}, "Name"),
         el("label", { for: "name" }, "Project", this.name),
-        ...(PAGE.is_team ? [] : [el("label", { for: "person" }, "You, as stored with your answers", this.person)])),
+        ...(PAGE.is_team ? [] : [el("label", { for: "person" }, "You, as stored with your answers", this.person)]),
+        el("p", { class: "quiet" }, `It is made in ${PAGE.folder}; photos stay where they are.`)),
       this.error,
-      el("div", { class: "row create" }, this.create, el("span", { class: "quiet" }, `It is made in ${PAGE.folder}; photos stay where they are.`)));
+      el("div", { class: "row create" }, this.create));
     this.form = el("form", { novalidate: true, onsubmit: (/** @type {Event} */ event) => this.make(event) },
       el("fieldset", {}, el("legend", {}, "Images"),
         el("label", { for: "path" }, "A folder on the machine that runs Annotator"),
@@ -111,6 +114,7 @@ class NewProject {
     MAIN.replaceChildren(
       el("header", {}, el("h1", {}, "New project"), el("a", { href: `${PAGE.base}/` }, "All projects")),
       ...(PAGE.sample ? [el("p", {}, "Drawn sample images, to try it with. Everything is filled in: press Create project.")] : []),
+      ...(PAGE.attempt ? [this.unfinished(PAGE.attempt.name)] : []),
       this.form, this.work, this.done);
     this.path.focus();
   }
@@ -132,6 +136,7 @@ class NewProject {
       if (number !== this.newest.folders) return;
       this.showFolders(inside);
       this.path.value = inside.path;
+      this.begun ||= inside.path;
       this.pathError.textContent = "";
       if (path && inside.images) await this.look(inside.path);
     } catch (error) {
@@ -197,6 +202,44 @@ class NewProject {
     this.create.focus({ preventScroll: true }); // what this page is stays in view
   }
 
+  // What was begun before
+
+  /** @param {string} name of a project that was begun and not finished */
+  unfinished(name) {
+    const problem = el("p", { class: "error", role: "alert" });
+    const remove = () => ask("remove_unfinished", { name }).then(
+      () => location.assign(`${PAGE.base}/`), (/** @type {Error} */ error) => (problem.textContent = error.message));
+    return el("p", {}, `${name} was begun and not finished. Give its classes, and create it: images that were read are not read again. `,
+      el("button", { type: "button", onclick: remove }, `Remove ${name} instead`), problem);
+  }
+
+  /** @param {{folder: string, name: string}} attempt */
+  async goOn({ folder, name }) {
+    this.path.value = folder;
+    await this.choose(folder); // without the focus: what is said at the top stays in view
+    this.fill(draft().classes);
+    this.name.value = name;
+  }
+
+  /** Fill in what was there before a reload, or before the server was started again. */
+  async restore() {
+    const { path, classes } = draft();
+    if (!path || this.path.value !== this.begun) return; // the person is on their way
+    this.path.value = path;
+    await this.choose(path);
+    if (this.chosen === path) this.fill(classes);
+  }
+
+  /** @param {string} classes one a line */
+  fill(classes) {
+    if (classes && !this.text.value) this.use(classes, null);
+  }
+
+  /** Keep what was filled in, until the project is made. */
+  keep() {
+    sessionStorage.setItem(DRAFT, JSON.stringify({ path: this.chosen, classes: this.text.value }));
+  }
+
   /** Say what lies in a folder. @param {string} path */
   async look(path) {
     const number = ++this.newest.look;
@@ -208,6 +251,7 @@ class NewProject {
       if (number !== this.newest.look) return false;
       this.chosen = found.folder;
       this.showFound(found);
+      this.keep();
       this.findLabels(found.folder, number);
       return true;
     } catch (error) {
@@ -282,6 +326,7 @@ class NewProject {
 
   async preview() {
     const number = ++this.newest.classes;
+    this.keep();
     try {
       const { names, has_commas } = await ask("classes", this.typed);
       if (number !== this.newest.classes) return;
@@ -353,7 +398,11 @@ class NewProject {
       this.form.hidden = false;
       this.error.textContent = error;
       this.create.focus();
-    } else if (PAGE.is_team) {
+      return;
+    }
+    sessionStorage.removeItem(DRAFT);
+    if (!link) location.assign(`${PAGE.base}/`); // somebody else makes a project by now: the list has this one
+    else if (PAGE.is_team) {
       this.done.hidden = false;
       this.done.replaceChildren(
         el("h2", {}, `${name} is made`),
@@ -365,6 +414,12 @@ class NewProject {
       location.assign(link);
     }
   }
+}
+
+/** What this tab has kept of a project that was not made yet. @returns {{path: string, classes: string}} */
+function draft() {
+  const kept = JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}");
+  return { path: kept.path ?? "", classes: kept.classes ?? "" };
 }
 
 new NewProject();

@@ -1,0 +1,76 @@
+"""Attempts to create a project that a kill has ended: they are no projects, and go on or are removed.
+
+project_creation.py goes on with one when a project is created in the same folder.
+"""
+
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from annotator.errors import AlreadyRunning, AnnotatorError
+from annotator.settings import UNFINISHED, Paths
+from annotator.store.database.database import Database
+from annotator.store.imports.project_creation import LOCK, holds_other_things
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt that nobody is at; images: their folder or address, "" where that is unknown."""
+
+    project: Path
+    images: str
+
+
+def is_attempt(project: Path) -> bool:
+    """Return whether a folder holds an attempt and nothing else; somebody may be at it."""
+    return (project / UNFINISHED).is_file() and not Paths(project).database.exists() and not holds_other_things(project)
+
+
+def find(folder: Path) -> list[Attempt]:
+    """Return the attempts that lie in a folder, by name, without those that somebody is at."""
+    found: list[Attempt] = []
+    for project in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if is_attempt(project):
+            try:
+                with _held(project):
+                    found.append(Attempt(project, _images_of(project)))
+            except (AnnotatorError, OSError):  # somebody is at it, or it may not be read
+                continue
+    return found
+
+
+def remove(project: Path) -> None:
+    """Remove an attempt with its folder.
+
+    Raises AlreadyRunning while somebody is at it, and AnnotatorError for a folder that holds anything else.
+    """
+    if not is_attempt(project):
+        raise AnnotatorError(f"{project} holds no unfinished project any more.")
+    with _held(project):
+        if not is_attempt(project):
+            raise AnnotatorError(f"{project} was finished by another process just now.")
+        shutil.rmtree(project)
+
+
+@contextmanager
+def _held(project: Path) -> Generator[None]:
+    try:
+        with FileLock(project / LOCK, timeout=0):
+            yield
+    except Timeout as error:
+        raise AlreadyRunning(f"{project} is being made right now. Wait until that has ended.") from error
+
+
+def _images_of(project: Path) -> str:
+    try:
+        db = Database(project, create=True, file=UNFINISHED)
+    except AnnotatorError:  # damaged, or of another version: the next attempt begins anew
+        return ""
+    try:
+        return db.value("SELECT max(path) FROM folder") or ""
+    finally:
+        db.close()

@@ -1,0 +1,284 @@
+"""Kill -9 of the start page, or of a project's server, in the middle of what somebody has pressed.
+
+After the next start nothing is lost or doubled, nothing half made passes for whole, and nothing temporary is left.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from conftest import CLASSES, draw
+from served import PAGES_ALONE, Served, until
+from test_dropping import all_below, send
+from test_home import answers, at_home, served_by
+from test_new_project import Asking
+from test_worker import say
+
+from annotator.benchmark.harness.processes import free_port
+from annotator.exchange.exports.choices import Choices
+from annotator.exchange.setup import set_up
+from annotator.store.database.database import Database
+from annotator.store.labels import answering
+from annotator.store.upkeep import consistency
+from annotator.store.upkeep.restoring import restore
+from annotator.ui.export import last_export
+from annotator.ui.export.running import Order, exporting
+from annotator.ui.home import projects
+from annotator.ui.home.making import Making, Wanted
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Path:
+    """The home folder of somebody with a folder of photos."""
+    for number in range(24):
+        draw(tmp_path / "ann" / "birds" / f"{number:02}.jpg", CLASSES[number % 3 : number % 3 + 1], seed=number)
+    return tmp_path / "ann"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path, monkeypatch) -> Iterator[None]:
+    """Fail where a start page leaves something in the folder for temporary files, once the next one has ended."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    yield
+    assert list((tmp_path / "temporary").glob(".annotator-start*")) == []
+
+
+@contextmanager
+def start_page(person: Path) -> Iterator[tuple[subprocess.Popen, Asking]]:
+    with at_home("--port", free_port(), HOME=person) as home:
+        yield home, Asking(until(lambda: next((line for line in home.stdout if "?key=" in line), None)).strip())
+
+
+def kill(process: subprocess.Popen) -> None:
+    process.kill()
+    process.wait()
+
+
+def test_images_that_were_on_their_way_go_with_the_next_start_and_those_that_had_come_stay(person):
+    content = (person / "birds" / "00.jpg").read_bytes()
+    with start_page(person) as (home, asking):
+        come = asking.ask("images_begin")["batch"]
+        send(asking, come, "a.jpg", content)
+        folder = Path(asking.ask("images_end", batch=come, keep=True)["path"])
+        send(asking, asking.ask("images_begin")["batch"], "b.jpg", content)
+        kill(home)
+    assert len(all_below(folder.parent)) == 2
+    with start_page(person):
+        assert [path.name for path in folder.parent.iterdir()] == [folder.name] and all_below(folder) == ["a.jpg"]
+
+
+MAKES = """
+import os, sys
+from pathlib import Path
+from annotator.store.images import registration
+from annotator.store.labels import answering
+from annotator.ui.home.making import Making, Wanted
+
+registration.BATCH = 5
+
+class Dying(Making):
+    def _note(self, done, of):
+        if done == 13:
+            os.kill(os.getpid(), 9)
+
+making = Dying(lambda project, by: "")
+making.start(Wanted(Path(sys.argv[1]), Path(sys.argv[2]), "fox", "split", None, answering.ONE), "")
+making._thread.join()
+"""
+
+
+def test_a_project_whose_making_was_killed_is_told_and_goes_on_or_is_removed(person):
+    folder, photos = person / "annotator-projects", person / "birds"
+    for name in ("birds", "other", "cancelled"):
+        killed = subprocess.run([sys.executable, "-P", "-c", MAKES, folder / name, photos], check=False)
+        assert killed.returncode == -signal.SIGKILL and (folder / name).is_dir()
+    making = Making(lambda project, by: "")
+    making.start(Wanted(folder / "cancelled", photos, "fox", "split", None, answering.ONE), "")
+    making.stop()
+    assert "Cancelled" in making.state.error and not (folder / "cancelled").exists()
+    with start_page(person) as (_, asking):
+        text = asking.get(f"{asking.address}/")[1]
+        assert "No projects yet" in text and text.count("is not finished") == 2 and f"images in {photos}" in text
+        assert asking.ask("remove_unfinished", name="../birds")["status"] == 409
+        assert asking.ask("remove_unfinished", name="other")["status"] == 200 and not (folder / "other").exists()
+        page = asking.get(f"{asking.address}/start/new?unfinished=birds")[1]
+        assert f"&quot;attempt&quot;: {{&quot;folder&quot;: &quot;{photos}&quot;" in page
+        assert asking.ask("look", path=str(photos))["name"] == "birds", "it goes on under its name"
+        state = asking.make(name="birds", path=str(photos), text="fox\nheron", mode="all")
+        assert state["error"] == "" and "not finished" not in asking.get(f"{asking.address}/")[1]
+        assert asking.ask("remove_unfinished", name="birds")["status"] == 409
+    db = Database(folder / "birds")
+    assert db.value("SELECT count(*) FROM image") == 24 and answering.chosen(db) == answering.ALL
+    assert consistency.problems(db) == [] and not list((folder / "birds").glob("*unfinished*"))
+
+
+# Forks a process for each line of its input, which does what the line says of a project, and kills itself before the
+# given file is opened, renamed or made. The projects are archived, so that no server is started for them.
+KEEPS = """
+import json, os, sys
+from pathlib import Path
+from annotator.ui.home.children import Children, How
+from annotator.ui.home.keeping import Keeping
+from annotator.ui.home.running import ready
+from annotator.ui.home.visitors import Visitors
+
+folder, port = Path(sys.argv[1]), int(sys.argv[2])
+steps = last = 0
+
+def watch(event, arguments):
+    global steps
+    if event in ("open", "os.rename", "os.mkdir", "sqlite3.connect"):
+        steps += 1
+        if steps == last:
+            os.kill(os.getpid(), 9)
+
+for line in sys.stdin:
+    last, what, body = json.loads(line)
+    told, tell = os.pipe()
+    pid = os.fork()
+    if not pid:
+        places, how = ready([folder], port), How("local", f"http://127.0.0.1:{port}")
+        visitors = Visitors(places, False)
+        keeping = Keeping(places, Children([], how), how, port, visitors)
+        sys.addaudithook(watch)
+        getattr(keeping, "_" + what)(json.dumps(body).encode(), visitors.of({}))
+        os.write(tell, str(steps).encode())
+        os._exit(0)
+    os.close(tell)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    print(json.dumps([status, int(os.read(told, 20) or 0)]), flush=True)
+    os.close(told)
+"""
+
+
+@pytest.fixture
+def keep(tmp_path, processes) -> Callable[..., int]:
+    """Does something to a project in a process of its own, and returns in how many steps, or kills it at one."""
+    command = [sys.executable, "-P", "-c", KEEPS, str(tmp_path / "all"), str(free_port())]
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    processes.append(started)
+
+    def run(what: str, body: dict, killed_at: int = 0) -> int:
+        assert started.stdin and started.stdout
+        started.stdin.write(json.dumps([killed_at, what, body]).encode() + b"\n")
+        started.stdin.flush()
+        status, steps = json.loads(started.stdout.readline())
+        assert status in (0, -signal.SIGKILL) and (killed_at or status == 0)
+        return steps
+
+    return run
+
+
+def test_a_project_is_at_no_moment_of_its_renaming_or_moving_to_the_trash_lost_or_there_twice(
+    tmp_path, photos, class_file, keep
+):
+    folder = tmp_path / "all"
+    set_up(folder / "birds", images_folder=photos, class_file=class_file)
+    db = Database(folder / "birds")
+    db.set_setting(projects.ARCHIVED, True)
+    say(db, 1, 1)
+    db.close()
+    renames = {"project": "birds", "name": "aves"}
+    steps = keep("rename", renames)
+    assert keep("rename", {"project": "aves", "name": "birds"})
+    names: set[str] = set()
+    for step in range(1, steps + 1, max(1, steps // 6)):
+        keep("rename", renames, killed_at=step)
+        [place] = projects.find([folder]).all
+        names.add(place.name)
+        assert place.name in ("birds", "aves") and place.db is not None and projects.is_archived(place)
+        assert place.db.value("SELECT count(*) FROM decision") == 1 and consistency.problems(place.db) == []
+        if place.name == "aves":
+            keep("rename", {"project": "aves", "name": "birds"})
+    assert names == {"birds", "aves"}, "some were killed before it had its name, some after"
+    trash = {"project": "birds", "typed": "birds"}
+    for step in range(1, steps + 1, max(1, steps // 6)):
+        keep("trash", trash, killed_at=step)
+        kept = list((folder / ".trash").glob("birds-*"))
+        assert len(projects.find([folder]).all) + len(kept) == 1
+        if kept:
+            assert consistency.problems(Database(kept[0])) == []
+            kept[0].rename(folder / "birds")
+    assert [path.name for path in folder.iterdir()] in (["birds", ".trash"], [".trash", "birds"])
+
+
+def test_a_start_page_killed_while_it_backs_up_and_renames_goes_on_with_one_whole_project(person, tmp_path):
+    folder = person / "annotator-projects"
+    (tmp_path / "classes.txt").write_text("fox\n")
+    set_up(folder / "birds", images_folder=person / "birds", class_file=tmp_path / "classes.txt")
+    say(Database(folder / "birds"), 1, 1)
+    backups, port = folder / ".backups" / "birds", 0
+    with start_page(person) as (home, asking):
+        port = Database(folder / "birds").setting(projects.PORT)
+        asking.take_pass("/start/project/birds")
+        assert asking.ask("backup", project="birds")["status"] == 200
+        until(backups.exists)
+        kill(home)
+    until(lambda: not served_by(folder / "birds") and not workers_of(folder))
+    with start_page(person) as (home, asking):
+        asking.take_pass("/start/project/birds")
+        state = asking.ask("backup", project="birds")
+        state = until(lambda: (now := asking.ask("backup_state", project="birds")) and not now["is_at_work"] and now)
+        assert state["error"] == "" and not list(backups.rglob("*.part*"))
+        until(lambda: answers(port))
+        rename = threading.Thread(target=renamed_until_killed, args=[asking])
+        rename.start()
+        until((folder / "aves").exists)
+        kill(home)
+        rename.join()
+    until(lambda: not served_by(folder / "aves") and not workers_of(folder))
+    with start_page(person) as (home, asking):
+        text = asking.get(f"{asking.address}/")[1]
+        assert text.count("<li>") == 1 and 'href="open/aves"' in text
+        until(lambda: answers(port))
+        assert asking.get(f"{asking.address}/open/aves")[0] == 200
+    restore(backups, tmp_path / "again")
+    for project in (folder / "aves", tmp_path / "again"):
+        db = Database(project)
+        assert db.value("SELECT count(*) FROM decision") == 1 and consistency.problems(db) == []
+
+
+def renamed_until_killed(asking: Asking) -> None:
+    with suppress(OSError):
+        asking.ask("rename", project="birds", name="aves")
+
+
+def workers_of(folder: Path) -> list[str]:
+    """The commands of processes that work on a project in this folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes().replace(bytes(1), b" ").decode()
+        except OSError:
+            continue
+        if f"worker {folder}" in command:
+            found.append(command)
+    return found
+
+
+def test_an_export_that_was_killed_leaves_nothing_and_is_the_same_press_again(project, processes):
+    db = Database(project)
+    last_export.start(db, Order("csv", Choices(), "labels", by="Ann"))
+    exporting(db).wait()
+    exporting(db).stop()
+    served = Served(project, processes, python=PAGES_ALONE)
+    for _ in range(3):
+        served.post("/api/export", {})
+        until(lambda: any(db.paths.downloads.iterdir()))
+        served.kill()
+        served.start()
+        assert served.post("/api/export/state", {}) == {"running": None, "outcome": None}
+        assert list(db.paths.downloads.iterdir()) == []
+    served.post("/api/export", {})
+    outcome = until(lambda: served.post("/api/export/state", {})["outcome"])
+    assert outcome["download"]["name"] == "labels.zip"
+    assert served.get(f"/api/download/{outcome['download']['id']}")[1].startswith(b"PK")
