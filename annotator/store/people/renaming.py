@@ -10,7 +10,8 @@ from annotator.store.database.database import Database
 from annotator.store.people.earlier_names import FROM, RENAMED
 from annotator.store.people.members import Member, named, note, refuse_name
 
-_FOLLOWS = ("decision", "acceptance", "assignment", "reached", "revealed", "speed_test")  # tables with people's names
+# Tables with people's names.
+_FOLLOWS = ("decision", "acceptance", "assignment", "event_edit", "reached", "revealed", "speed_test")
 _SETTINGS = ("labels_an_image/", "last_export:")  # of a person: labels/answering.py, ui/export/last_export.py
 
 
