@@ -41,7 +41,7 @@ NOTHING_LOADS = """() => !document.querySelector("[data-testid=stSkeleton]") &&
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder) / "project"
+        project = Path(folder) / "scenes"
         set_up(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
         port = free_port(8700)
         server = subprocess.Popen(
@@ -100,7 +100,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
         somebody_else(db, truth)
         wait_for_run(db)
     open_by_menu(page, "Autopilot")
-    mark_what_autopilot_asks(page, truth)
+    mark_what_autopilot_asks(page, truth, names)
     shoot(page, f"autopilot-{theme}")
     open_by_menu(page, "Certificate")
     page.get_by_role("heading", name="By class").wait_for(timeout=60_000)
@@ -166,7 +166,7 @@ def preview_an_import(page, truth: dict[str, list[str]], names: list[str]) -> No
     page.wait_for_timeout(1500)
 
 
-def mark_what_autopilot_asks(page, truth: dict[str, list[str]]) -> None:
+def mark_what_autopilot_asks(page, truth: dict[str, list[str]], names: list[str]) -> None:
     """Skip to a grid, and mark it."""
     for _ in range(20):
         page.locator("[data-kind]:not([data-kind=''])").wait_for(timeout=60_000)
@@ -174,7 +174,8 @@ def mark_what_autopilot_asks(page, truth: dict[str, list[str]]) -> None:
         if page.locator("[data-kind=grid]").count():
             break
         page.keyboard.press(".")
-    mark(page, truth, page.locator(".line").inner_text().split("'")[1])
+    line = page.locator(".line").inner_text()
+    mark(page, truth, next(name for name in names if f" show {name}?" in line))
 
 
 def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:

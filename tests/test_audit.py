@@ -144,8 +144,7 @@ def test_an_answered_audit_tells_recall_and_what_is_missing(db):
     found = certificate(db)
     assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
     assert found.reached() == [1] and found.sentence() == (
-        "98 % recall reached for 1 of 3 classes (95 % confidence; 2 not measured) "
-        "if people's answers are right. "
+        "98 % recall reached for 1 of 3 classes. With 95 % confidence, if people's answers are right; 2 not measured. "
         "Precision: not measured (people's labels assumed to be right)"
     )
     assert "These classes have no audit answers yet: heron, deer." in found.lacks
