@@ -16,6 +16,7 @@ import uuid
 from pathlib import Path
 
 from annotator.benchmark.harness.browser import chromium, let_in, open_by_menu
+from annotator.benchmark.harness.processes import free_port, listens, wait_for
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
 from annotator.queues.autopilot import planner
@@ -25,7 +26,6 @@ from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
-from annotator.ui.server import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "sample_data"
@@ -43,12 +43,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "scenes"
         set_up(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
-        port = free_port(8700)
+        port = free_port()
         server = subprocess.Popen(
             [sys.executable, "-P", "-m", "annotator", "serve", str(project), "--port", str(port), "--no-browser"]
         )
         try:
-            time.sleep(3)
+            wait_for(lambda: listens(port), "the app")
             with chromium() as browser:
                 for theme in ("light", "dark"):
                     session(browser, f"http://127.0.0.1:{port}", theme, Database(project))
@@ -121,12 +121,17 @@ def session(browser, address: str, theme: str, db: Database) -> None:
 
 
 def shoot(page, name: str) -> None:
-    """Save the page as it is when all of it is there, without the hints of a first visit, which lie over it."""
+    """Save the page as it is when all of it is there, without the hints of a first visit."""
+    settle(page)
+    page.screenshot(path=ROOT / "docs" / f"{name}.png")
+
+
+def settle(page) -> None:
+    """Wait until all of the page is there, and dismiss the hints of a first visit, which lie over it."""
     page.wait_for_function(NOTHING_LOADS, timeout=60_000)
     while (button := page.get_by_role("button", name="Dismiss hint").first).is_visible():
         button.click()
         page.wait_for_timeout(300)
-    page.screenshot(path=ROOT / "docs" / f"{name}.png")
 
 
 def decide_a_grid(page, truth: dict[str, list[str]]) -> None:

@@ -243,7 +243,7 @@ def test_recall_of_everything_answered_is_nowhere_shown_without_what_it_assumes(
     found = certificate(db)
     condition = "if people's answers are right"
     assert found.overall.recall.estimate == 1 and not found.overall.audited
-    assert f"for 3 of 3 classes (95 % confidence) {condition}" in found.sentence()
+    assert f"for 3 of 3 classes. With 95 % confidence, {condition}" in found.sentence()
     assert found.overall.as_json()["recall"]["assuming"] == found.overall.as_json()["missing"]["assuming"] == condition
     export(db, tmp_path / "labels.csv", "csv")
     text = (tmp_path / "labels.card.md").read_text()
