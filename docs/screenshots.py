@@ -19,7 +19,6 @@ from annotator.benchmark.harness.browser import chromium, let_in, open_by_menu
 from annotator.benchmark.harness.processes import free_port, listens, wait_for
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
-from annotator.queues.autopilot import planner
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
@@ -32,6 +31,7 @@ SAMPLE = ROOT / "sample_data"
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 TILE_KEYS = KEYS.replace("u", "")  # which is for unsure
 LABELED, REVIEWED = 40, 10
+WHOLE = 24  # images that the second person answers in every class
 AUDITED = 0.7  # of the cells of an audit
 WIDTH, HEIGHT = 1280, 800
 PHONE = {"width": 390, "height": 844}
@@ -184,7 +184,7 @@ def mark_what_autopilot_asks(page, truth: dict[str, list[str]], names: list[str]
 
 
 def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
-    """Answer as many images in every class as Autopilot begins with, and a part of an audit."""
+    """Answer some images in every class, and a part of an audit."""
     names = {class_.id: class_.name for class_ in classes.all_classes(db)}
     files = {image.id: image.name for image in images.all_images(db)}
 
@@ -193,7 +193,7 @@ def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
         rows = [(*cell, state, score) for cell, state, score in zip(cells, states, scores, strict=True)]
         decisions.decide(db, [Batch(str(uuid.uuid4()), "Bo", source, rows, run, 500 * len(rows))])
 
-    for image_id in images.in_working_order(db)[-planner.SEED_IMAGES :].tolist():
+    for image_id in images.in_working_order(db)[-WHOLE:].tolist():
         answer("suggestion", [(image_id, class_id) for class_id in names], None, [None] * len(names))
     wait_for_run(db)
     audit.draw(db, seed=1)
