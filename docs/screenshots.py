@@ -231,13 +231,13 @@ def show_a_right_suggestion(page, truth: dict[str, list[str]]) -> None:
 
 def wait_for_run(db: Database) -> None:
     """Until the model has seen everything that was decided."""
-    for _ in range(600):
+    for _ in range(3000):
         run = runs.current_run(db)
         newest = db.value("SELECT coalesce(max(id), 0) FROM decision")
         if run and run.last_decision_id >= newest:
             return
         time.sleep(0.2)
-    raise SystemExit("The worker has not trained within two minutes; see worker.log in the project.")
+    raise SystemExit("The worker has not trained within ten minutes; see worker.log in the project.")
 
 
 if __name__ == "__main__":

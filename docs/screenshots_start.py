@@ -119,14 +119,14 @@ def session(browser, address: str, cookies: list[dict], theme: str) -> None:
     save_top(page, f"menus-{theme}")
     page.goto(address)
     page.get_by_role("link", name="New project").wait_for()
-    page.wait_for_timeout(500)
+    page.wait_for_function("[...document.images].every((one) => one.naturalWidth || !one.offsetParent)")
     save_top(page, f"start-{theme}")
     page.get_by_role("link", name="New project").click()
     for folder in ("pictures", NEW):
         page.get_by_role("button", name=folder, exact=True).click()
     page.get_by_role("button", name="Use the 12 classes of classes.txt").click()
     page.get_by_text("12 classes: ").wait_for()
-    page.wait_for_timeout(500)
+    page.wait_for_function("[...document.images].every((one) => one.naturalWidth)")
     shoot(page, f"new-project-{theme}")
     context.close()
 
