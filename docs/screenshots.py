@@ -107,7 +107,7 @@ def session(browser, address: str, theme: str, db: Database) -> None:
     page.wait_for_timeout(4000)
     shoot(page, f"certificate-{theme}")
     open_by_menu(page, "Map")
-    page.locator(".legend").wait_for(timeout=120_000)
+    page.get_by_text("160 images.").wait_for(timeout=300_000)  # it is made after the first training
     open_by_menu(page, "Import")
     preview_an_import(page, truth, names)
     shoot(page, f"import-{theme}")
