@@ -45,10 +45,10 @@ def main() -> None:
         with start_page() as link, chromium() as browser:
             context = browser.new_context()
             context.new_page().goto(link)
-            cookies = context.cookies()
+            let_in = context.storage_state()
             context.close()
             for theme in ("light", "dark"):
-                session(browser, link.partition("/?")[0], cookies, theme)
+                session(browser, link.partition("/?")[0], let_in, theme)
     finally:
         shutil.rmtree(HOME)
 
@@ -96,10 +96,9 @@ def start_page() -> Iterator[str]:
         server.wait(30)
 
 
-def session(browser, address: str, cookies: list[dict], theme: str) -> None:
+def session(browser, address: str, let_in, theme: str) -> None:
     """Open the projects that are there, and fill in a new one."""
-    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme)
-    context.add_cookies(cookies)
+    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=theme, storage_state=let_in)
     context.add_cookies([{"name": "annotator_name", "value": "Ann", "url": address}])
     page = context.new_page()
     open_project(page, address, COMPLETE)
