@@ -77,6 +77,7 @@ test-readers: $(VENV)/installed-for-tests .venv-readers/installed
 
 screenshots: $(VENV)/installed-for-tests
 	$(BIN)/python docs/screenshots.py
+	$(BIN)/python docs/screenshots_start.py
 	$(BIN)/python docs/screenshots_team.py
 
 docs: $(VENV)/installed-for-tests

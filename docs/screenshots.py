@@ -16,22 +16,22 @@ import uuid
 from pathlib import Path
 
 from annotator.benchmark.harness.browser import chromium, let_in, open_by_menu
+from annotator.benchmark.harness.processes import free_port, listens, wait_for
 from annotator.exchange.setup import set_up
 from annotator.quality import audit
-from annotator.queues.autopilot import planner
 from annotator.records import ABSENT, PRESENT, Batch
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.images import images
 from annotator.store.labels import decisions
 from annotator.store.runs import runs
-from annotator.ui.server import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "sample_data"
 KEYS = "1234567890qwertyuiopasdfghjklzxcvbnm"
 TILE_KEYS = KEYS.replace("u", "")  # which is for unsure
 LABELED, REVIEWED = 40, 10
+WHOLE = 24  # images that the second person answers in every class
 AUDITED = 0.7  # of the cells of an audit
 WIDTH, HEIGHT = 1280, 800
 PHONE = {"width": 390, "height": 844}
@@ -41,14 +41,14 @@ NOTHING_LOADS = """() => !document.querySelector("[data-testid=stSkeleton]") &&
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder) / "project"
+        project = Path(folder) / "scenes"
         set_up(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
-        port = free_port(8700)
+        port = free_port()
         server = subprocess.Popen(
             [sys.executable, "-P", "-m", "annotator", "serve", str(project), "--port", str(port), "--no-browser"]
         )
         try:
-            time.sleep(3)
+            wait_for(lambda: listens(port), "the app")
             with chromium() as browser:
                 for theme in ("light", "dark"):
                     session(browser, f"http://127.0.0.1:{port}", theme, Database(project))
@@ -100,14 +100,14 @@ def session(browser, address: str, theme: str, db: Database) -> None:
         somebody_else(db, truth)
         wait_for_run(db)
     open_by_menu(page, "Autopilot")
-    mark_what_autopilot_asks(page, truth)
+    mark_what_autopilot_asks(page, truth, names)
     shoot(page, f"autopilot-{theme}")
     open_by_menu(page, "Certificate")
     page.get_by_role("heading", name="By class").wait_for(timeout=60_000)
     page.wait_for_timeout(4000)
     shoot(page, f"certificate-{theme}")
     open_by_menu(page, "Map")
-    page.locator(".legend").wait_for(timeout=120_000)
+    page.get_by_text("160 images.").wait_for(timeout=300_000)  # it is made after the first training
     open_by_menu(page, "Import")
     preview_an_import(page, truth, names)
     shoot(page, f"import-{theme}")
@@ -121,12 +121,17 @@ def session(browser, address: str, theme: str, db: Database) -> None:
 
 
 def shoot(page, name: str) -> None:
-    """Save the page as it is when all of it is there, without the hints of a first visit, which lie over it."""
+    """Save the page as it is when all of it is there, without the hints of a first visit."""
+    settle(page)
+    page.screenshot(path=ROOT / "docs" / f"{name}.png")
+
+
+def settle(page) -> None:
+    """Wait until all of the page is there, and dismiss the hints of a first visit, which lie over it."""
     page.wait_for_function(NOTHING_LOADS, timeout=60_000)
     while (button := page.get_by_role("button", name="Dismiss hint").first).is_visible():
         button.click()
         page.wait_for_timeout(300)
-    page.screenshot(path=ROOT / "docs" / f"{name}.png")
 
 
 def decide_a_grid(page, truth: dict[str, list[str]]) -> None:
@@ -166,7 +171,7 @@ def preview_an_import(page, truth: dict[str, list[str]], names: list[str]) -> No
     page.wait_for_timeout(1500)
 
 
-def mark_what_autopilot_asks(page, truth: dict[str, list[str]]) -> None:
+def mark_what_autopilot_asks(page, truth: dict[str, list[str]], names: list[str]) -> None:
     """Skip to a grid, and mark it."""
     for _ in range(20):
         page.locator("[data-kind]:not([data-kind=''])").wait_for(timeout=60_000)
@@ -174,11 +179,12 @@ def mark_what_autopilot_asks(page, truth: dict[str, list[str]]) -> None:
         if page.locator("[data-kind=grid]").count():
             break
         page.keyboard.press(".")
-    mark(page, truth, page.locator(".line").inner_text().split("'")[1])
+    line = page.locator(".line").inner_text()
+    mark(page, truth, next(name for name in names if f" show {name}?" in line))
 
 
 def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
-    """Answer as many images in every class as Autopilot begins with, and a part of an audit."""
+    """Answer some images in every class, and a part of an audit."""
     names = {class_.id: class_.name for class_ in classes.all_classes(db)}
     files = {image.id: image.name for image in images.all_images(db)}
 
@@ -187,7 +193,7 @@ def somebody_else(db: Database, truth: dict[str, list[str]]) -> None:
         rows = [(*cell, state, score) for cell, state, score in zip(cells, states, scores, strict=True)]
         decisions.decide(db, [Batch(str(uuid.uuid4()), "Bo", source, rows, run, 500 * len(rows))])
 
-    for image_id in images.in_working_order(db)[-planner.SEED_IMAGES :].tolist():
+    for image_id in images.in_working_order(db)[-WHOLE:].tolist():
         answer("suggestion", [(image_id, class_id) for class_id in names], None, [None] * len(names))
     wait_for_run(db)
     audit.draw(db, seed=1)
@@ -225,13 +231,13 @@ def show_a_right_suggestion(page, truth: dict[str, list[str]]) -> None:
 
 def wait_for_run(db: Database) -> None:
     """Until the model has seen everything that was decided."""
-    for _ in range(600):
+    for _ in range(3000):
         run = runs.current_run(db)
         newest = db.value("SELECT coalesce(max(id), 0) FROM decision")
         if run and run.last_decision_id >= newest:
             return
         time.sleep(0.2)
-    raise SystemExit("The worker has not trained within two minutes; see worker.log in the project.")
+    raise SystemExit("The worker has not trained within ten minutes; see worker.log in the project.")
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ SHOTS = (
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(folder) / "project"
+        project = Path(folder) / "scenes"
         set_up(project, images_folder=SAMPLE / "images", class_file=SAMPLE / "classes.txt")
         answer(Database(project))
         port, provider_port = free_port(), free_port()

@@ -168,7 +168,7 @@ def test_an_empty_page_says_what_to_do_next(db):
     for image in images.all_images(db):
         decide(db, "label", image.id, 1)
     review = annotate.next_work(db, wanted("tab", mode="review"))
-    assert "first training starts soon" in review.empty and review.onward == ("annotate", "autopilot")
+    assert "first training starts soon" in review.empty and review.onward == ("autopilot", "annotate")
     for image in images.all_images(db):
         decide(db, "done", image.id)
     work = annotate.next_work(db, wanted("tab"))

@@ -144,8 +144,7 @@ def test_an_answered_audit_tells_recall_and_what_is_missing(db):
     found = certificate(db)
     assert found.classes[0].recall.low == found.classes[0].recall.high == 1.0
     assert found.reached() == [1] and found.sentence() == (
-        "98 % recall reached for 1 of 3 classes (95 % confidence; 2 not measured) "
-        "if people's answers are right. "
+        "98 % recall reached for 1 of 3 classes. With 95 % confidence, if people's answers are right; 2 not measured. "
         "Precision: not measured (people's labels assumed to be right)"
     )
     assert "These classes have no audit answers yet: heron, deer." in found.lacks
@@ -244,7 +243,7 @@ def test_recall_of_everything_answered_is_nowhere_shown_without_what_it_assumes(
     found = certificate(db)
     condition = "if people's answers are right"
     assert found.overall.recall.estimate == 1 and not found.overall.audited
-    assert f"for 3 of 3 classes (95 % confidence) {condition}" in found.sentence()
+    assert f"for 3 of 3 classes. With 95 % confidence, {condition}" in found.sentence()
     assert found.overall.as_json()["recall"]["assuming"] == found.overall.as_json()["missing"]["assuming"] == condition
     export(db, tmp_path / "labels.csv", "csv")
     text = (tmp_path / "labels.card.md").read_text()

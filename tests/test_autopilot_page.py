@@ -258,7 +258,7 @@ def test_a_guess_looks_like_one_until_it_is_changed_or_saved(browser, tmp_path):
         assert guessed.nth(0).evaluate("(one) => one.ariaDescription") == "guessed present, 72\u00a0%"
         assert guessed.nth(0).evaluate("(one) => getComputedStyle(one).borderStyle") == "dashed"
         expect(page.locator(".task")).to_have_text(
-            "The model guessed 2 classes (dashed). Enter saves guesses as your answers, the rest as absent."
+            "Check 2 guesses (dashed). Enter saves them as your answers, all others as absent."
         )
         expect(page.locator(".answers .sum")).to_have_text("2 guessed · 0 answered · 1 absent")
         page.keyboard.press("1")

@@ -118,6 +118,14 @@ def test_another_target_is_another_sentence(db):
     assert "90 % recall reached" in words(test)
 
 
+def test_the_headline_is_one_line_and_under_it_stands_what_it_rests_on(db):
+    say(db, [(image_id, class_id) for image_id in range(1, 25) for class_id in (1, 2, 3)])
+    test = shown(db)
+    headline = next(one.value for one in test.markdown if "recall reached" in one.value)
+    assert len(headline.replace("#", "").split()) <= 12
+    assert any("95 % confidence" in one.value and "answers are right" in one.value for one in test.caption)
+
+
 def test_a_class_with_markup_in_its_name_is_text(db):
     classes.add_classes(db, [("*bold* <b>", "")])
     assert '<th scope="row">*bold* &lt;b&gt;</th>' in table(shown(db))

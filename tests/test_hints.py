@@ -41,6 +41,9 @@ def test_each_hint_goes_by_use_or_dismissed_and_never_comes_back_for_that_person
         expect(hint(page)).to_have_count(0)
         page.goto(served.address + "/grid")
         expect(hint(page)).to_contain_text("Tiles are marked already", timeout=60_000)
+        page.goto(served.address + "/review")
+        expect(page.locator(".empty")).to_contain_text("No suggestions yet", timeout=60_000)
+        expect(hint(page)).to_have_count(0)  # there is nothing that they could be about
 
 
 def test_on_a_phone_a_hint_lies_over_the_picture_and_on_no_control(browser, tmp_path):

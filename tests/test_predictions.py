@@ -260,7 +260,7 @@ def test_the_first_guess_is_there_before_any_label_and_gone_with_its_source(db, 
     assert not due(db, 24), "scores have an order and nothing to begin with"
     with pytest.raises(NothingToLearn):
         train(db, cache, "auto", {}, "x")
-    assert first_run_in_words(db) == "needs about 20 images that are labeled and analyzed"
+    assert first_run_in_words(db) == "needs about 20 labeled images"
     add(db, tmp_path)
     assert first_run_in_words(db) == "the first training starts soon, with the predictions of yolo"
     assert due(db, 24) and not Schedule(None).due(db, 0)

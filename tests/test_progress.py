@@ -55,7 +55,7 @@ def test_a_young_project_says_what_each_chart_waits_for(project):
     for words in (
         "Start with Autopilot",
         "Review shows them",
-        "needs about 20 images that are labeled and analyzed",
+        "needs about 20 labeled images",
     ):
         assert words in told
 

@@ -282,7 +282,7 @@ def test_the_certificate_allows_for_what_people_missed_of_what_others_found(db):
     assert one.estimate == pytest.approx(63 / 64, abs=1e-4) and one.low < 0.97 and one.high == 1.0
     assert three.estimate == 1.0
     assert before.overall.recall_allowing.low < settled.overall.recall_allowing.low, "it counts either way"
-    assert "for 0 allowing for their mistakes" in settled.sentence(0.98)
+    assert "Reached allowing for their mistakes: 0" in settled.sentence(0.98)
 
 
 def test_mistakes_are_measured_on_first_answers_that_hold_and_on_no_other_source(db):

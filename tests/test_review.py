@@ -277,8 +277,8 @@ def test_whoever_settles_sees_when_and_how_fast_people_answered_and_the_model_on
     with reviewed(tmp_path, np.full((3, 5), 0.9), given) as served:
         page = open_page(browser, served, "Rita", "/review?settle=1")
         row = page.locator(".suggestion")
-        expect(row).to_contain_text(re.compile(r"Ann said present, .+20\d\d.*, after 1\.2 s"), timeout=30_000)
-        expect(row).to_contain_text(re.compile(r"Ben said absent, .+20\d\d"))
+        expect(row).to_contain_text(re.compile(r"Ann said present, .+ \d\d:\d\d, after 1\.2 s"), timeout=30_000)
+        expect(row).to_contain_text(re.compile(r"Ben said absent, .+ \d\d:\d\d"))
         wait_for_picture(page)
         wait_until_fetched(page)
         expect(row).not_to_contain_text("%")

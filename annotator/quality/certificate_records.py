@@ -117,21 +117,35 @@ class Certificate:
         recalls = [(row.class_id, row.recall_allowing if allowing else row.recall) for row in self.classes]
         return [id_ for id_, recall in recalls if id_ is not None and recall.low >= target and not recall.reason]
 
+    @property
+    def unmeasured(self) -> int:
+        """Return the number of classes whose recall was not measured."""
+        return sum(bool(row.recall.reason) for row in self.classes)
+
+    def headline(self, target: float = TARGET) -> str:
+        """Return how many classes reach the target, or what would tell, without a full stop at the end."""
+        if self.unmeasured == len(self.classes):
+            return "Not measured yet. An audit tells how many labels are missing"
+        share = f"{len(self.reached(target))} of {counted(len(self.classes), 'class', 'classes')}"
+        return f"{100 * target:g} % recall reached for {share}"
+
+    def conditions(self, target: float = TARGET) -> str:
+        """Return what the headline rests on, without a full stop at the end; "" where nothing was measured."""
+        if self.unmeasured == len(self.classes):
+            return ""
+        rest = f"; {self.unmeasured:,} not measured" if self.unmeasured else ""
+        allowing = ""
+        if self.compared:
+            allowing = f". Reached allowing for their mistakes: {len(self.reached(target, allowing=True))}"
+        return f"With 95 % confidence, {IF_RIGHT}{rest}{allowing}"
+
     def sentence(self, target: float = TARGET) -> str:
         """Return the stopping rule and the state of precision in words, without a full stop at the end."""
-        size = len(self.classes)
-        unmeasured = sum(bool(row.recall.reason) for row in self.classes)
         precision = self.overall.precision
-        if unmeasured == size:
-            measured = "" if precision.reason else f". Precision: {ends(precision)}"
-            return f"Not measured yet. An audit tells how many labels are missing{measured}"
-        share = f"{len(self.reached(target))} of {counted(size, 'class', 'classes')}"
-        rest = f"; {unmeasured:,} not measured" if unmeasured else ""
-        reached = f"{100 * target:g} % recall reached for {share} (95 % confidence{rest}) {IF_RIGHT}"
-        if self.compared:
-            allowing = len(self.reached(target, allowing=True))
-            reached += f", for {allowing} allowing for their mistakes"
-        return f"{reached}. Precision: {precision.reason or ends(precision)}"
+        parts = [self.headline(target), self.conditions(target)]
+        if self.unmeasured < len(self.classes) or not precision.reason:
+            parts.append(f"Precision: {precision.reason or ends(precision)}")
+        return ". ".join(filter(None, parts))
 
     @property
     def time_is_assumed(self) -> bool:

@@ -218,7 +218,7 @@ def _empty(db: Database, wanted: Wanted, counts: dict[str, int], run: Run | None
         return _nothing_to_annotate(db, wanted, counts)
     leased = review.open_elsewhere(db, wanted, _threshold(run))
     more = f" {open_on_other_pages(leased)}. {BACK}" if leased else ""
-    onward = ("annotate", "autopilot") if counts["complete"] < counts["all"] else ("autopilot", "certificate")
+    onward = ("autopilot", "annotate") if counts["complete"] < counts["all"] else ("autopilot", "certificate")
     if wanted.only.kind == "annotator_disagreements":
         return f"{'No other disagreements.' if leased else 'No disagreements here.'}{more}", onward
     if run is None:

@@ -135,7 +135,7 @@ def first_run_in_words(db: Database) -> str:
         return f"the first suggestions come soon, {NAMES_ALONE}"
     if names:
         return f"the first training starts soon, with the predictions of {' and '.join(names)}"
-    return f"needs about {FIRST_RUN_AT} images that are labeled and analyzed"
+    return f"needs about {FIRST_RUN_AT} labeled images"
 
 
 def guessed_in_words(db: Database, run: Run) -> str:

@@ -115,5 +115,5 @@ def categories(field: str, names: list[str], colours: list[str]) -> alt.Color:
     """Return a colour scale from these names to these colours, with a legend at the top."""
     scale = alt.Scale(domain=names, range=colours)
     columns = 3 if len(names) <= 3 else 2  # on a phone a row has room for three short names
-    legend = alt.Legend(title=None, orient="top", columns=columns, offset=4, padding=0)
+    legend = alt.Legend(title=None, orient="top", columns=columns, offset=4, padding=0, labelLimit=260)
     return alt.Color(field, scale=scale, legend=legend)

@@ -86,7 +86,9 @@ def _stopping_rule(certified: Certificate) -> float:
             key="target",
         )
     with words:
-        st.markdown(f"### {frame.escaped(certified.sentence(target))}.")
+        st.markdown(f"### {frame.escaped(certified.headline(target))}.")
+        if conditions := certified.conditions(target):
+            st.caption(f"{frame.escaped(conditions)}.")
     return target
 
 

@@ -21,10 +21,7 @@ ROW, MOST_HEIGHT = 35, 700  # pixels
 def section(db: Database) -> None:
     """Draw this part of the page."""
     st.subheader("Class names")
-    st.caption(
-        "A network guesses from class names alone which images show them. What answers confirm counts more; the rest "
-        "fades."
-    )
+    st.caption("Suggestions before the first training, guessed from the names alone. Your answers soon count more.")
     follows = frame.follows("names_on", name_texts.is_on(db), lambda on: name_texts.set_enabled(db, on))
     wanted = st.toggle("Guess classes from their names", **follows)
     st.caption(frame.escaped(name_texts.state_in_words(db)))

@@ -21,6 +21,7 @@ export class ExportAgain {
   begin(last) {
     this.button.hidden = !last;
     this.choose.textContent = last ? "Other choices" : "Choose how to export";
+    this.choose.classList.toggle("main", !last);
     const file = last && (last.on_server ? `the folder ${last.name} on the server` : `${last.name}.zip`);
     this.line.textContent = last ? `Export as last time: ${last.format}, ${file}.` : "You have not exported yet.";
     this.said.hidden = !last;

@@ -8,18 +8,16 @@ import { STAGE_KEYS } from "../shared/stage.js";
 import { UNSURE_ROW } from "../grid/words.js";
 
 const MARK = { yes: "Mark the wrong ones, then save all.", no: "Mark the right ones, then save all." };
-const BEFORE = {
-  again: "Answered before; predictions are hidden. ",
-  audit: "A random sample for the certificate; predictions are hidden. ",
+const HIDDEN = {
+  again: " Answered before; predictions are hidden.",
+  audit: " A random sample for the certificate; predictions are hidden.",
 };
-const SINGLE = {
-  image: "Marked classes are saved as present, all others as absent.",
-  reading: "What others and the model say is hidden. Marked classes are saved as present, all others as absent.",
-};
+const EVERY = "Mark every class you see. All others are saved as absent.";
+const SINGLE = { image: EVERY, reading: `${EVERY} What others say is hidden.` };
 
 const CLICK = {
   one: "One label is enough; the model asks for the rest.",
-  all: "Mark every class that is on the image, then Enter. Skip leaves it at those you marked.",
+  all: "Mark every class you see, then Enter. Skip keeps what you marked.",
 };
 
 /**
@@ -30,9 +28,9 @@ export function taskOf(action, way) {
   const { kind, grid, preset } = action;
   if (kind === "click") return CLICK[way];
   if (kind === "image" && preset.length) {
-    return `The model guessed ${counted(preset.length, "class", "classes")} (dashed). Enter saves guesses as your answers, the rest as absent.`;
+    return `Check ${counted(preset.length, "guess", "guesses")} (dashed). Enter saves them as your answers, all others as absent.`;
   }
-  return grid ? (BEFORE[isRelabel(action) ? "again" : kind] ?? "") + MARK[grid.start] : SINGLE[kind];
+  return grid ? MARK[grid.start] + (HIDDEN[isRelabel(action) ? "again" : kind] ?? "") : SINGLE[kind];
 }
 
 /** Whether it settles nothing: its tiles have answers, which are asked once more. @param {import("./autopilot.js").Action} action */

@@ -6,6 +6,7 @@
 
 import { isHidden } from "./heat.js";
 import { STATE_WORDS, chance, el, kbd, modelsInWords } from "../shared/dom.js";
+import { timeInWords } from "../shared/history.js";
 
 /** Words for the answers to a suggestion, and to a cell that was answered before. */
 const SAID = { 1: "accepted", "-1": "rejected", 0: "unsure" };
@@ -119,11 +120,10 @@ function disagreement(item, chip) {
   return chip.probability == null ? person : `${person}; model: ${model}`;
 }
 
-/** "Ann said present, 3 Nov 2026, 14:02, after 1.2 s". @param {[string, number, number, number | null]} voice */
+/** "Ann said present, 3 Nov 2026 14:02, after 1.2 s". @param {[string, number, number, number | null]} voice */
 function inWords([who, state, at, milliseconds]) {
-  const when = new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
   const pace = milliseconds == null ? "" : `, after ${(milliseconds / 1000).toFixed(1)} s`;
-  return `${who} said ${STATE_WORDS[state]}, ${when}${pace}`;
+  return `${who} said ${STATE_WORDS[state]}, ${timeInWords(at)}${pace}`;
 }
 
 let last = "";

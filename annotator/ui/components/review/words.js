@@ -40,7 +40,7 @@ export const KEYS = [
 ];
 
 export const HINTS = [
-  { at: ".stage", side: "over", by: "decide", text: "Warm colors or boxes show where a model saw the selected suggestion.", touch: "Warm colors or boxes show where a model saw the selected suggestion." },
-  { at: ".suggestions", side: "left", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure.", touch: "Accept or reject; or draw the picture right or left." },
-  { at: ".above", side: "left", by: "above", text: "A accepts everything above the threshold, which you set." },
+  { at: ".root:has(.suggestion) .stage", side: "over", by: "decide", text: "Warm colors or boxes show where a model saw the selected suggestion.", touch: "Warm colors or boxes show where a model saw the selected suggestion." },
+  { at: ".suggestions:has(.suggestion)", side: "left", by: "decide", text: "Y accepts the selected suggestion, N rejects it, U is unsure.", touch: "Accept or reject; or draw the picture right or left." },
+  { at: ".root:has(.suggestion) .above", side: "left", by: "above", text: "A accepts everything above the threshold, which you set." },
 ];

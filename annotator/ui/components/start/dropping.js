@@ -49,7 +49,7 @@ export class Dropping {
     this.cancel = el("button", { type: "button", hidden: true, onclick: () => this.cancelled.abort() }, "Cancel");
     this.problem = el("p", { class: "error", role: "alert" });
     this.zone = el("div", { class: "drop" },
-      el("div", { class: "row" }, el("label", { for: "images", class: "button" }, "Send images"), this.files, el("span", {}, "or drop them, or a folder, here")),
+      el("div", { class: "row" }, el("label", { for: "images", class: "button" }, "Send images"), this.files, el("span", { class: "by-mouse" }, "or drop them, or a folder, here")),
       el("p", { class: "quiet" }, `They are copied into ${page.photos}.`),
       this.bar, this.words, this.cancel, this.problem);
     // On the whole page: beside the zone, the browser would leave the page and open the file.

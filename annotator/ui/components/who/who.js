@@ -8,8 +8,7 @@ import { mendSidebar } from "./sidebar.js";
 import { TODAY } from "../shared/today.js";
 
 const COUNTED =
-  "Today, since midnight on the server: the time measured from seeing an image to answering it (pauses of more than 10 " +
-  "minutes are left out), the images you answered, and the labels (present) that you gave. What you undo does not count.";
+  "What you did today: time without pauses of ten minutes, images you answered, labels you gave. What you undo does not count.";
 
 const CHECK = 30_000; // milliseconds between two looks at the clock: one long timer would sleep with the computer
 
