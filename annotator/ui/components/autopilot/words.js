@@ -13,7 +13,7 @@ const HIDDEN = {
   audit: " A random sample for the certificate; predictions are hidden.",
 };
 const EVERY = "Mark every class you see. All others are saved as absent.";
-const SINGLE = { image: EVERY, reading: `${EVERY} What others say is hidden.` };
+const SINGLE = { image: EVERY, reading: `${EVERY} What others and the model say is hidden.` };
 
 const CLICK = {
   one: "One label is enough; the model asks for the rest.",
