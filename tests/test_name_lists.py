@@ -17,6 +17,7 @@ from annotator.store.classes.name_lists import KEEP, SPLIT, lists_among, parts_o
         ("1, 2", ["1", "2"]),
         ("狐、鹿，梟", ["狐", "鹿", "梟"]),
         ("fox,", ["fox,"]),
+        ("fox, fox", ["fox"]),
     ],
 )
 def test_a_list_has_names_between_its_commas(name, parts):
@@ -25,6 +26,7 @@ def test_a_list_has_names_between_its_commas(name, parts):
 
 def test_what_is_described_or_known_is_no_list():
     pairs = [("a, b", ""), ("c, d", "described"), ("e, f", ""), ("g", "")]
+    assert lists_among([("fox, fox", "")], set()) == ["fox, fox"]
     assert lists_among(pairs, {"e, f"}) == ["a, b"]
     assert settled(pairs, {"e, f"}, "list.txt", KEEP) == pairs
     assert settled(pairs, {"e, f"}, "list.txt", SPLIT) == [("a", ""), ("b", ""), *pairs[1:]]

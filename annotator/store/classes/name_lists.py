@@ -18,8 +18,8 @@ _SEPARATOR = re.compile(r"(?<!\d)[,;]|[,;](?!\d)|[，、；]")
 
 def parts_of(name: str) -> list[str]:
     """Return the names in a list, each once; [name] where the name is no list."""
-    parts = list(dict.fromkeys(part.strip() for part in _SEPARATOR.split(name) if part.strip()))
-    return parts if len(parts) > 1 else [name]
+    parts = [part.strip() for part in _SEPARATOR.split(name) if part.strip()]
+    return list(dict.fromkeys(parts)) if len(parts) > 1 else [name]
 
 
 def lists_among(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list[str]:
@@ -29,7 +29,7 @@ def lists_among(pairs: Iterable[tuple[str, str]], known: Container[str]) -> list
         pairs: (name, description) pairs.
         known: Names that the project has; these are no lists.
     """
-    return [name for name, text in pairs if not text and name not in known and len(parts_of(name)) > 1]
+    return [name for name, text in pairs if not text and name not in known and parts_of(name) != [name]]
 
 
 def split(pairs: Iterable[tuple[str, str]], lists: Container[str]) -> list[tuple[str, str]]:

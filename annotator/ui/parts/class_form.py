@@ -110,11 +110,11 @@ def commas_question(lists: Sequence[str]) -> str:
     if len(lists) > 1:
         return f"{len(lists):,} lines contain commas. Are these lists of classes, or names?"
     parts = name_lists.parts_of(lists[0])
-    return f"Is this {len(parts):,} classes, {' and '.join(parts)}, or one class named {lists[0]}?"
+    return f"Is this {_counted(parts)}, {' and '.join(parts)}, or one class named {lists[0]}?"
 
 
-def _counted(pairs: Pairs) -> str:
-    return counted(len(pairs), "class", "classes")
+def _counted(named: Sequence[object]) -> str:
+    return counted(len(named), "class", "classes")
 
 
 def _ask(doubts: list[str]) -> None:

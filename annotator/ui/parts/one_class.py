@@ -156,7 +156,7 @@ def _settled(db: Database, name: str) -> list[str]:
     frame.info(class_form.commas_question([name]))
     with st.container(horizontal=True):
         listed = frame.escaped(" and ".join(parts))
-        if st.button(f"Split off {len(parts)} classes: {listed}", key="split_apart"):
+        if st.button(f"Split off {counted(len(parts), 'class', 'classes')}: {listed}", key="split_apart"):
             return parts
         if st.button(f"Split off one class named {frame.escaped(name)}", key="split_whole"):
             return [name]
