@@ -41,6 +41,7 @@ from annotator.ui.routes import ROUTES
 from annotator.ui.serving.logs import log_as_json
 from annotator.ui.serving.read_ahead import ReadAhead
 from annotator.ui.serving.shell import shell
+from annotator.ui.serving.shipped_files import ShippedFiles
 from annotator.ui.serving.shutdown import Ending
 from annotator.ui.serving.sockets import set_up_connections
 from annotator.ui.serving.streamlit_options import options
@@ -98,7 +99,8 @@ def page_app(keys: Keys | None = None, access: Access | None = None, json_log: b
     first, *others = (f"/{page.name}" for page in PAGES)
     pages = [Route("/", _first_page), Route(first, _to_first_page), *(Route(address, shell) for address in others)]
     routes = [Route(access.base + route.path, route.endpoint, methods=route.methods) for route in [*ROUTES, *pages]]
-    return st.App(SCRIPT, routes=routes, middleware=[door], secrets=_login(access), **options)
+    shipped = Middleware(ShippedFiles, base=access.base)
+    return st.App(SCRIPT, routes=routes, middleware=[door, shipped], secrets=_login(access), **options)
 
 
 def _login(access: Access) -> dict[str, Any] | None:

@@ -1,12 +1,11 @@
 """Mounting the components: plain ES modules and style sheets, one folder for each page, beside shared/.
 
 Streamlit takes a component's script as one string. That string is a loader that imports the module
-components/<name>/<name>.js from /api/script, and has the browser fetch what that imports at the same time. Its default
-export is a class: constructed with what Streamlit hands a component, updated after every rerun of the page's script,
-unmounted when the page is left (shared/page.js).
+components/<name>/<name>.js, with all that it imports, from /api/script (ui/serving/scripts.py). Its default export is a
+class: constructed with what Streamlit hands a component, updated after every rerun of the page's script, unmounted when
+the page is left (shared/page.js).
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -25,28 +24,21 @@ from annotator.ui.access.access_keys import storage_name
 from annotator.ui.access.middleware import SIGN_OUT
 from annotator.ui.parts import frame, navigation
 from annotator.ui.parts.class_adding import all_classes
-from annotator.ui.serving.scripts import imported_by
+from annotator.ui.serving.scripts import address_of
 from annotator.ui.work.uploads import LARGEST
 
 HERE = Path(__file__).parent
 SHARED = ("shared/shared.css", "shared/stage.css")
 LOADER = """
 const mounted = new WeakMap();
-const IMPORTED = %s;
-function preload(url) {
-  const known = [...document.head.querySelectorAll("link[rel=modulepreload]")].some((link) => link.href === url);
-  if (!known) document.head.append(Object.assign(document.createElement("link"), { rel: "modulepreload", href: url }));
-}
 export default function (given) {
   const component = { ...given, data: given.data[0] };
   const { data, parentElement } = component;
   let entry = mounted.get(parentElement);
   if (!entry) {
-    const at = (path) => new URL(`${data.base}/api/script/${data.token}/${path}`, window.location.origin).href;
-    entry = { gone: false, page: null };
+    const url = new URL(`${data.base}/api/script/${data.token}/%s`, window.location.origin).href;
+    entry = { gone: false, page: null, module: import(url) };
     mounted.set(parentElement, entry);
-    entry.module = import(at("%s"));
-    for (const path of IMPORTED) preload(at(path));
   }
   entry.module.then((module) => {
     if (entry.gone) return;
@@ -133,6 +125,5 @@ def _component(name: str, styles: tuple[str, ...], part: str = "root") -> Callab
     """
     files = (*SHARED, *styles, f"{name}/{name}.css")
     css = "\n".join((HERE / file).read_text(encoding="utf-8") for file in files)
-    module = f"{name}/{name}.js"
-    script = LOADER % (json.dumps(imported_by(module)), module)
+    script = LOADER % address_of(f"{name}/{name}.js")
     return component(f"annotator_{name}", html=f'<div class="{part}"></div>\n', css=css, js=script)

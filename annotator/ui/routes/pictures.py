@@ -30,7 +30,7 @@ from annotator.ui.access import context
 from annotator.ui.routes.guard import FRESH, IMMUTABLE, blind_as, error, guarded
 from annotator.ui.routes.requests import HeatmapPath, ImagePath, PictureQuery, converted
 from annotator.ui.serving.readers import Readers
-from annotator.ui.serving.scripts import scripts
+from annotator.ui.serving.scripts import bundle
 
 HEATMAP_WAIT = 4.0  # seconds a request waits for the worker before the browser is told to ask again
 HEATMAP_POLL = 0.04
@@ -84,19 +84,21 @@ async def heatmap(request: Request, annotator: str) -> Response:
 
 
 async def asset(request: Request, annotator: str) -> Response:
-    """GET one of the components' script files."""
+    """GET one of the components' scripts, with all that it imports; v is its version, for browsers to keep it."""
     name = request.path_params["name"]
-    content = scripts().get(name)
-    if content is None:
+    script = bundle(name)
+    if script is None:
         return error(404, f"There is no script {name}.")
-    return Response(content, media_type="text/javascript", headers=FRESH)
+    headers = {**(IMMUTABLE if request.query_params.get("v") == script.version else FRESH), "vary": "accept-encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(script.text, media_type="text/javascript", headers=headers)
+    return Response(script.packed, media_type="text/javascript", headers={**headers, "content-encoding": "gzip"})
 
 
 ROUTES = [
     Route("/api/image/{image_id}", guarded(image, Right.LOOK)),
     Route("/api/thumb/{image_id}", guarded(thumb, Right.LOOK)),
     Route("/api/heatmap/{run_id}/{image_id}/{class_id}", guarded(heatmap, Right.LOOK)),
-    # The token stands in the path, so that a script's relative imports carry it along.
     Route("/api/script/{token}/{name:path}", guarded(asset, Right.LOOK)),
 ]
 
