@@ -1,8 +1,7 @@
 """Streamlit's own scripts, style sheets and fonts, sent from memory.
 
-A first page asks for sixty of them at once. Streamlit opens and reads each in pieces of 64 KB, every piece in another
-thread, behind four layers that change nothing about a file: ten times the work, on the one core that also has to run the
-page.
+A first page asks for sixty of them at once. Streamlit reads each in pieces of 64 KB, every piece in another thread,
+behind four layers that change nothing about a file.
 """
 
 from pathlib import Path
