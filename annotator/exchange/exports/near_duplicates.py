@@ -1,26 +1,23 @@
 """Groups of images that show the same picture at another size or quality, so that they stay in one split.
 
-Each image gets the difference hash of 64 bits (Krawetz 2013, "Kind of Like That",
-https://www.hackerfactor.com/blog/?/archives/529-Kind-of-Like-That.html): whether each of 8 x 8 points is brighter than
-its neighbour to the right. Images whose hashes differ in at most three bits are linked, and linked images form a group;
-no model is involved. Two such hashes agree in at least one of their four quarters: only these are compared.
+Each image has a difference hash of 64 bits (store/pictures/appearance.py). Images whose hashes differ in at most three
+bits are linked, and linked images form a group; no model is involved. Two such hashes agree in at least one of their
+four quarters: only these are compared.
 """
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from PIL import Image
 
 from annotator.errors import AnnotatorError
 from annotator.store.database.database import Database
-from annotator.store.images import images
+from annotator.store.images import appearances, images
 from annotator.store.images.band_setting import shown_bands
 from annotator.store.locations.location import open_source
+from annotator.store.pictures.appearance import HASH_SIDE, hash_of
 from annotator.store.pictures.decoding import BadImage, open_rgb
 
-SIDE = 8
-MARGIN = 2  # of 255: JPEG noise in flat parts must not decide a bit
 BITS = 3
 NEIGHBOURS = 16  # hashes with an equal quarter, sorted by their other bits, that each hash is compared with
 ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
@@ -30,17 +27,21 @@ AT_ONCE = 1000
 def groups(db: Database, ids: np.ndarray, progress: Callable[[int, int], None]) -> np.ndarray:
     """Return the group of each image, (N,) int64 from 0 on.
 
-    Reads every file; an image whose file cannot be read gets a group of its own.
+    Reads the files of images that the worker has not measured; one whose file cannot be read gets a group of its own.
     """
-    hashes = np.zeros(len(ids), np.uint64)
+    known = appearances.hashes(db, ids)
+    hashes = np.zeros(len(ids), np.int64)
     unreadable = np.zeros(len(ids), bool)
     with ThreadPoolExecutor() as pool:
         for start in range(0, len(ids), AT_ONCE):
             some = ids[start : start + AT_ONCE].tolist()
-            for place, value in enumerate(pool.map(lambda image_id: _hash_of(db, image_id), some), start=start):
+            for place, value in enumerate(
+                pool.map(lambda image_id: known[image_id] if image_id in known else _hash_of(db, image_id), some),
+                start=start,
+            ):
                 hashes[place], unreadable[place] = value or 0, value is None
             progress(min(start + AT_ONCE, len(ids)), len(ids))
-    groups_ = similar(hashes)
+    groups_ = similar(hashes.view(np.uint64))
     alone = np.cumsum(unreadable) + (groups_.max() if len(ids) else 0)
     _, numbered = np.unique(np.where(unreadable, alone, groups_), return_inverse=True)
     return numbered.astype(np.int64)
@@ -72,9 +73,7 @@ def similar(hashes: np.ndarray) -> np.ndarray:
 def _hash_of(db: Database, image_id: int) -> int | None:
     try:
         source = open_source(images.image_source(db, image_id), patient=True)
-        picture = open_rgb(source, (SIDE * 4, SIDE * 4), shown_bands(db))
+        picture = open_rgb(source, (HASH_SIDE * 4, HASH_SIDE * 4), shown_bands(db))
     except (AnnotatorError, BadImage):
         return None
-    grey = np.asarray(picture.convert("L").resize((SIDE + 1, SIDE), Image.Resampling.BOX), np.int16)
-    bits = (grey[:, 1:] > grey[:, :-1] + MARGIN).ravel()
-    return int.from_bytes(np.packbits(bits).tobytes(), "big")
+    return hash_of(picture.convert("L"))

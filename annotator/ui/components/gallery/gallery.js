@@ -59,7 +59,7 @@ export default class GalleryPage extends Page {
       onRectangle: (indexes) => this.selection.rectangle(indexes),
     });
     this.filter = new Filter({
-      classes: session.classes, conditions: data.filters, facts: data.facts, say,
+      classes: session.classes, conditions: data.filters, sorts: data.sorts, facts: data.facts, say,
       onChange: (view) => {
         this.filter.address.push(view);
         this.begun();
@@ -172,18 +172,12 @@ export default class GalleryPage extends Page {
     const shown = total == null ? "Loading images..." : total < all || this.filter.active ? `${total.toLocaleString("en")} of ${counted(all, "image")}` : counted(all, "image");
     const words = trouble ? `${capital(trouble)}. Trying again.` : shown;
     if (this.count.textContent !== words) this.count.textContent = words;
-    this.updateButton.hidden = !changed || !this.dependsOnAnswers;
+    this.updateButton.hidden = !changed || !this.filter.changes;
     this.view.layOut();
     this.showEmpty(total === 0);
     if (this.coming != null && total) this.goTo(Math.min(this.coming, total - 1));
     if (total != null) this.coming = null;
     this.view.look();
-  }
-
-  /** Whether another answer may bring an image into the list, or elsewhere in it. */
-  get dependsOnAnswers() {
-    const { sort } = this.filter.request;
-    return (sort !== "name" && sort !== "captured") || this.filter.dependsOnAnswers;
   }
 
   /** @param {boolean} none */
