@@ -19,10 +19,12 @@ from annotator.store.pictures.appearance import appearance_of
 from annotator.worker.process import Worker
 
 
-def noise(size: tuple[int, int] = (240, 200), low: int = 60, high: int = 200, seed: int = 0) -> Image.Image:
-    """Patches of 4 x 4 pixels in random greys."""
-    patches = np.random.default_rng(seed).integers(low, high, (size[1] // 4, size[0] // 4), np.uint8)
-    return Image.fromarray(np.kron(patches, np.ones((4, 4), np.uint8))).convert("RGB")
+def noise(
+    size: tuple[int, int] = (240, 200), low: int = 60, high: int = 200, seed: int = 0, patch: int = 4
+) -> Image.Image:
+    """Square patches in random greys."""
+    patches = np.random.default_rng(seed).integers(low, high, (size[1] // patch, size[0] // patch), np.uint8)
+    return Image.fromarray(np.kron(patches, np.ones((patch, patch), np.uint8))).convert("RGB")
 
 
 def half_white(picture: Image.Image) -> Image.Image:

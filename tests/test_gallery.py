@@ -2,6 +2,7 @@
 
 import random
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
@@ -27,7 +28,7 @@ from annotator.store.classes import history as class_history
 from annotator.store.database.database import Database
 from annotator.store.gallery import columns as image_columns
 from annotator.store.gallery import names as image_names
-from annotator.store.images import appearances
+from annotator.store.images import appearances, twins
 from annotator.store.labels import counts as overview
 from annotator.store.labels import decisions
 from annotator.store.pictures.appearance import Appearance
@@ -60,10 +61,12 @@ FILTERS = [
     {"facts": (("site", "north"), ("licence", "free")), "has": (1,)},
     {"facts": (("site", "nowhere"),)},
     {"quality": "dark"},
+    {"twins": "has"},
+    {"twins": "further", "complete": False},
     {"quality": "overexposed", "open": (1,)},
 ]
 NOTHING = dict.fromkeys(("has", "lacks", "open", "facts"), ()) | dict.fromkeys(
-    ("source", "by", "folder", "name", "quality"), ""
+    ("source", "by", "folder", "name", "quality", "twins"), ""
 )
 SORTINGS = [Sorting(by, down, 1 if by == "probability" else None) for by in BY_NAME for down in (False, True)]
 
@@ -83,6 +86,9 @@ class Plain:
         self.flagged = {row["id"] for row in overview.flagged(db)}
         self.classes = [class_.id for class_ in classes.all_classes(db)]
         self.images = db.rows("SELECT id, name, captured_at FROM image ORDER BY name_key, id")
+        firsts = dict(db.tuples("SELECT image_id, first_id FROM twin"))
+        sizes = Counter(firsts.values())
+        self.twins = {image: (first, image) for image, first in firsts.items() if sizes[first] > 1}
         self.looks = {row["image_id"]: row for row in db.rows("SELECT * FROM appearance")}
         self.facts = {tuple(row.values()) for row in db.rows("SELECT image_id, name, value FROM attribute")}
 
@@ -107,6 +113,7 @@ class Plain:
             "brightness": looks and float(np.float16(looks["brightness"])),
             "sharpness": looks and float(np.float16(looks["sharpness"])),
             "size": looks and 72,
+            "twins": self.twins.get(image["id"]),
         }[by]
 
     def is_shown(self, image: dict, only: SimpleNamespace) -> bool:
@@ -126,12 +133,14 @@ class Plain:
             and (not only.folder or f"{folder}/".startswith(f"{only.folder}/"))
             and only.name.casefold() in image["name"].casefold()
             and all((image["id"], *fact) in self.facts for fact in only.facts)
+            and (not only.twins or image["id"] in self.twins)
+            and (only.twins != "further" or self.twins[image["id"]][0] != image["id"])
             and (not only.quality or (image["id"] in self.looks and DEFECTS[only.quality](self.looks[image["id"]])))
         )
 
 
 PROBABILITIES: dict[int, float] = {}
-DEFECTS = {"dark": lambda looks: looks["brightness"] < 0.15, "overexposed": lambda looks: looks["overexposed"] >= 0.25}
+DEFECTS = {"dark": lambda looks: looks["brightness"] < 0.2, "overexposed": lambda looks: looks["overexposed"] >= 0.25}
 
 
 def agree(db: Database, some: random.Random | None = None) -> None:
@@ -242,6 +251,9 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
             measured = [image for (image,) in db.tuples("SELECT id FROM image WHERE id % 2 = ?", [step % 2])]
             numbers = [Appearance(*(chance.choice((0.1, 0.3, 0.5)) for _ in range(4)), 0) for _ in measured]
             appearances.keep(db, zip(measured, numbers, strict=True))
+        if step in (3, 8):
+            ids = np.array([image for (image,) in db.tuples("SELECT id FROM image ORDER BY id")])
+            twins.keep(db, ids, ids % step + 1)
         if step in (2, 7):
             with db.writing() as sql:
                 sql.execute("UPDATE image SET captured_at = 1000 + (id * 7 + ?) % 9 WHERE id % 3 = 0", [step])

@@ -171,6 +171,8 @@ def _beginning(day: date, days: int = 0) -> float:
         return float("-inf") if day.year < 1971 else float("inf")
 
 
+TWINS = {"has": "has a twin: nearly the same picture", "further": "twin of an earlier image: to leave one of each"}
+
 FILTERS = (
     Filter("has", "has", Kind.CLASSES, by_state(PRESENT)),
     Filter("lacks", "lacks", Kind.CLASSES, by_state(ABSENT)),
@@ -215,6 +217,16 @@ FILTERS = (
         lambda db, columns, name: picture_defects.BY_NAME[name].where(columns.looks),
         lambda db, columns: [(defect.name, defect.about) for defect in DEFECTS],
         allowed=tuple(defect.name for defect in DEFECTS),
+        reveals_labels=False,
+        by_worker=True,
+    ),
+    Filter(
+        "twins",
+        "Twins",
+        Kind.CHOICE,
+        lambda db, columns, which: columns.twins.has if which == "has" else columns.twins.further,
+        lambda db, columns: list(TWINS.items()),
+        allowed=tuple(TWINS),
         reveals_labels=False,
         by_worker=True,
     ),

@@ -50,8 +50,8 @@ class Sorting:
     Attributes:
         by: The name of one of sorts.SORTS. The newest decision; how many classes are present; the probability of
             `class_id` by the current version of the current run; and so on.
-        down: From the last to the first; images without a value (no decision, no capture time, no probability, not
-            measured) come last either way, by name.
+        down: From the last to the first; images without a value (no decision, no capture time, no probability, no
+            twin, not measured) come last either way, by name.
         class_id: Only with "probability".
     """
 
@@ -274,6 +274,8 @@ def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sortin
         order, has_value = columns.by_decision(), columns.newest > 0
     elif sorting.by == "captured":
         order, has_value = columns.by_capture(), ~np.isnan(columns.captured)
+    elif sorting.by == "twins":
+        order, has_value = columns.twins.order, columns.twins.has
     else:
         rows = _those(mask, by_name, rank)
         if sorting.by == "name":

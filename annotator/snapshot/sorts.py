@@ -17,6 +17,7 @@ class Sort:
         label: What the page calls it.
         reveals_labels: The order tells what is known of images. True unless it follows from files alone: people who are
             still to answer images blind do not find these in such a list.
+        by_worker: The worker finds the values out after images are registered, so that the list changes meanwhile.
         measure: The number of how images look (store/gallery/appearance_columns.py) that it sorts by; "": by another.
         in_words: That number as a tile shows it.
     """
@@ -24,6 +25,7 @@ class Sort:
     name: str
     label: str
     reveals_labels: bool = True
+    by_worker: bool = False
     measure: str = ""
     in_words: Callable[[float], str] = str
 
@@ -49,8 +51,9 @@ SORTS = (
     Sort("captured", "Capture time", reveals_labels=False),
     Sort("labels", "Number of labels"),
     Sort("probability", "Probability of"),
-    Sort("brightness", "Brightness", reveals_labels=False, measure="brightness", in_words=percent),
-    Sort("sharpness", "Sharpness", reveals_labels=False, measure="sharpness", in_words=whole),
-    Sort("size", "Shorter side", reveals_labels=False, measure="shorter_side", in_words=pixels),
+    Sort("brightness", "Brightness", reveals_labels=False, by_worker=True, measure="brightness", in_words=percent),
+    Sort("sharpness", "Sharpness", reveals_labels=False, by_worker=True, measure="sharpness", in_words=whole),
+    Sort("twins", "Twins side by side", reveals_labels=False, by_worker=True),
+    Sort("size", "Shorter side", reveals_labels=False, by_worker=True, measure="shorter_side", in_words=pixels),
 )
 BY_NAME = {one.name: one for one in SORTS}

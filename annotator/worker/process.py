@@ -32,6 +32,7 @@ from annotator.worker.duties.comparing import Candidates
 from annotator.worker.duties.heatmaps import Heatmaps
 from annotator.worker.duties.layout import Mapmaker
 from annotator.worker.duties.name_guesses import NameGuesses
+from annotator.worker.duties.twins import Twins
 from annotator.worker.features.context import Context, Stopped
 from annotator.worker.features.missing_features import MissingFeatures
 from annotator.worker.training.duty import Training
@@ -74,6 +75,7 @@ class Worker:
         self.candidates = Candidates(self.context, self._between)
         self.names = NameGuesses(self.context, self._between)
         self.appearances = Appearances(self.context)
+        self.twins = Twins(self.context)
         self.adapting = Starter(self.context)
         self._mapmaker = Mapmaker()
         self.context.say("starting")
@@ -124,6 +126,7 @@ class Worker:
             self.heatmaps.draw_asked,
             self.heatmaps.draw_ahead,
             self.appearances.measure_some,
+            self.twins.find_if_due,
             self.names.look_at_patches,
         )
         while not self.context.stop.is_set():

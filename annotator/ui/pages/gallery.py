@@ -29,9 +29,7 @@ def page() -> None:
         "gallery",
         images=overview.image_counts(db)["all"],
         facts={name: attributes.values(db, name, MOST_VALUES) for name, _ in choices["facts"][:MOST_FACTS]},
-        sorts=[
-            {"name": one.name, "label": one.label, "changes": one.reveals_labels or bool(one.measure)} for one in SORTS
-        ],
+        sorts=[{"name": one.name, "label": one.label, "changes": one.reveals_labels or one.by_worker} for one in SORTS],
         filters=[
             {
                 "name": one.name,

@@ -94,6 +94,11 @@ export class Filter {
     this.classField.focus();
   }
 
+  /** Only images that have twins, each beside its own. */
+  showTwins() {
+    this.#choose({ sort: "twins", down: false, given: { ...this.view.given, twins: "has" } });
+  }
+
   clear() {
     const { sort, of, down } = this.view;
     this.#choose({ ...this.address.everything(), sort, of, down });
