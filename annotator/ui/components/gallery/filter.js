@@ -272,6 +272,7 @@ export class Filter {
         field.append(el("option", { value }, value)); // from an old address
       }
       field.value = value;
+      if (field instanceof HTMLSelectElement) field.title = value ? field.selectedOptions[0].text : ""; // longer than the field
     }
     this.sort.value = view.sort;
     this.of.value = view.of;
@@ -287,7 +288,8 @@ export class Filter {
     const single = this.conditions.filter(({ name }) => view.given[name]);
     const chosen = [
       ...this.#listed().map(([, , words]) => words),
-      ...single.map(({ name, label, kind }) => (kind === "switch" ? (view.given[name] === "yes" ? label : `not ${label}`) : view.given[name])),
+      ...single.map(({ name, label, kind, choices }) => (kind === "switch" ? (view.given[name] === "yes" ? label : `not ${label}`)
+        : choices.find(([value]) => value === view.given[name])?.[1].split(":")[0] ?? view.given[name])),
     ];
     this.opener.replaceChildren(`Filter: ${chosen.join(", ") || "all images"}`);
     const behind = this.conditions.filter(({ front, kind }) => !front && kind !== "classes");

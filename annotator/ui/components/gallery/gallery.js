@@ -72,7 +72,7 @@ export default class GalleryPage extends Page {
     });
     this.twins = new Twins({
       ask: (image) => session.outbox.flush().then(() => session.api.post("/api/twins", { image })).catch(() => null),
-      onBeside: (image) => this.showBeside(image),
+      isBeside: () => this.filter.request.sort === "twins", onBeside: (image) => this.showBeside(image),
       onKeep: ({ name }, twins) => this.flag(twins.map(({ id }) => id), `twin of ${name}`, `${counted(twins.length, "twin")} of ${name} flagged`),
       onAnswer: (image, cells) => this.answer(cells, `${counted(cells.length, "answer")} of ${image.name} on its twins`), say,
       mayAnswer: data.may_answer,

@@ -15,15 +15,18 @@ const NAMED = 3; // twins whose names are shown
 
 export class Twins {
   /**
-   * @param {{ask: (image: number) => Promise<Told | null>, onBeside: (image: Image) => void, say: (text: string) => void,
+   * @param {{ask: (image: number) => Promise<Told | null>, isBeside: () => boolean,
+   *          onBeside: (image: Image) => void, say: (text: string) => void,
    *          onKeep: (image: Image, twins: Twin[]) => void, onAnswer: (image: Image, cells: Cell[]) => void,
    *          mayAnswer: boolean}} options
+   *   isBeside   the list shows twins side by side
    *   onBeside   the twins are to be shown side by side
    *   onKeep     the image is kept, these twins are set aside
    *   onAnswer   the twins get these answers
    */
-  constructor({ ask, onBeside, onKeep, onAnswer, say, mayAnswer }) {
+  constructor({ ask, isBeside, onBeside, onKeep, onAnswer, say, mayAnswer }) {
     this.ask = ask;
+    this.isBeside = isBeside;
     this.onKeep = onKeep;
     this.onAnswer = onAnswer;
     this.say = say;
@@ -60,6 +63,7 @@ export class Twins {
     const further = twins.length - NAMED + more;
     this.words.textContent = `${counted(twins.length + more, "twin")}: ${names}${further > 0 ? ` and ${further.toLocaleString("en")} more` : ""}`;
     this.words.title = twins.map(({ name }) => name).join("\n");
+    this.besideButton.hidden = this.isBeside();
     this.element.hidden = !twins.length;
   }
 
