@@ -2,6 +2,7 @@
 
 import random
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
@@ -20,14 +21,17 @@ from annotator.records import Batch, Decision
 from annotator.snapshot import gallery
 from annotator.snapshot.filters import GalleryFilter
 from annotator.snapshot.gallery import Sorting
+from annotator.snapshot.sorts import BY_NAME
 from annotator.store.classes import changes as class_changes
 from annotator.store.classes import classes
 from annotator.store.classes import history as class_history
 from annotator.store.database.database import Database
 from annotator.store.gallery import columns as image_columns
 from annotator.store.gallery import names as image_names
+from annotator.store.images import appearances, twins
 from annotator.store.labels import counts as overview
 from annotator.store.labels import decisions
+from annotator.store.pictures.appearance import Appearance
 
 PEOPLE = ("Ann", "Bob")
 SOURCES = ("click", "suggestion", "gallery")
@@ -56,9 +60,15 @@ FILTERS = [
     {"facts": (("site", "north"),)},
     {"facts": (("site", "north"), ("licence", "free")), "has": (1,)},
     {"facts": (("site", "nowhere"),)},
+    {"quality": "dark"},
+    {"twins": "has"},
+    {"twins": "further", "complete": False},
+    {"quality": "overexposed", "open": (1,)},
 ]
-NOTHING = dict.fromkeys(("has", "lacks", "open", "facts"), ()) | dict.fromkeys(("source", "by", "folder", "name"), "")
-SORTINGS = [Sorting(by, down, 1 if by == "probability" else None) for by in gallery.SORTS for down in (False, True)]
+NOTHING = dict.fromkeys(("has", "lacks", "open", "facts"), ()) | dict.fromkeys(
+    ("source", "by", "folder", "name", "quality", "twins"), ""
+)
+SORTINGS = [Sorting(by, down, 1 if by == "probability" else None) for by in BY_NAME for down in (False, True)]
 
 
 class Plain:
@@ -76,6 +86,10 @@ class Plain:
         self.flagged = {row["id"] for row in overview.flagged(db)}
         self.classes = [class_.id for class_ in classes.all_classes(db)]
         self.images = db.rows("SELECT id, name, captured_at FROM image ORDER BY name_key, id")
+        firsts = dict(db.tuples("SELECT image_id, first_id FROM twin"))
+        sizes = Counter(firsts.values())
+        self.twins = {image: (first, image) for image, first in firsts.items() if sizes[first] > 1}
+        self.looks = {row["image_id"]: row for row in db.rows("SELECT * FROM appearance")}
         self.facts = {tuple(row.values()) for row in db.rows("SELECT image_id, name, value FROM attribute")}
 
     def ids(self, only: SimpleNamespace, sorting: Sorting) -> list[int]:
@@ -89,12 +103,17 @@ class Plain:
 
     def value(self, image: dict, by: str) -> float | None:
         given, own = self.held.get(image["id"]), self.labels.get(image["id"], {})
+        looks = self.looks.get(image["id"])
         return {
             "name": 0,
             "decided": given and given[-1]["id"],
             "captured": image["captured_at"],
             "labels": sum(own.get(class_id) == 1 for class_id in self.classes),
             "probability": PROBABILITIES.get(image["id"]),
+            "brightness": looks and float(np.float16(looks["brightness"])),
+            "sharpness": looks and float(np.float16(looks["sharpness"])),
+            "size": looks and 72,
+            "twins": self.twins.get(image["id"]),
         }[by]
 
     def is_shown(self, image: dict, only: SimpleNamespace) -> bool:
@@ -114,10 +133,14 @@ class Plain:
             and (not only.folder or f"{folder}/".startswith(f"{only.folder}/"))
             and only.name.casefold() in image["name"].casefold()
             and all((image["id"], *fact) in self.facts for fact in only.facts)
+            and (not only.twins or image["id"] in self.twins)
+            and (only.twins != "further" or self.twins[image["id"]][0] != image["id"])
+            and (not only.quality or (image["id"] in self.looks and DEFECTS[only.quality](self.looks[image["id"]])))
         )
 
 
 PROBABILITIES: dict[int, float] = {}
+DEFECTS = {"dark": lambda looks: looks["brightness"] < 0.2, "overexposed": lambda looks: looks["overexposed"] >= 0.25}
 
 
 def agree(db: Database, some: random.Random | None = None) -> None:
@@ -224,6 +247,13 @@ def test_every_filter_and_order_agrees_with_a_plain_computation_over_a_random_hi
             with db.writing() as sql:
                 sql.execute("INSERT INTO attribute SELECT id, 'site', iif(id % 2, 'north', 'south'), NULL FROM image")
                 sql.execute("INSERT INTO attribute SELECT id, 'licence', 'free', NULL FROM image WHERE id % 3 = 0")
+        if step in (1, 6):
+            measured = [image for (image,) in db.tuples("SELECT id FROM image WHERE id % 2 = ?", [step % 2])]
+            numbers = [Appearance(*(chance.choice((0.1, 0.3, 0.5)) for _ in range(4)), 0) for _ in measured]
+            appearances.keep(db, zip(measured, numbers, strict=True))
+        if step in (3, 8):
+            ids = np.array([image for (image,) in db.tuples("SELECT id FROM image ORDER BY id")])
+            twins.keep(db, ids, ids % step + 1)
         if step in (2, 7):
             with db.writing() as sql:
                 sql.execute("UPDATE image SET captured_at = 1000 + (id * 7 + ?) % 9 WHERE id % 3 = 0", [step])

@@ -177,7 +177,7 @@ MALFORMED = [
     ("POST", "/api/gallery", b'{"start": 0, "count": 10, "filter": {"complete": "yes"}}'),
     ("POST", "/api/gallery", b'{"start": 0, "count": 10, "filter": {"from": "2026-02-31"}}'),
     ("POST", "/api/gallery", b'{"start": 0, "count": 10, "filter": {"source": "rumour"}}'),
-    ("POST", "/api/gallery", b'{"start": 0, "count": 10, "sort": "size"}'),
+    ("POST", "/api/gallery", b'{"start": 0, "count": 10, "sort": "beauty"}'),
     ("POST", "/api/gallery/place", b'{"image": 0}'),
     ("POST", "/api/gallery/ids", b'{"first": 0, "last": 1e400}'),
     ("POST", "/api/find", b'{"text": 5, "count": 5}'),

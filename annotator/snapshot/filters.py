@@ -14,6 +14,8 @@ from typing import Any, cast
 import numpy as np
 
 from annotator.records import ABSENT, PRESENT, SOURCES
+from annotator.snapshot import picture_defects
+from annotator.snapshot.picture_defects import DEFECTS
 from annotator.store.database.database import Database
 from annotator.store.gallery.class_states import OPEN
 from annotator.store.gallery.columns import ImageColumns
@@ -55,6 +57,7 @@ class Filter:
         allowed: The only values of a choice, where they are known beforehand; (): any.
         reveals_labels: A list filtered by it tells what is known of images. True unless it follows from files alone:
             people who are still to answer images blind do not find these in such a list.
+        by_worker: The worker finds it out after images are registered, so that the list changes meanwhile.
         in_front: Its field stands in the first row of the page, not under "More".
     """
 
@@ -65,6 +68,7 @@ class Filter:
     choices: Choices = no_choices
     allowed: tuple[str, ...] = ()
     reveals_labels: bool = True
+    by_worker: bool = False
     in_front: bool = False
 
 
@@ -167,6 +171,8 @@ def _beginning(day: date, days: int = 0) -> float:
         return float("-inf") if day.year < 1971 else float("inf")
 
 
+TWINS = {"has": "has a twin: nearly the same picture", "further": "twin of an earlier image: to leave one of each"}
+
 FILTERS = (
     Filter("has", "has", Kind.CLASSES, by_state(PRESENT)),
     Filter("lacks", "lacks", Kind.CLASSES, by_state(ABSENT)),
@@ -203,6 +209,26 @@ FILTERS = (
         lambda db, columns, text: columns.names.in_folder(text.strip("/")),
         _folders,
         reveals_labels=False,
+    ),
+    Filter(
+        "quality",
+        "Picture quality",
+        Kind.CHOICE,
+        lambda db, columns, name: picture_defects.BY_NAME[name].where(columns.looks),
+        lambda db, columns: [(defect.name, defect.about) for defect in DEFECTS],
+        allowed=tuple(defect.name for defect in DEFECTS),
+        reveals_labels=False,
+        by_worker=True,
+    ),
+    Filter(
+        "twins",
+        "Twins",
+        Kind.CHOICE,
+        lambda db, columns, which: columns.twins.has if which == "has" else columns.twins.further,
+        lambda db, columns: list(TWINS.items()),
+        allowed=tuple(TWINS),
+        reveals_labels=False,
+        by_worker=True,
     ),
     Filter("from", "Changed from", Kind.DAY, lambda db, columns, day: columns.newest_at >= _beginning(day)),
     Filter("to", "Changed to", Kind.DAY, lambda db, columns, day: columns.newest_at < _beginning(day, days=1)),

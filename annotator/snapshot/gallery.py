@@ -22,6 +22,7 @@ from annotator.indexing import positions
 from annotator.snapshot.filters import FILTERS, MOST_CHOICES, GalleryFilter
 from annotator.snapshot.listed_rows import RowsByValue, SortedRows
 from annotator.snapshot.predictions import Predictions, read_predictions
+from annotator.snapshot.sorts import BY_NAME, Sort
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.gallery import columns as image_columns
@@ -34,7 +35,6 @@ from annotator.store.runs import runs
 LISTINGS_KEPT = 32  # 4 bytes an image each, 6 of those by probability ...
 LISTING_BYTES = 64_000_000  # ... but no more than these together
 MOST_IDS = 5000
-SORTS = ("name", "decided", "captured", "labels", "probability")
 FEW = 16  # a mask with fewer than one image in this many counts as few
 LARGEST_BITS = 0x7C00  # of a float16 from 0 on; the bits sort as the numbers do
 NO_VALUE = LARGEST_BITS + 1
@@ -48,10 +48,10 @@ class Sorting:
     Images of equal value are in the order of names. An unanswered image has no decision, and 0 labels.
 
     Attributes:
-        by: One of SORTS: name; the newest decision; the capture time; how many classes are present; the probability of
-            `class_id` by the current version of the current run.
-        down: From the last to the first; images without a value (no decision, no capture time, no probability) come
-            last either way, by name.
+        by: The name of one of sorts.SORTS. The newest decision; how many classes are present; the probability of
+            `class_id` by the current version of the current run; and so on.
+        down: From the last to the first; images without a value (no decision, no capture time, no probability, no
+            twin, not measured) come last either way, by name.
         class_id: Only with "probability".
     """
 
@@ -84,7 +84,12 @@ class Listing:
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a listing: the images from place `start` on, out of `total`."""
+    """A part of a listing: the images from place `start` on, out of `total`.
+
+    Attributes:
+        probabilities: Of the class that is sorted by, by image.
+        measures: The number that is sorted by in words, by image.
+    """
 
     total: int
     start: int
@@ -92,6 +97,7 @@ class Window:
     changed: bool
     images: list[tiles.Tile]
     probabilities: dict[int, float]
+    measures: dict[int, str]
 
 
 class _Listings:
@@ -147,8 +153,9 @@ def listing(db: Database, filter_: GalleryFilter, sorting: Sorting, version: str
 def current_version(db: Database, filter_: GalleryFilter, sorting: Sorting) -> str:
     """Return the version of a listing made now.
 
-    It depends on decisions, changes of classes, images and their names; sorted by probability, on the run and its
-    version; with a filter by attributes, on these; and where images to answer blind are hidden, on which these are.
+    It depends on decisions, changes of classes, images, their names and how they look; sorted by probability, on the
+    run and its version; with a filter by attributes, on these; and where images to answer blind are hidden, on which
+    these are.
     """
     parts: list[float] = [*image_columns.stamp(db)]
     if sorting.by == "probability" and (run := runs.current_run(db)):
@@ -180,6 +187,7 @@ def window(db: Database, filter_: GalleryFilter, sorting: Sorting, start: int, c
         shown.version != current_version(db, filter_, sorting),
         tiles.read(db, ids),
         _probabilities(db, ids, sorting.class_id) if sorting.by == "probability" else {},
+        _measures(db, ids, BY_NAME[sorting.by]),
     )
 
 
@@ -238,8 +246,8 @@ def choices(db: Database) -> dict[str, list[tuple[str, str]]]:
 
 
 def _refuse(db: Database, filter_: GalleryFilter, sorting: Sorting) -> None:
-    if sorting.by not in SORTS:
-        raise AnnotatorError(f"There is no order {sorting.by!r}. There is: {', '.join(SORTS)}.")
+    if sorting.by not in BY_NAME:
+        raise AnnotatorError(f"There is no order {sorting.by!r}. There is: {', '.join(BY_NAME)}.")
     named = filter_.class_ids
     if sorting.by == "probability":
         if sorting.class_id is None:
@@ -262,17 +270,17 @@ def _mask(db: Database, columns: ImageColumns, filter_: GalleryFilter) -> np.nda
 def _sorted(db: Database, columns: ImageColumns, mask: np.ndarray | None, sorting: Sorting) -> SortedRows:
     """Return the rows of a mask in order; mask None: all rows."""
     by_name, rank = columns.names.order, columns.names.rank
-    if sorting.by in ("name", "labels", "probability"):
+    if sorting.by == "decided":
+        order, has_value = columns.by_decision(), columns.newest > 0
+    elif sorting.by == "captured":
+        order, has_value = columns.by_capture(), ~np.isnan(columns.captured)
+    elif sorting.by == "twins":
+        order, has_value = columns.twins.order, columns.twins.has
+    else:
         rows = _those(mask, by_name, rank)
         if sorting.by == "name":
             return SortedRows(rows[::-1] if sorting.down else rows)
-        is_labels = sorting.by == "labels"
-        values = columns.positives.view(np.uint16) if is_labels else _bits(db, columns, sorting.class_id or 0)
-        return _by_value(rows, values[rows], sorting.down)
-    if sorting.by == "decided":
-        order, has_value = columns.by_decision(), columns.newest > 0
-    else:
-        order, has_value = columns.by_capture(), ~np.isnan(columns.captured)
+        return _by_value(rows, _values(db, columns, sorting)[rows], sorting.down)
     rows = _those(mask, order)
     without = _those(~has_value if mask is None else mask & ~has_value, by_name, rank)
     return SortedRows(np.concatenate([rows[::-1] if sorting.down else rows, without]))
@@ -303,6 +311,15 @@ def _by_value(rows: np.ndarray, values: np.ndarray, down: bool) -> RowsByValue:
         return RowsByValue(rows[::-1], LARGEST_BITS - values[::-1])
     falling = [LARGEST_BITS - values[has_value][::-1], values[~has_value]]
     return RowsByValue(np.concatenate([rows[has_value][::-1], rows[~has_value]]), np.concatenate(falling))
+
+
+def _values(db: Database, columns: ImageColumns, sorting: Sorting) -> np.ndarray:
+    """Return what rows are sorted by, (N,) uint16; NO_VALUE where a row has none."""
+    if measure := BY_NAME[sorting.by].measure:
+        return np.minimum(columns.looks.numbers(measure).view(np.uint16), NO_VALUE)  # the bits of nan are larger
+    if sorting.by == "labels":
+        return columns.positives.view(np.uint16)
+    return _bits(db, columns, sorting.class_id or 0)
 
 
 def _bits(db: Database, columns: ImageColumns, class_id: int) -> np.ndarray:
@@ -343,3 +360,12 @@ def _probabilities(db: Database, ids: list[int], class_id: int | None) -> dict[i
         return {}
     values = predictions.aligned(predictions.probabilities, ids, [class_id])[:, 0].tolist()
     return {image_id: round(value, 4) for image_id, value in zip(ids, values, strict=True) if value == value}
+
+
+def _measures(db: Database, ids: list[int], sort: Sort) -> dict[int, str]:
+    if not sort.measure:
+        return {}
+    with _up_to_date(db) as columns:
+        rows = positions(ids, columns.image_ids)[0]
+        values: list[float] = columns.looks.numbers(sort.measure)[rows].tolist()
+    return {image_id: sort.in_words(value) for image_id, value in zip(ids, values, strict=True) if value == value}

@@ -27,10 +27,12 @@ from annotator.store.database.database import Database
 from annotator.store.imports import leftovers as unfinished_imports
 from annotator.store.pictures.decoding_budget import give_back_freed
 from annotator.worker.adapting.switching import NextBackbone, Starter
+from annotator.worker.duties.appearances import Appearances
 from annotator.worker.duties.comparing import Candidates
 from annotator.worker.duties.heatmaps import Heatmaps
 from annotator.worker.duties.layout import Mapmaker
 from annotator.worker.duties.name_guesses import NameGuesses
+from annotator.worker.duties.twins import Twins
 from annotator.worker.features.context import Context, Stopped
 from annotator.worker.features.missing_features import MissingFeatures
 from annotator.worker.training.duty import Training
@@ -72,6 +74,8 @@ class Worker:
         self.next_backbone = NextBackbone(self.context, self._between)
         self.candidates = Candidates(self.context, self._between)
         self.names = NameGuesses(self.context, self._between)
+        self.appearances = Appearances(self.context)
+        self.twins = Twins(self.context)
         self.adapting = Starter(self.context)
         self._mapmaker = Mapmaker()
         self.context.say("starting")
@@ -121,6 +125,8 @@ class Worker:
             self._train_if_due,
             self.heatmaps.draw_asked,
             self.heatmaps.draw_ahead,
+            self.appearances.measure_some,
+            self.twins.find_if_due,
             self.names.look_at_patches,
         )
         while not self.context.stop.is_set():

@@ -22,8 +22,10 @@ from annotator.records import PRESENT, STATE_NAMES
 from annotator.store.classes import classes
 from annotator.store.database.database import Database
 from annotator.store.database.invalid_rows import STATES
+from annotator.store.gallery.appearance_columns import AppearanceColumns
 from annotator.store.gallery.class_states import ClassStates, places_of
 from annotator.store.gallery.names import ImageNames
+from annotator.store.gallery.twin_column import TwinColumn
 from annotator.store.gallery.values import Membership, Texts, grown
 from annotator.store.labels.derivation import COMPLETE
 from annotator.store.pictures.decoding_budget import give_back_freed
@@ -44,23 +46,28 @@ class Stamp(NamedTuple):
         classes: The number of changes of classes.
         image: The newest image.
         change: The newest change of an image's name or capture time.
+        appearance: The newest image that was measured.
+        twin: The newest change of a group of twins.
     """
 
     decision: int
     classes: int
     image: int
     change: int
+    appearance: int
+    twin: int
 
 
-NOTHING = Stamp(0, -1, 0, 0)
+NOTHING = Stamp(0, -1, 0, 0, 0, 0)
 
 
 def stamp(db: Database) -> Stamp:
-    """Return the stamp of the project as it is now, at the cost of four look-ups."""
+    """Return the stamp of the project as it is now, at the cost of six look-ups."""
     return Stamp(
         *db.tuples(
             """SELECT (SELECT coalesce(max(id), 0) FROM decision), (SELECT changes FROM class_version),
-            (SELECT coalesce(max(id), 0) FROM image), (SELECT coalesce(max(id), 0) FROM image_change)"""
+            (SELECT coalesce(max(id), 0) FROM image), (SELECT coalesce(max(id), 0) FROM image_change),
+            (SELECT coalesce(max(id), 0) FROM appearance), (SELECT coalesce(max(id), 0) FROM twin)"""
         )[0]
     )
 
@@ -73,6 +80,8 @@ class ImageColumns:
         names: Names, folders, and the order by name.
         facts: By name, the fields of Capture (pictures/exif.py): numbers as (N,) float64, nan where not known; texts as
             Texts.
+        looks: How the images look, as half-precision columns.
+        twins: Which of them have twins.
         complete: (N,) bool: every class has an answer.
         positives: (N,) int16: labels that say present.
         newest: (N,) int64: the newest decision that was not taken back, 0 without one.
@@ -93,6 +102,7 @@ class ImageColumns:
         self.facts: dict[str, np.ndarray | Texts] = {
             field.name: Texts() if isinstance(field.default, str) else np.zeros(0) for field in fields(Capture)
         }
+        self.looks, self.twins = AppearanceColumns(), TwinColumn()
         self.newest_at = np.zeros(0)
         self.complete, self.flagged = np.zeros(0, bool), np.zeros(0, bool)
         self.positives, self.newest = np.zeros(0, np.int16), np.zeros(0, np.int64)
@@ -124,6 +134,10 @@ class ImageColumns:
         before = self.stamp
         if now.image > before.image or now.change > before.change:
             self._read_images(sql, before)
+        if now.image > before.image or now.appearance > before.appearance:
+            self.looks.read(sql, self.image_ids, before.appearance)
+        if now.image > before.image or now.twin > before.twin:
+            self.twins.read(sql, self.image_ids, before.twin)
         class_ids = [class_.id for class_ in classes.all_classes(db)]
         restored: int = sql.execute("SELECT count(*) FROM class_away").fetchone()[0]
         rows = np.zeros(0, np.int64) if before == NOTHING else self._decided_since(sql, before.decision)

@@ -13,6 +13,7 @@ from annotator.errors import AnnotatorError, several
 from annotator.shares import counted
 from annotator.store.database.database import Database
 from annotator.store.features.contents import CHANGES
+from annotator.store.images import appearances
 from annotator.store.images.band_setting import BANDS, shown_bands
 from annotator.store.images.registration import count_registration
 from annotator.store.pictures.bands import NAMED, NOT_THERE, ORDER, TO_CHOOSE, Three, in_text
@@ -54,6 +55,7 @@ def keep_bands(db: Database, three: Three, count: int | None) -> list[int]:
     if changed:
         with db.writing() as sql:
             sql.conn.executemany("UPDATE image SET bands = ?, problem = '' WHERE id = ?", changed)
+            appearances.forget(sql, [row for _, row in changed])
         db.set_setting(CHANGES, db.setting(CHANGES, 0) + 1)
         count_registration(db)  # the worker looks for images without features
     return [row for _, row in changed]

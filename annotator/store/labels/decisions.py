@@ -218,7 +218,7 @@ def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decis
     newest = [Decision(**row) for row in db.rows(f"{_ACTIVE_OF_ONE} LIMIT ?", [annotator, cells + 1])]
     steps: dict[str, list[Decision]] = {}
     for decision in newest[:cells]:
-        key = decision.batch if decision.action in OF_A_CELL and decision.batch else decision.uuid
+        key = decision.batch if decision.action in (*OF_A_CELL, "flag") and decision.batch else decision.uuid
         steps.setdefault(key, []).append(decision)
     if len(newest) > cells and (cut_off := newest[cells].batch):
         steps.pop(cut_off, None)  # not all of its cells were read
@@ -230,7 +230,7 @@ def undoable(db: Database, annotator: str, limit: int, cells: int) -> list[Decis
 
 def _step(key: str, parts: list[Decision]) -> Decision | Batch:
     first = parts[0]
-    if first.uuid == key:
+    if first.uuid == key or first.action == "flag":  # the flags of a batch are undone together, by any of them
         return first
     return Batch(
         uuid=key,

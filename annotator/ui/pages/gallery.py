@@ -7,6 +7,7 @@ import streamlit as st
 
 from annotator.snapshot import gallery
 from annotator.snapshot.filters import FILTERS, Kind
+from annotator.snapshot.sorts import SORTS
 from annotator.store.images import attributes
 from annotator.store.labels import counts as overview
 from annotator.ui.access import context
@@ -28,13 +29,15 @@ def page() -> None:
         "gallery",
         images=overview.image_counts(db)["all"],
         facts={name: attributes.values(db, name, MOST_VALUES) for name, _ in choices["facts"][:MOST_FACTS]},
+        sorts=[{"name": one.name, "label": one.label, "changes": one.reveals_labels or one.by_worker} for one in SORTS],
         filters=[
             {
                 "name": one.name,
                 "label": one.label,
                 "kind": one.kind,
                 "front": one.in_front,
-                "answers": one.reveals_labels,
+                "changes": one.reveals_labels or one.by_worker,
+                "fixed": bool(one.allowed),
                 "choices": choices[one.name],
             }
             for one in FILTERS

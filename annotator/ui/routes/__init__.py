@@ -19,6 +19,7 @@ from annotator.ui.routes import (
     pictures,
     predictions,
     speed_test,
+    twins,
     uploads,
     work,
 )
@@ -38,5 +39,6 @@ ROUTES = [
     *pictures.ROUTES,
     *predictions.ROUTES,
     *speed_test.ROUTES,
+    *twins.ROUTES,
     *uploads.ROUTES,
 ]

@@ -11,7 +11,8 @@ from starlette.routing import Route
 from annotator.roles import Right
 from annotator.snapshot import gallery
 from annotator.snapshot.filters import FILTERS, GalleryFilter, Kind
-from annotator.snapshot.gallery import Sorting
+from annotator.snapshot.gallery import Sorting, Window
+from annotator.snapshot.sorts import BY_NAME
 from annotator.store.database import versions
 from annotator.store.gallery.tiles import Tile
 from annotator.store.people import blindness
@@ -28,7 +29,6 @@ from annotator.ui.routes.requests import FindRequest, parsed
 
 MOST_TILES = 500
 MOST_FOUND = 100
-SILENT_SORTS = ("name", "captured")  # orders that follow from files alone
 
 
 async def window(request: Request, annotator: str) -> Response:
@@ -38,12 +38,12 @@ async def window(request: Request, annotator: str) -> Response:
 
     filter     {has, lacks, open: [class], complete, flagged: true or false, source, by, from, to: "2026-01-31", folder,
                name, facts: [[name, value]], ...}, all optional (snapshot.filters.FILTERS)
-    sort       name, decided, captured, labels, or probability (of `class`); down: reversed
+    sort       name, probability (of `class`), ... (snapshot.sorts.SORTS); down: reversed
     version    of the answer before, for as long as the same listing is scrolled through
     changed    a listing made now might differ from this one
     images     at most MOST_TILES: {id, name, width, height, labels: [[class, state]], flag, comments, complete}, and
-               probability when sorted by it; of one that this person is still to answer blind nothing but what it is,
-               and hidden: true
+               probability, or in words the measure, when sorted by it; of one that this person is still to answer
+               blind nothing but what it is, and hidden: true
     """
     asked, blind = parsed(await body_of(request), GalleryWindowRequest), blind_as(request, annotator)
     return JSONResponse(await run_sync(_window, asked, blind), headers=FRESH)
@@ -89,21 +89,24 @@ def _window(asked: GalleryWindowRequest, blind: str) -> dict[str, Any]:
         "version": part.version,
         "changed": part.changed,
         "class_version": versions.class_version(db),
-        "images": [_tile(tile, part.probabilities, tile.image.id in hidden) for tile in part.images],
+        "images": [_tile(tile, part, tile.image.id in hidden) for tile in part.images],
     }
 
 
-def _tile(tile: Tile, probabilities: dict[int, float], hidden: bool) -> dict[str, Any]:
+def _tile(tile: Tile, part: Window, hidden: bool) -> dict[str, Any]:
+    id_, image = tile.image.id, shapes.image(tile.image)
+    if id_ in part.measures:
+        image["measure"] = part.measures[id_]
     if hidden:
         nothing = {"labels": [], "flag": None, "comments": 0, "complete": False}
-        return shapes.image(tile.image) | nothing | {"hidden": True}
-    shown = shapes.image(tile.image) | {
+        return image | nothing | {"hidden": True}
+    shown = image | {
         "labels": tile.labels,
         "flag": tile.flag or None,
         "comments": tile.comments,
         "complete": tile.complete,
     }
-    probability = probabilities.get(tile.image.id)
+    probability = part.probabilities.get(id_)
     return shown if probability is None else shown | {"probability": probability}
 
 
@@ -125,7 +128,7 @@ def _filter(asked: GalleryRequest, blind: str) -> GalleryFilter:
     values |= {one.name: sorted(set(values[one.name])) for one in FILTERS if one.kind == Kind.CLASSES}
     given = GalleryFilter.build(**values)
     # Which images any other list holds, and where, tells what is known of them, or that, when or by whom it was said.
-    tells = given.reveals_labels or asked.sort not in SILENT_SORTS
+    tells = given.reveals_labels or BY_NAME[asked.sort].reveals_labels
     return replace(given, blind=blind) if tells else given
 
 

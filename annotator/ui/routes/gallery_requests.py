@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct, field
 
 from annotator.snapshot.filters import FILTERS, Filter, Kind
+from annotator.snapshot.sorts import SORTS
 from annotator.ui.routes.requests import Classes, Count, Facts, Id, Path, Text
 
 UNSET = (Kind.SWITCH, Kind.DAY)  # kinds of filters that are None unless they are given
@@ -28,7 +29,9 @@ def _given(one: Filter) -> Any:
 
 if TYPE_CHECKING:
     GalleryFilterRequest = Struct
+    SortName = str
 else:
+    SortName = Literal[tuple(one.name for one in SORTS)]
     # snapshot.filters.FILTERS, field by field; "from" is no name in Python, so that all have another one there.
     GalleryFilterRequest = msgspec.defstruct(
         "GalleryFilterRequest",
@@ -45,7 +48,7 @@ class GalleryRequest(Struct, kw_only=True):
     """A listing of the Gallery; version: of the listing that is on screen."""
 
     only: GalleryFilterRequest = field(default_factory=GalleryFilterRequest, name="filter")
-    sort: Literal["name", "decided", "captured", "labels", "probability"] = "name"
+    sort: SortName = "name"
     class_id: Id | None = field(default=None, name="class")
     down: bool = False
     version: Text = ""

@@ -143,6 +143,12 @@ class HistoryRequest(Struct):
     image: Id
 
 
+class TwinsRequest(Struct):
+    """An image whose twins are wanted."""
+
+    image: Id
+
+
 class ClassRequest(Struct):
     """A class to show examples of, or to rule out."""
 

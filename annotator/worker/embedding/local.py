@@ -50,6 +50,7 @@ class Local:
             assert batch.regions is not None  # they were asked for
             failures = [(int(image_ids[place]), reason) for place, reason in batch.failures]
             facts = [(int(image_ids[place]), facts) for place, facts in batch.facts]
+            looks = [(int(image_ids[place]), appearance) for place, appearance in batch.appearances]
             with np.errstate(over="ignore"):  # numbers beyond half precision become infinite, which is reported
                 features = batch.features.astype(np.float16)
-            yield Result(image_ids[batch.indices], features, batch.regions, failures, facts, NODE)
+            yield Result(image_ids[batch.indices], features, batch.regions, failures, facts, looks, NODE)

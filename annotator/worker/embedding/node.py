@@ -21,6 +21,7 @@ from annotator.store.features.basis import StoredBasis
 from annotator.store.features.shards import Coded
 from annotator.store.images.file_addresses import ImageFiles, open_image_file, reading_image
 from annotator.store.locations.location import Reading
+from annotator.store.pictures.appearance import Appearance
 from annotator.store.pictures.bands import UNSAID, Bands
 from annotator.store.pictures.decoding import ImageFacts
 
@@ -75,6 +76,7 @@ class Embedded:
         regions: (n, R, D) float16, or their codes.
         failures: (image id, reason) of images that could not be embedded.
         facts: (image id, facts) of images that were read at addresses.
+        appearances: (image id, how it looks) of the images.
     """
 
     image_ids: np.ndarray
@@ -82,6 +84,7 @@ class Embedded:
     regions: np.ndarray | Coded
     failures: list[tuple[int, str]]
     facts: list[tuple[int, ImageFacts]]
+    appearances: list[tuple[int, Appearance]]
 
 
 class Member:
@@ -127,7 +130,8 @@ class Member:
             regions = coded(basis, regions)
         failures = [(int(ids[place]), reason) for place, reason in batch.failures]
         facts = [(int(ids[place]), facts) for place, facts in batch.facts]
-        return Embedded(ids[batch.indices], batch.features, regions, failures, facts)
+        looks = [(int(ids[place]), appearance) for place, appearance in batch.appearances]
+        return Embedded(ids[batch.indices], batch.features, regions, failures, facts, looks)
 
 
 def _is_readable(files: ImageFiles) -> bool:

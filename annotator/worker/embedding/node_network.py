@@ -65,4 +65,5 @@ class Network:
             np.concatenate([part.regions for part in parts if part.regions is not None]),
             list(chain.from_iterable(part.failures for part in parts)),
             list(chain.from_iterable(part.facts for part in parts)),
+            list(chain.from_iterable(part.appearances for part in parts)),
         )

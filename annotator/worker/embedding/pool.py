@@ -272,7 +272,7 @@ class Pool:
             again = [image_id for image_id, problem in problems.items() if not problem]
         chunks.give_back(Chunk(np.array(again, np.int64), chunk.losses, with_files=True))
         parts = embedded.image_ids, embedded.features, embedded.regions
-        yield Result(*parts, failures, embedded.facts, member.machine.name)
+        yield Result(*parts, failures, embedded.facts, embedded.appearances, member.machine.name)
 
     # -- losses
 

@@ -13,8 +13,9 @@ from annotator.store.database.database import Database
 from annotator.store.features.cache import FeatureCache
 from annotator.store.features.shards import Coded, write_shard
 from annotator.store.images import address_cache as fetched
-from annotator.store.images import images
+from annotator.store.images import appearances, images
 from annotator.store.locations.objects import NOT_NOW
+from annotator.store.pictures.appearance import Appearance
 from annotator.store.pictures.decoding import ImageFacts
 from annotator.worker.features.missing_features import NOT_FINITE, SHARD_SECONDS
 
@@ -31,6 +32,7 @@ class Result:
         regions: (n, R, D) float16, or their codes where a machine of a cluster has made them.
         failures: (image id, one sentence that says why), for images that could not be read.
         facts: (image id, size and time) of images that were read at addresses.
+        appearances: (image id, how it looks) of the images.
         node: The machine, by the name that people know.
     """
 
@@ -39,6 +41,7 @@ class Result:
     regions: np.ndarray | Coded
     failures: list[tuple[int, str]] = field(default_factory=list)
     facts: list[tuple[int, ImageFacts]] = field(default_factory=list)
+    appearances: list[tuple[int, Appearance]] = field(default_factory=list)
     node: str = "this machine"
 
 
@@ -74,7 +77,8 @@ class Results:
         if finite.any():
             regions = result.regions
             regions = regions[finite] if isinstance(regions, np.ndarray) else _rows(regions, finite)
-            self._shard.append(Result(result.image_ids[finite], result.features[finite], regions))
+            ids = result.image_ids[finite]
+            self._shard.append(Result(ids, result.features[finite], regions, appearances=result.appearances))
         self.write_if_due()
         return int(finite.sum()) + len(failures) - len(unanswered)
 
@@ -88,6 +92,7 @@ class Results:
         """Write the waiting results as shards. Raises DiskFull."""
         from annotator.worker.features.coding import write_features  # torch is loaded by now
 
+        appearances.keep(self._db, [one for part in self._shard for one in part.appearances])
         with_regions = [part for part in self._shard if isinstance(part.regions, np.ndarray)]
         with_codes = [part for part in self._shard if isinstance(part.regions, Coded)]
         if with_regions:

@@ -27,6 +27,7 @@ from annotator.cluster.connection import cores
 from annotator.errors import AnnotatorError, NotAsked
 from annotator.store.locations.location import Reading, Source, reading
 from annotator.store.locations.objects import NOT_NOW
+from annotator.store.pictures.appearance import SIDE, Appearance, appearance_of
 from annotator.store.pictures.bands import UNSAID, Bands
 from annotator.store.pictures.decoding import BadImage, ImageFacts, check_image, open_rgb
 from annotator.store.pictures.files import content_of
@@ -52,6 +53,7 @@ class Embedded:
     regions: np.ndarray | None  # (n, 9, D) float16, if asked for; see Backbone.features_and_regions
     failures: list[tuple[int, str]]  # (place, one sentence that says why), of files that could not be read
     facts: list[tuple[int, ImageFacts]]  # (place, size and time) of what was read at addresses
+    appearances: list[tuple[int, Appearance]]  # (place, how it looks) of each of `indices`
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Decoded:
     pixels: torch.Tensor  # (n, 3, S, S) uint8
     failures: list[tuple[int, str]]  # as of Embedded
     facts: list[tuple[int, ImageFacts]]
+    appearances: list[tuple[int, Appearance]]
 
 
 def embed(
@@ -204,6 +207,7 @@ def _uploaded(parts: Sequence[Future[Decoded]], backbone: "Backbone") -> Decoded
         backbone.upload(torch.cat([part.pixels for part in few])),
         list(chain.from_iterable(part.failures for part in few)),
         list(chain.from_iterable(part.facts for part in few)),
+        list(chain.from_iterable(part.appearances for part in few)),
     )
 
 
@@ -247,13 +251,13 @@ def _embed_batch(
 
 def _embedded(batch: Decoded, backbone: "Backbone", regions: bool) -> Embedded:
     features, of_regions = forward(batch.pixels, backbone, regions)
-    return Embedded(batch.indices, features, of_regions, batch.failures, batch.facts)
+    return Embedded(batch.indices, features, of_regions, batch.failures, batch.facts, batch.appearances)
 
 
 def read_batch(
     readings: Iterable[Reading], places: Iterable[int], backbone: "Backbone", bands: Bands = UNSAID
 ) -> Decoded:
-    """Decode one batch.
+    """Decode one batch, and measure how each image looks.
 
     Args:
         readings: For each place a call that returns its file; a BadImage, AnnotatorError or OSError from it is a
@@ -262,14 +266,16 @@ def read_batch(
         backbone: The frozen network.
         bands: As in `embed`.
     """
-    least = backbone.input_size
-    indices, images, failures, facts = [], [], [], []
+    least = max(backbone.input_size, SIDE)
+    indices, images, failures, facts, appearances = [], [], [], [], []
     for place, read in zip(places, readings, strict=True):
         try:
             source = read()
             if not isinstance(source, Path):
                 facts.append((place, check_image(source, bands)))
-            images.append(backbone.preprocess(open_rgb(source, at_least=(least, least), bands=bands)))
+            picture = open_rgb(source, at_least=(least, least), bands=bands)
+            images.append(backbone.preprocess(picture))
+            appearances.append((place, appearance_of(picture)))
             indices.append(place)
         except (BadImage, AnnotatorError, OSError) as error:
             failures.append((place, str(error)))
@@ -277,8 +283,8 @@ def read_batch(
         # Stacked with the channels last, as they lie in memory; stack() would otherwise turn every image over.
         pixels = torch.stack([image.permute(1, 2, 0) for image in images]).permute(0, 3, 1, 2)
     else:
-        pixels = torch.zeros(0, 3, least, least, dtype=torch.uint8)
-    return Decoded(indices, pixels, failures, facts)
+        pixels = torch.zeros(0, 3, backbone.input_size, backbone.input_size, dtype=torch.uint8)
+    return Decoded(indices, pixels, failures, facts, appearances)
 
 
 def _not_tried() -> Path:

@@ -7,10 +7,11 @@ import numpy as np
 
 from annotator.errors import AnnotatorError
 from annotator.store.images import address_cache as fetched
-from annotator.store.images import images
+from annotator.store.images import appearances, images
 from annotator.store.images.band_setting import shown_bands
 from annotator.store.locations.location import Source
 from annotator.store.networks import embedding
+from annotator.store.pictures.appearance import Appearance
 from annotator.worker.features.context import Context
 from annotator.worker.features.unreachable_addresses import Away
 from annotator.worker.features.work_list import WorkList
@@ -102,6 +103,7 @@ class MissingFeatures:
         self._context.say("embedding", done, total)
         paths, ids = self._with_files(image_ids)
         shard: Shard = []
+        looks: list[tuple[int, Appearance]] = []
         written_at = time.monotonic()
         registered = images.images(self._db, ids)
         contents = [registered[image_id].sha256 for image_id in ids]
@@ -122,16 +124,17 @@ class MissingFeatures:
                 if not away.note_failure(paths[index], reason):
                     images.mark_problem(self._db, ids[index], reason)
             fetched.keep_facts(self._db, [(ids[index], facts) for index, facts in batch.facts])
+            looks += [(ids[index], appearance) for index, appearance in batch.appearances]
             done += len(batch.indices)
             self._between("embedding", done, total)
             if shown_bands(self._db) != bands:
                 shard.clear()  # of other pixels than those that are shown from now on
                 return
             if time.monotonic() - written_at > SHARD_SECONDS:
-                self._write(shard)
+                self._write(shard, looks)
                 written_at = time.monotonic()
                 yield
-        self._write(shard)
+        self._write(shard, looks)
         self._context.check_stop()
         yield
 
@@ -147,7 +150,9 @@ class MissingFeatures:
                 images.mark_problem(self._db, image_id, str(error))
         return paths, ids
 
-    def _write(self, shard: Shard) -> None:
+    def _write(self, shard: Shard, looks: list[tuple[int, Appearance]]) -> None:
+        appearances.keep(self._db, looks)
+        looks.clear()
         if shard:
             ids, features, regions = (np.concatenate(arrays) for arrays in zip(*shard, strict=True))
             if len(ids):

@@ -8,7 +8,7 @@ import { ClassCard } from "./classcard.js";
 import { ClassList, likelihoods } from "./classlist.js";
 import { HIDDEN_WORDS, STATE_WORDS, counted, el, keyButton } from "../shared/dom.js";
 import { Finder } from "./finder.js";
-import { FlagDialog } from "./flag.js";
+import { FlagDialog } from "../shared/flag.js";
 import { KEYS, hintsFor } from "./words.js";
 import { LabelMode } from "../shared/labelmode.js";
 import { Opened } from "./opened.js";

@@ -1,22 +1,24 @@
 // @ts-check
 /**
  * What the gallery shows, as it stands in the address: so a reload, the browser's own "back" and a copied link show the
- * same images. Classes are named, as people know them. Which filters there are, the server says (snapshot/filters.py).
+ * same images. Classes are named, as people know them. Which filters and orders there are, the server says
+ * (snapshot/filters.py, snapshot/sorts.py).
  */
 
 /**
  * @typedef {{name: string, label: string, kind: "classes" | "switch" | "choice" | "text" | "day" | "facts", front: boolean,
- *            answers: boolean, choices: [string, string][]}} Condition
- *   a filter; answers: what it shows depends on answers of people; choices: values with their words
+ *            changes: boolean, fixed: boolean, choices: [string, string][]}} Condition
+ *   a filter; changes: what it shows changes while people answer and the worker works; choices: values with their words;
+ *   fixed: there are no other values
+ * @typedef {{name: string, label: string, changes: boolean}} Sort  an order; changes: as of a filter
  * @typedef {{lists: Record<string, string[]>, given: Record<string, string>, sort: string, of: string, down: boolean}} View
  *   lists   of filters of kind classes the names of classes; of kind facts `fact`s; all of them count
  *   given   of all other filters what is given; of a switch "yes" or "no"; "": not filtered by it
- *   sort    name, decided, captured, labels or probability
+ *   sort    the name of an order (snapshot/sorts.py)
  *   of      the class whose probability is sorted by
  */
 
 export const USUAL_SORT = "name";
-export const SORTS = /** @type {const} */ (["name", "decided", "captured", "labels", "probability"]);
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
 /** Whether a filter takes any number of values. @param {Condition} condition */
@@ -41,9 +43,10 @@ function decoded(text) {
 }
 
 export class Address {
-  /** @param {Condition[]} conditions */
-  constructor(conditions) {
+  /** @param {Condition[]} conditions @param {Sort[]} sorts */
+  constructor(conditions, sorts) {
     this.conditions = conditions;
+    this.sorts = sorts;
   }
 
   /** @returns {View} */
@@ -65,7 +68,7 @@ export class Address {
       if (kind === "switch" && !["yes", "no"].includes(view.given[name])) view.given[name] = "";
       if (kind === "day" && !DAY.test(view.given[name])) view.given[name] = "";
     }
-    view.sort = SORTS.find((name) => name === asked.get("sort")) ?? USUAL_SORT;
+    view.sort = this.sorts.find(({ name }) => name === asked.get("sort"))?.name ?? USUAL_SORT;
     view.of = asked.get("of") ?? "";
     view.down = asked.get("down") === "1";
     return view;

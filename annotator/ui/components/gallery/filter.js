@@ -6,29 +6,27 @@ import { classMeant } from "../shared/classes.js";
 import { el, kbd } from "../shared/dom.js";
 
 /** @typedef {import("./address.js").View} View @typedef {import("./address.js").Condition} Condition */
-
-/** @type {[string, string][]} */
-const SORTS = [
-  ["name", "Name"], ["decided", "Last change"], ["captured", "Capture time"], ["labels", "Number of labels"],
-  ["probability", "Probability of"],
-];
+/** @typedef {import("./address.js").Sort} Sort */
 
 export class Filter {
   /**
-   * @param {{classes: import("../shared/session.js").Class[], conditions: Condition[], facts: Record<string, string[]>,
+   * @param {{classes: import("../shared/session.js").Class[], conditions: Condition[], sorts: Sort[],
+   *          facts: Record<string, string[]>,
    *          onChange: (view: View) => void, say: (text: string) => void}} options
    *   conditions   the filters
+   *   sorts        the orders
    *   facts        values of each imported fact, which are proposed
    *   onChange     the person wants to see other images, or another order
    */
-  constructor({ classes, conditions, facts, onChange, say }) {
+  constructor({ classes, conditions, sorts, facts, onChange, say }) {
     this.onChange = onChange;
     this.say = say;
     this.conditions = conditions;
+    this.sorts = sorts;
     this.ofClasses = conditions.filter((one) => one.kind === "classes");
     this.ofFacts = conditions.find((one) => one.kind === "facts");
     this.facts = facts;
-    this.address = new Address(conditions);
+    this.address = new Address(conditions, sorts);
     this.view = this.address.everything();
     this.#build();
     this.setClasses(classes);
@@ -44,8 +42,8 @@ export class Filter {
   /** As the address says. @param {View} view */
   set(view) {
     this.view = view;
-    for (const { name, kind, choices } of this.conditions) { // of a source only those that the server knows
-      if (kind === "choice" && name === "source" && !choices.some(([value]) => value === view.given[name])) view.given[name] = "";
+    for (const { name, fixed, choices } of this.conditions) {
+      if (fixed && !choices.some(([value]) => value === view.given[name])) view.given[name] = "";
     }
     const known = new Set(this.classes.map((class_) => class_.name));
     const named = [...this.ofClasses.flatMap(({ name }) => view.lists[name]), ...(view.of ? [view.of] : [])];
@@ -80,9 +78,10 @@ export class Filter {
     return this.classes.filter((class_) => names.has(class_.name)).map(({ id }) => id);
   }
 
-  /** Whether an answer may bring an image into the list, or take it out. */
-  get dependsOnAnswers() {
-    return this.conditions.some(({ name, answers }) => answers && (this.view.given[name] || this.view.lists[name]?.length));
+  /** Whether answers or the worker may bring an image into the list, take it out, or move it. */
+  get changes() {
+    const { sort } = this.request;
+    return this.sorts.some(({ name, changes }) => changes && name === sort) || this.conditions.some(({ name, changes }) => changes && (this.view.given[name] || this.view.lists[name]?.length));
   }
 
   get active() {
@@ -93,6 +92,11 @@ export class Filter {
   focus() {
     this.#fold(true);
     this.classField.focus();
+  }
+
+  /** Only images that have twins, each beside its own. */
+  showTwins() {
+    this.#choose({ sort: "twins", down: false, given: { ...this.view.given, twins: "has" } });
   }
 
   clear() {
@@ -119,7 +123,7 @@ export class Filter {
     this.classKind = this.#select("Images by class", this.ofClasses.map(({ name, label }) => [name, label]));
     this.classField = this.#input("search", "Class", { list: "gallery-classes", placeholder: "class", "aria-keyshortcuts": "/" });
     this.of = this.#input("search", "Class whose probability is sorted by", { list: "gallery-classes", placeholder: "class" });
-    this.sort = this.#select("Order", SORTS);
+    this.sort = this.#select("Order", this.sorts.map(({ name, label }) => [name, label]));
     /** Fields by the filter that they are of. @type {Record<string, HTMLInputElement | HTMLSelectElement>} */
     this.fields = {};
     /** @type {HTMLElement[]} */
@@ -268,6 +272,7 @@ export class Filter {
         field.append(el("option", { value }, value)); // from an old address
       }
       field.value = value;
+      if (field instanceof HTMLSelectElement) field.title = value ? field.selectedOptions[0].text : ""; // longer than the field
     }
     this.sort.value = view.sort;
     this.of.value = view.of;
@@ -283,7 +288,8 @@ export class Filter {
     const single = this.conditions.filter(({ name }) => view.given[name]);
     const chosen = [
       ...this.#listed().map(([, , words]) => words),
-      ...single.map(({ name, label, kind }) => (kind === "switch" ? (view.given[name] === "yes" ? label : `not ${label}`) : view.given[name])),
+      ...single.map(({ name, label, kind, choices }) => (kind === "switch" ? (view.given[name] === "yes" ? label : `not ${label}`)
+        : choices.find(([value]) => value === view.given[name])?.[1].split(":")[0] ?? view.given[name])),
     ];
     this.opener.replaceChildren(`Filter: ${chosen.join(", ") || "all images"}`);
     const behind = this.conditions.filter(({ front, kind }) => !front && kind !== "classes");

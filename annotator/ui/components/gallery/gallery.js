@@ -5,6 +5,7 @@
  */
 
 import { Filter } from "./filter.js";
+import { FlagDialog } from "../shared/flag.js";
 import { Jump } from "./jump.js";
 import { Listing } from "./listing.js";
 import { Page } from "../shared/page.js";
@@ -12,6 +13,7 @@ import { Panel } from "./panel.js";
 import { Pointing } from "./pointing.js";
 import { Selection } from "./selection.js";
 import { Size } from "./size.js";
+import { Twins } from "./twins.js";
 import { View } from "./view.js";
 import { HINTS, KEYS, settingInWords } from "./words.js";
 import { Whereabouts } from "./whereabouts.js";
@@ -19,6 +21,9 @@ import { HIDDEN_WORDS, afterPaint, capital, counted, el, keyButton } from "../sh
 import { fix } from "../shared/fix.js";
 import { typing } from "../shared/keys.js";
 
+/** @typedef {import("./listing.js").Image} Image */
+
+const MOST_FLAGS = 500; // each is a decision of its own
 const RENEW = 8000; // milliseconds between two readings of what is in sight
 
 export default class GalleryPage extends Page {
@@ -59,18 +64,26 @@ export default class GalleryPage extends Page {
       onRectangle: (indexes) => this.selection.rectangle(indexes),
     });
     this.filter = new Filter({
-      classes: session.classes, conditions: data.filters, facts: data.facts, say,
+      classes: session.classes, conditions: data.filters, sorts: data.sorts, facts: data.facts, say,
       onChange: (view) => {
         this.filter.address.push(view);
         this.begun();
       },
     });
+    this.twins = new Twins({
+      ask: (image) => session.outbox.flush().then(() => session.api.post("/api/twins", { image })).catch(() => null),
+      isBeside: () => this.filter.request.sort === "twins", onBeside: (image) => this.showBeside(image),
+      onKeep: ({ name }, twins) => this.flag(twins.map(({ id }) => id), `twin of ${name}`, `${counted(twins.length, "twin")} of ${name} flagged`),
+      onAnswer: (image, cells) => this.answer(cells, `${counted(cells.length, "answer")} of ${image.name} on its twins`), say,
+      mayAnswer: data.may_answer,
+    });
     this.panel = new Panel({
       onSet: (states) => this.set(states), onClear: () => this.selection.clear(), onAll: () => this.selection.all(),
-      onOpen: () => this.open(this.selection.at),
-    });
+      onOpen: () => this.open(this.selection.at), onFlag: () => this.openFlag(),
+    }, this.twins.element);
     this.panel.setClasses(session.classes);
     this.panel.element.hidden = !data.may_answer;
+    this.flagging = new FlagDialog((note) => this.flag([...this.selection.ids], note, `${note ? `flag "${note}"` : "flag removed"} on ${counted(this.selection.ids.size, "image")}`));
     this.jump = new Jump((index) => this.goTo(index));
     this.saved = afterPaint(() => this.readWhenSaved());
     this.put();
@@ -88,7 +101,7 @@ export default class GalleryPage extends Page {
     session.element.replaceChildren(
       head, this.filter.element,
       el("div", { class: "work" }, el("div", { class: "left" }, this.view.element, this.empty), this.panel.element),
-      el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog);
+      el("div", { class: "under" }, session.words, session.foot.element), session.hints.element, session.help.dialog, this.jump.dialog, this.flagging.element);
   }
 
   close() {
@@ -172,18 +185,12 @@ export default class GalleryPage extends Page {
     const shown = total == null ? "Loading images..." : total < all || this.filter.active ? `${total.toLocaleString("en")} of ${counted(all, "image")}` : counted(all, "image");
     const words = trouble ? `${capital(trouble)}. Trying again.` : shown;
     if (this.count.textContent !== words) this.count.textContent = words;
-    this.updateButton.hidden = !changed || !this.dependsOnAnswers;
+    this.updateButton.hidden = !changed || !this.filter.changes;
     this.view.layOut();
     this.showEmpty(total === 0);
     if (this.coming != null && total) this.goTo(Math.min(this.coming, total - 1));
     if (total != null) this.coming = null;
     this.view.look();
-  }
-
-  /** Whether another answer may bring an image into the list, or elsewhere in it. */
-  get dependsOnAnswers() {
-    const { sort } = this.filter.request;
-    return (sort !== "name" && sort !== "captured") || this.filter.dependsOnAnswers;
   }
 
   /** @param {boolean} none */
@@ -209,6 +216,7 @@ export default class GalleryPage extends Page {
     const about = current?.hidden && !current.labels.length ? ` · ${HIDDEN_WORDS}` : "";
     const only = ids.size === 1 && current && ids.has(current.id) ? current.name + about : null;
     this.panel.show(ids.size, only);
+    this.twins.show(only ? current : null);
     if (ids.size) this.session.hints.used("select");
     this.session.hints.moved();
     this.session.changed();
@@ -219,6 +227,7 @@ export default class GalleryPage extends Page {
   /** @param {string} key @param {KeyboardEvent} event @returns {boolean} */
   press(key, event) {
     if (this.jump.dialog.open) return this.jump.key(key);
+    if (this.flagging.element.open) return this.flagging.key(key, event);
     if (event.composedPath()[0] === this.panel.field && key !== "find") return this.panel.key(key, event);
     if (typing(event) && key !== "find") return this.filter.key(key, event);
     if (this.move(key, event.shiftKey)) return true;
@@ -230,6 +239,9 @@ export default class GalleryPage extends Page {
       go: () => this.openJump(),
       g: () => this.openJump(),
       r: () => this.begun(true),
+      ",": () => this.openFlag(),
+      k: () => this.session.data.may_answer && this.twins.keep(),
+      t: () => this.session.data.may_answer && this.twins.answer(),
       set: () => this.panel.set(),
       "/": () => this.filter.focus(),
       find: () => this.filter.focus(),
@@ -306,6 +318,15 @@ export default class GalleryPage extends Page {
       .map(([class_, state]) => /** @type {[number, number, number | null]} */ ([id, class_, state])));
     const words = settingInWords(states, selection.ids.size, this.session.names);
     this.view.tiles.first = [...new Set([...states.keys(), ...this.view.tiles.first])];
+    this.answer(cells, words);
+    this.panel.reset();
+  }
+
+  /** Give these answers as one step. @param {[number, number, number | null][]} cells @param {string} words */
+  answer(cells, words) {
+    const { listing } = this;
+    const ids = new Set(cells.map(([id]) => id));
+    const before = new Map(listing.known().filter(({ id }) => ids.has(id)).map((image) => [image.id, new Map(image.labels)]));
     const entry = cells.length ? { action: "batch", source: "gallery", cells: cells.map((cell) => [...cell, null]) } : null;
     this.perform(entry, {
       forward: () => this.change(cells),
@@ -316,8 +337,38 @@ export default class GalleryPage extends Page {
       },
       words,
     });
-    this.panel.reset();
     this.session.say(`Set: ${words}.`);
+  }
+
+  openFlag() {
+    const { ids, current } = this.selection;
+    if (!this.session.data.may_answer) return this.session.say("You can only look here. Owners change roles.");
+    if (!ids.size) return this.session.say("Select images first.");
+    if (ids.size > MOST_FLAGS) return this.session.say(`At most ${MOST_FLAGS} images can be flagged at once.`);
+    const only = ids.size === 1 && current && ids.has(current.id) ? current : null;
+    this.flagging.open(only?.name ?? counted(ids.size, "image"), only?.flag ?? "");
+  }
+
+  /** Flag images with one note as one step. @param {number[]} ids @param {string} note "" removes flags @param {string} words */
+  flag(ids, note, words) {
+    const batch = crypto.randomUUID();
+    const [first, ...others] = ids.map((image) => ({ action: "flag", image, note, source: "gallery", batch }));
+    this.perform(first, {
+      // Decisions of one batch are undone together, whichever of them is named.
+      forward: () => {
+        for (const other of others) this.session.outbox.add(other);
+        this.saved();
+      },
+      back: () => this.saved(),
+      words,
+    });
+    this.session.say(`${words}.`);
+  }
+
+  /** @param {Image} image */
+  showBeside(image) {
+    this.filter.showTwins();
+    this.come(image.id);
   }
 
   /** The tiles have another size: the cursor stays in sight. */
@@ -340,6 +391,7 @@ export default class GalleryPage extends Page {
   async readWhenSaved() {
     await this.session.outbox.flush();
     if (!this.session.outbox.waiting.size) this.listing.refresh();
+    this.twins.renew();
   }
 
   /** @param {import("../shared/session.js").Step} step @param {"undone" | "redone"} how */

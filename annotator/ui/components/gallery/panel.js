@@ -4,7 +4,7 @@
  * any more), and all of them are set at once, on all selected images.
  */
 
-import { counted, el, kbd } from "../shared/dom.js";
+import { counted, el, kbd, keyButton } from "../shared/dom.js";
 import { fitOf } from "../shared/classes.js";
 
 const MOST_ROWS = 80; // the rest is found by typing
@@ -21,8 +21,12 @@ export function stateInWords(state) {
 }
 
 export class Panel {
-  /** @param {{onSet: (states: Map<number, number | null>) => void, onClear: () => void, onOpen: () => void, onAll: () => void}} on */
-  constructor(on) {
+  /**
+   * @param {{onSet: (states: Map<number, number | null>) => void, onClear: () => void, onOpen: () => void, onAll: () => void,
+   *          onFlag: () => void}} on
+   * @param {HTMLElement} more what else is shown of the selection
+   */
+  constructor(on, more) {
     this.on = on;
     /** @type {Class[]} */
     this.classes = [];
@@ -32,11 +36,12 @@ export class Panel {
     this.states = new Map();
     this.count = 0;
     this.at = 0;
-    this.#build();
+    this.#build(more);
     this.show(0, null);
   }
 
-  #build() {
+  /** @param {HTMLElement} more */
+  #build(more) {
     this.title = el("h3", { role: "status" });
     this.about = el("p", { class: "about" });
     this.field = el("input", {
@@ -53,14 +58,15 @@ export class Panel {
     this.openButton = el("button", { type: "button", "aria-keyshortcuts": "Enter", onclick: () => this.on.onOpen() }, el("span", {}, "Open"), kbd("Enter"));
     this.clearButton = el("button", { type: "button", "aria-keyshortcuts": "Escape", onclick: () => this.on.onClear() }, el("span", {}, "Clear"), kbd("Esc"));
     this.allButton = el("button", { type: "button", "aria-keyshortcuts": "Control+A", onclick: () => this.on.onAll() }, el("span", {}, "Select all"), kbd("Ctrl+A"));
+    this.flagButton = keyButton("Flag", ",", () => this.on.onFlag());
     this.opener = el("button", {
       type: "button", class: "opener", "aria-controls": "panel-body", "aria-expanded": "false", onclick: () => this.unfold(!this.element.classList.contains("open")),
     }, "Set classes");
     this.body = el("div", { class: "body", id: "panel-body" },
       el("div", { class: "find" }, this.field, kbd(".")), this.list, this.more, this.how, this.setButton, this.spoken);
     this.element = el("section", { class: "panel", "aria-label": "Selected images" },
-      el("div", { class: "panel-head" }, this.title, this.opener, el("div", { class: "tools" }, this.openButton, this.clearButton, this.allButton)),
-      this.about, this.body);
+      el("div", { class: "panel-head" }, this.title, this.opener, el("div", { class: "tools" }, this.openButton, this.flagButton, this.clearButton, this.allButton)),
+      this.about, more, this.body);
   }
 
   /** @param {Class[]} classes */
@@ -76,7 +82,7 @@ export class Panel {
     this.title.textContent = count ? `${count.toLocaleString("en")} selected` : "Nothing selected";
     this.about.textContent = about ?? (count ? "" : "Click an image, drag over several, or press Space.");
     this.openButton.hidden = count !== 1;
-    this.clearButton.hidden = this.opener.hidden = !count;
+    this.clearButton.hidden = this.flagButton.hidden = this.opener.hidden = !count;
     this.body.classList.toggle("idle", !count);
     this.#tell();
   }

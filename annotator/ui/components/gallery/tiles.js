@@ -211,6 +211,7 @@ export class Tiles {
       image.complete && "complete", image.flag && `flag: ${image.flag}`,
       image.comments && counted(image.comments, "comment"),
       image.probability != null && `probability ${chance(image.probability)}`,
+      image.measure,
     ];
     const parts = [said.join(", "), absent && `${absent} absent`, ...marks].filter(Boolean);
     return `${image.name}: ${parts.join("; ") || (image.hidden ? HIDDEN_WORDS : "no label")}`;
@@ -218,11 +219,12 @@ export class Tiles {
 }
 
 /** @param {Image} image */
-function marksOf({ complete, flag, comments, probability }) {
+function marksOf({ complete, flag, comments, probability, measure }) {
   const mark = (/** @type {string} */ kind, /** @type {string} */ sign, /** @type {string} */ title) =>
     el("span", { class: `mark-${kind}`, title }, sign);
   return [
     ...(probability == null ? [] : [mark("chance", chance(probability), "Probability of the class")]),
+    ...(measure ? [mark("chance", measure, "What the list is sorted by")] : []),
     ...(comments ? [mark("comments", String(comments), "Comments")] : []),
     ...(flag ? [mark("flag", "⚑", flag)] : []),
     ...(complete ? [mark("complete", "✓✓", "Complete: every class is answered")] : []),

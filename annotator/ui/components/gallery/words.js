@@ -23,6 +23,9 @@ export const KEYS = [
     rows: [
       [".", "choose classes: Enter marks one present, again absent, unsure, unanswered"],
       ["Ctrl+Enter", "set them on all selected images"],
+      [",", "flag all selected images with a note"],
+      ["k", "keep the image: flag its twins"],
+      ["t", "give your answers to its twins"],
       ["Backspace", "undo all of it (also Ctrl+Z)"],
       ["Shift+Backspace", "redo (also Ctrl+Y)"],
       FIND_ROW,

@@ -1,7 +1,7 @@
 // @ts-check
-/** A note on an image, for whoever looks at it later: a small dialog with one line of text. */
+/** A note on an image, or on several, for whoever looks at it later: a small dialog with one line of text. */
 
-import { el, kbd } from "../shared/dom.js";
+import { el, kbd } from "./dom.js";
 
 const LONGEST = 300; // characters
 
@@ -23,7 +23,7 @@ export class FlagDialog {
     );
   }
 
-  /** @param {string} name of the image @param {string} note the one it has */
+  /** @param {string} name of the image, or how many there are @param {string} note the one it has */
   open(name, note) {
     this.title.replaceChildren(`Flag ${name}`);
     this.field.value = note;

@@ -1,0 +1,41 @@
+"""How images look, as columns in memory (rows are those of columns.py): two bytes an image and number."""
+
+import numpy as np
+import sqlite_utils
+
+from annotator.indexing import positions
+from annotator.store.gallery.values import grown
+from annotator.store.pictures.appearance import APPEARANCE
+
+AT_ONCE = 20_000  # rows read at a time
+LARGEST = float(np.finfo(np.float16).max)
+NUMBERS = tuple(name for name in APPEARANCE if name != "hash")
+
+
+class AppearanceColumns:
+    """The numbers of `Appearance` but the hash, and the shorter side of each image, as half-precision columns.
+
+    A size is read with the rest, because images at addresses have one only once they were decoded.
+    """
+
+    def __init__(self):
+        self._values = {name: np.zeros(0, np.float16) for name in (*NUMBERS, "shorter_side")}
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a number of each image, (N,) float16; nan: not measured."""
+        return self._values[name]
+
+    def read(self, sql: sqlite_utils.Database, image_ids: np.ndarray, after: int) -> None:
+        """Read the rows with ids from `after` on, for images (N,) int64 that are known by now."""
+        for name, values in self._values.items():
+            self._values[name] = grown(values, len(image_ids), np.nan)
+        cursor = sql.execute(
+            f"""SELECT a.image_id, {", ".join(f"a.{name}" for name in NUMBERS)}, nullif(min(i.width, i.height), 0)
+            FROM appearance a JOIN image i ON i.id = a.image_id WHERE a.id > ?""",
+            [after],
+        )
+        while rows := cursor.fetchmany(AT_ONCE):
+            ids, *columns = np.array(rows, np.float64).T
+            places, known = positions(ids.astype(np.int64), image_ids)
+            for values, column in zip(self._values.values(), columns, strict=True):
+                values[places[known]] = np.minimum(column[known], LARGEST)

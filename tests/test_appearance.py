@@ -1,0 +1,162 @@
+"""How images look: what is measured of tiny pictures made here, by whom, and what the Gallery finds by it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from asked import asked
+from PIL import Image, ImageFilter
+
+from annotator.exchange.setup import set_up
+from annotator.snapshot import gallery
+from annotator.snapshot.filters import GalleryFilter
+from annotator.snapshot.gallery import Sorting
+from annotator.store.database.database import Database
+from annotator.store.features.shards import shard_files
+from annotator.store.images import appearances
+from annotator.store.images.band_choice import keep_bands
+from annotator.store.pictures.appearance import appearance_of
+from annotator.worker.process import Worker
+
+
+def noise(
+    size: tuple[int, int] = (240, 200), low: int = 60, high: int = 200, seed: int = 0, patch: int = 4
+) -> Image.Image:
+    """Square patches in random greys."""
+    patches = np.random.default_rng(seed).integers(low, high, (size[1] // patch, size[0] // patch), np.uint8)
+    return Image.fromarray(np.kron(patches, np.ones((patch, patch), np.uint8))).convert("RGB")
+
+
+def half_white(picture: Image.Image) -> Image.Image:
+    picture.paste((255, 255, 255), (0, 0, picture.width // 2, picture.height))
+    return picture
+
+
+PICTURES = {
+    "blurred": noise(seed=1).filter(ImageFilter.GaussianBlur(8)),
+    "dark": noise(low=10, high=50, seed=2),
+    "good": noise(seed=3),
+    "overexposed": half_white(noise(seed=4)),
+    "tiny": noise((120, 80), seed=5),
+    "underexposed": noise(low=0, high=4, seed=6),
+}
+
+
+@pytest.fixture
+def looked_at(tmp_path: Path) -> Database:
+    """A project of PICTURES, in this order, that nobody has measured."""
+    (tmp_path / "photos").mkdir()
+    for name, picture in PICTURES.items():
+        picture.save(tmp_path / "photos" / f"{name}.png")
+    set_up(tmp_path / "project", images_folder=tmp_path / "photos")
+    return Database(tmp_path / "project")
+
+
+def names(db: Database, sorting: Sorting | None = None, **filter_: object) -> list[str]:
+    ids = gallery.listing(db, GalleryFilter.build(**filter_), sorting or Sorting()).ids(0, 100)
+    return [list(PICTURES)[image_id - 1] for image_id in ids]
+
+
+def measure(db: Database) -> int:
+    """Have the worker measure what is not; return how often it found something to do."""
+    worker, turns = Worker(db.paths.project), 0
+    try:
+        while worker.appearances.measure_some():
+            turns += 1
+    finally:
+        worker.close()
+    return turns
+
+
+def test_brightness_and_exposure_are_shares_and_sharpness_falls_with_blur():
+    black, white = (appearance_of(Image.new("RGB", (50, 40), (grey,) * 3)) for grey in (0, 255))
+    assert (black.brightness, black.sharpness, black.overexposed, black.underexposed) == (0, 0, 0, 1)
+    assert (white.brightness, white.sharpness, white.overexposed, white.underexposed) == (1, 0, 1, 0)
+    half = appearance_of(half_white(Image.new("RGB", (400, 300), (100, 100, 100))))
+    assert half.overexposed == pytest.approx(0.5, abs=0.01)
+    assert half.brightness == pytest.approx((1 + 100 / 255) / 2, abs=0.01)
+    sharpness = [appearance_of(noise().filter(ImageFilter.GaussianBlur(by))).sharpness for by in (0, 1, 3, 9)]
+    assert sharpness == sorted(sharpness, reverse=True) and sharpness[0] > 100 * sharpness[-1]
+
+
+def test_pictures_of_one_pixel_have_numbers_too():
+    for size in ((1, 1), (1, 300), (2, 2)):
+        assert appearance_of(Image.new("RGB", size, (9, 9, 9))).sharpness == 0
+
+
+def test_what_is_measured_hardly_depends_on_the_size_of_the_file():
+    large = noise((1600, 1200)).filter(ImageFilter.GaussianBlur(6))
+    small = large.resize((400, 300), Image.Resampling.BOX)
+    one, other = appearance_of(large), appearance_of(small)
+    assert one.sharpness == pytest.approx(other.sharpness, rel=0.2)
+    assert one.brightness == pytest.approx(other.brightness, abs=0.01)
+
+
+def test_an_old_project_is_measured_once_and_its_gallery_filters_and_sorts_by_it(looked_at):
+    db = looked_at
+    assert names(db, quality="dark") == [] and names(db, Sorting("brightness")) == list(PICTURES)
+    assert measure(db) == 1 and measure(db) == 0
+    assert {name: names(db, quality=name) for name in PICTURES if name != "good"} == {
+        "blurred": ["blurred", "underexposed"],
+        "dark": ["dark", "underexposed"],
+        "overexposed": ["overexposed"],
+        "tiny": ["tiny"],
+        "underexposed": ["underexposed"],
+    }
+    assert names(db, Sorting("brightness"))[:2] == ["underexposed", "dark"]
+    assert names(db, Sorting("brightness", down=True))[0] == "overexposed"
+    assert set(names(db, Sorting("sharpness"))[:2]) == {"blurred", "underexposed"}
+    assert names(db, Sorting("size"))[0] == "tiny"
+
+
+def test_the_worker_measures_beside_the_features_and_does_neither_twice(looked_at):
+    db = looked_at
+    worker = Worker(db.paths.project)
+    try:
+        worker.features.embed()
+        assert not worker.appearances.measure_some(), "nothing is left to measure"
+        beside = db.tuples("SELECT image_id, brightness, hash FROM appearance ORDER BY image_id")
+        shards = {path: path.stat().st_mtime_ns for path in shard_files(worker.context.features().folder)}
+        with db.writing() as sql:
+            appearances.forget(sql, [2, 3])
+        worker.db.set_setting("registrations", db.setting("registrations", 0) + 1)
+        assert worker.appearances.measure_some()
+        worker.features.embed()
+        assert {path: path.stat().st_mtime_ns for path in shard_files(worker.context.features().folder)} == shards
+        alone = db.tuples("SELECT image_id, brightness, hash FROM appearance ORDER BY image_id")
+        assert alone == beside, "PNGs are decoded alike for both"
+    finally:
+        worker.close()
+
+
+def test_an_image_that_cannot_be_read_is_left_out_without_an_end(looked_at, tmp_path):
+    (tmp_path / "photos" / "good.png").unlink()
+    assert measure(looked_at) == 1
+    assert len(looked_at.tuples("SELECT 1 FROM appearance")) == len(PICTURES) - 1
+
+
+def test_the_route_says_what_it_sorts_by_and_refuses_another_order(looked_at):
+    measure(looked_at)
+    with asked(looked_at.paths.project) as app:
+        [image] = app.post("/api/gallery", {"sort": "size", "start": 0, "count": 1})[1]["images"]
+        assert (image["name"], image["measure"]) == ("tiny.png", "80 px")
+        assert app.post("/api/gallery", {"filter": {"quality": "tiny"}, "start": 0, "count": 9})[1]["total"] == 1
+        assert app.post("/api/gallery", {"sort": "beauty", "start": 0, "count": 1})[0] == 400
+        assert app.post("/api/gallery", {"filter": {"quality": "ugly"}, "start": 0, "count": 1})[0] == 400
+
+
+def test_other_bands_of_an_image_are_measured_anew(tmp_path):
+    import tifffile
+
+    (tmp_path / "photos").mkdir()
+    bands = np.zeros((40, 60, 5), np.uint16)
+    bands[..., 3:], bands[:, :20] = 900, 100
+    tifffile.imwrite(tmp_path / "photos" / "a.tif", bands, photometric="minisblack", planarconfig="contig")
+    set_up(tmp_path / "project", images_folder=tmp_path / "photos", bands=(1, 2, 3))
+    db = Database(tmp_path / "project")
+    measure(db)
+    before = db.value("SELECT brightness FROM appearance")
+    keep_bands(db, (4, 5, 5), None)
+    assert db.value("SELECT count(*) FROM appearance") == 0
+    measure(db)
+    assert db.value("SELECT brightness FROM appearance") != before
