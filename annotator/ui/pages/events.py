@@ -65,7 +65,7 @@ def _begin(db: Database) -> None:
     st.subheader("Events")
     st.markdown(
         "An event is a set of images that belong together, such as the photos of one trigger of a camera trap. Events "
-        "are found from the times and folders of the images. No label changes."
+        "are found from the times and folders of the images. Labels stay as they are."
     )
     if st.button("Find events", type="primary", key="find_events"):
         with st.spinner("Finding events..."):
