@@ -159,6 +159,11 @@ def push(queue: EmbeddingQueue, *kinds: int):
     return queue.push(pairs, torch.tensor(kinds))
 
 
+def test_without_slots_a_batch_is_compared_with_itself_alone():
+    queue = EmbeddingQueue(0, 1)
+    assert push(queue, 1, 2)[1].tolist() == [1, 2] and push(queue, 3)[1].tolist() == [3]
+
+
 def test_a_batch_that_would_fill_the_queue_begins_again_at_its_start():
     queue = EmbeddingQueue(5, 1)
     assert push(queue, 1, 2)[1].tolist() == [1, 2, 0, 0, 0]
