@@ -47,22 +47,28 @@ class Best:
         self.forget()
         if path is not None and (state := checkpoints.load(path, {})):
             self.scores, self.epoch, self.weights = state["scores"], state["epoch"], state["weights"]
+            self.separations = state.get("separations", [])
 
     def forget(self) -> None:
         """Reset to the state before the first epoch."""
         self.scores: list[float] = []
+        self.separations: list[float] = []
         self.epoch = 0
         self.weights: dict[str, torch.Tensor] | None = None
 
     def score(self, trainer: Trainer, task: Task) -> float:
         """Score the finished epoch, and keep its weights if it is the best one (strictly, as in the papers)."""
-        scores = {which: task.val_map(trainer.predict(task.val, which)) for which in trainer.candidates()}
+        probabilities = {which: trainer.predict(task.val, which) for which in trainer.candidates()}
+        scores = {which: task.val_map(predicted) for which, predicted in probabilities.items()}
         which = max(scores, key=lambda name: scores[name])
         if not self.scores or scores[which] > max(self.scores):
             self.weights, self.epoch = trainer.weights(which), len(trainer.history)
         self.scores.append(scores[which])
+        if (separation := task.separation(probabilities[which])) is not None:
+            self.separations.append(separation)
         if self.path is not None:
             state = {"identity": {}, "scores": self.scores, "epoch": self.epoch, "weights": self.weights}
+            state["separations"] = self.separations
             checkpoints.save(self.path, state)
         return scores[which]
 
@@ -73,14 +79,14 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
     Args:
         name: The name of the method, for the report.
         trainer: A trainer begun with `best=lambda: best.weights`. A trainer without candidates keeps its last epoch, as
-            does every trainer if the task has no validation images.
+            does every trainer if the task does not validate.
         best: Keeps the scores and the weights of the best epoch.
         task: The images and labels, with the validation images that are scored.
 
     Raises:
         ValueError: As the trainer does.
     """
-    scored = bool(trainer.candidates()) and len(task.val) > 0
+    scored = bool(trainer.candidates()) and task.validates
     if len(best.scores) > len(trainer.history):  # of a training whose state is gone
         best.forget()
     if scored and len(best.scores) < len(trainer.history):  # killed between the end of an epoch and its score
@@ -93,6 +99,6 @@ def follow(name: str, trainer: Trainer, best: Best, task: Task) -> Trained:
             say(f"    {name}: epoch {epoch.number} of {epoch.of}, {epoch.seconds:.1f} s{validation}")
     if best.weights is not None:
         trainer.load(best.weights)
-    val_map = max(best.scores) if scored else task.val_map(trainer.predict(task.val)) if len(task.val) else nan
+    val_map = max(best.scores) if scored else task.val_map(trainer.predict(task.val)) if task.validates else nan
     seconds = float(np.mean([epoch.seconds for epoch in trainer.history]))
-    return Trained(trainer.predict, best.epoch or len(trainer.history), val_map, seconds)
+    return Trained(trainer.predict, best.epoch or len(trainer.history), val_map, seconds, tuple(best.separations))

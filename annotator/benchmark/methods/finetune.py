@@ -13,6 +13,7 @@ from models.backbones.pretrained import pretrained
 from models.finetune.linear_start import linear_start, pooled_features
 from models.finetune.views import ImageExamples
 from models.finetune.whole_network import whole_network
+from models.linear.training import Head
 from models.methods import METHODS, make_method
 from models.methods.end_to_end import EndToEnd, shared_protocol
 from models.trainers.base import Resume
@@ -93,12 +94,18 @@ def whole_network_trainer(
         )
 
     whole = whole_network(replace(source, input_size=network.size), task.truth.shape[1], method, seed)
-    labels = task.training_labels(METHODS[name].full_labels)
+    labels = task.training_labels(method.full_labels, method.negatives)
     # A method with a linear stage of its own (role+linear_init) needs no other.
     alone_first = network.linear_init and method.reads == "features" and settings.linear_lr is None
     learned = None
     if alone_first and not (resume.checkpoint and resume.checkpoint.exists()):
-        pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: False, None).cpu()
+        score = None
+        if task.validates:
+            pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: False, None).cpu()
+
+            def score(head: Head) -> float:
+                return task.val_map(head.probabilities(pooled))
+
         learned = linear_start(
             whole,
             examples(labels.rows),
@@ -106,7 +113,7 @@ def whole_network_trainer(
             make_method(name, **settings.parameters),
             epochs=LINEAR_EPOCHS,
             seed=seed,
-            score=lambda head: task.val_map(head.probabilities(pooled)),
+            score=score,
         )
     return WholeNetworkTrainer(
         method, whole, examples, labels, settings, seed=seed, resume=resume, learned=learned or None

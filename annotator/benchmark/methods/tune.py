@@ -5,7 +5,8 @@ epochs, a batch size and the constants that the method calls tunable. The first 
 same for all methods, and a larger budget begins with the trials of a smaller one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,13 @@ BATCHES = (None, 8, 16)  # None: the method's own; 8 and 16 are the grid of Cole
 STREAM = 20211106
 
 
-def trials(name: str, budget: int) -> list[Choice]:
+def trials(name: str, budget: int, fixed: Mapping[str, Any] | None = None) -> list[Choice]:
     """Return the choices to try for a method, its own defaults first.
+
+    Args:
+        name: A name in models.methods.METHODS.
+        budget: The number of choices.
+        fixed: Constants that every choice has; None: there are none.
 
     Raises:
         ValueError: The budget is below 1.
@@ -29,12 +35,13 @@ def trials(name: str, budget: int) -> list[Choice]:
         raise ValueError(f"The budget is {budget} trials; there must be at least one, the method's own defaults.")
     # Two streams: how many constants a method has must not change which learning rates it is given.
     shared, own = np.random.default_rng(STREAM), np.random.default_rng(STREAM + 1)
-    return [Choice()] + [_drawn(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
+    drawn = [Choice()] + [_drawn(METHODS[name].tunable, shared, own) for _ in range(budget - 1)]
+    return [replace(choice, parameters=choice.parameters | dict(fixed or {})) for choice in drawn]
 
 
-def tuned(name: str, budget: int, scores: Sequence[float]) -> tuple[Choice, list[float]]:
-    """Return the choice of `trials` with the highest score (validation mAP; ties: the first), and the scores."""
-    return trials(name, budget)[int(np.argmax(scores))], list(scores)
+def best_of(choices: Sequence[Choice], scores: Sequence[float]) -> tuple[Choice, list[float]]:
+    """Return the choice with the highest score (validation mAP; ties: the first), and the scores."""
+    return choices[int(np.argmax(scores))], list(scores)
 
 
 def space() -> dict[str, list]:

@@ -97,7 +97,13 @@ def modules_of(name: str, regime: str) -> dict[str, Path]:
     """
     frozen = trainer_class(METHODS[name].reads).__module__
     trainer = [f"{HERE}.finetune"] if regime == "finetune" else [frozen, f"{HERE}.images"]
-    judge = [f"{HERE}.epochs", f"{HERE}.task", "annotator.benchmark.datasets.clicks", "annotator.benchmark.naming"]
+    judge = [
+        f"{HERE}.epochs",
+        f"{HERE}.task",
+        f"{HERE}.supervision",
+        "annotator.benchmark.datasets.clicks",
+        "annotator.benchmark.naming",
+    ]
     waiting = [METHODS[name].__module__, *trainer, *judge]
     paths: dict[str, Path] = {}
     while waiting:
