@@ -81,7 +81,7 @@ class Trainings:
             if cell.kind == "trial" and cell.choice != Choice():
                 return {"refused": str(error), "val_map": 0.0}
             raise
-        result = {"epoch": trained.epoch} | ({"val_map": trained.val_map} if task.validates else {})
+        result: dict[str, Any] = {"epoch": trained.epoch} | ({"val_map": trained.val_map} if task.validates else {})
         if trained.separations:
             result["separations"] = list(trained.separations)
         return result if cell.kind == "trial" else result | task.figures(trained)

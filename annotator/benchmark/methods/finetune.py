@@ -13,7 +13,6 @@ from models.backbones.pretrained import pretrained
 from models.finetune.linear_start import linear_start, pooled_features
 from models.finetune.views import ImageExamples
 from models.finetune.whole_network import whole_network
-from models.linear.training import Head
 from models.methods import METHODS, make_method
 from models.methods.end_to_end import EndToEnd, shared_protocol
 from models.trainers.base import Resume
@@ -99,13 +98,9 @@ def whole_network_trainer(
     alone_first = network.linear_init and method.reads == "features" and settings.linear_lr is None
     learned = None
     if alone_first and not (resume.checkpoint and resume.checkpoint.exists()):
-        score = None
+        pooled = None
         if task.validates:
             pooled = pooled_features(whole.to(network.device), examples(task.val), lambda: False, None).cpu()
-
-            def score(head: Head) -> float:
-                return task.val_map(head.probabilities(pooled))
-
         learned = linear_start(
             whole,
             examples(labels.rows),
@@ -113,7 +108,7 @@ def whole_network_trainer(
             make_method(name, **settings.parameters),
             epochs=LINEAR_EPOCHS,
             seed=seed,
-            score=score,
+            score=None if pooled is None else lambda head: task.val_map(head.probabilities(pooled)),
         )
     return WholeNetworkTrainer(
         method, whole, examples, labels, settings, seed=seed, resume=resume, learned=learned or None

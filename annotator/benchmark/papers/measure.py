@@ -1,16 +1,15 @@
 """One table of a paper on one data set: each row is a comparison of its own, which goes on where it was stopped."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from annotator.benchmark.datasets import DataSet
 from annotator.benchmark.harness.processes import say
 from annotator.benchmark.methods import data
-from annotator.benchmark.methods.cells import Cell
 from annotator.benchmark.methods.measure import basis_of, compare
 from annotator.benchmark.methods.options import Options
-from annotator.benchmark.methods.task import Choice
 from annotator.benchmark.methods.work import Work
 from annotator.benchmark.papers.duration import Duration
 from annotator.benchmark.papers.tables import PaperCell, command, table_named
@@ -77,18 +76,27 @@ def measure(
     return result
 
 
-def is_finished(dataset: DataSet, options: Options) -> bool:
-    """Return whether all results of a comparison with every label at random and one trial are in its work folder."""
-    if options.trials > 1:
-        return False
-    work, changed = Work(options.work, basis_of(dataset, options)), options.parameters
-    cells = (
-        Cell("result", name, share, seed, Choice(parameters=changed.get(name, {})))
-        for name in options.methods
-        for share in options.shares
-        for seed in range(options.seeds)
-    )
-    return all(work.finished(cell.kind, cell.what) is not None for cell in cells)
+@dataclass(frozen=True)
+class Mark:
+    """The mark, in the work folder, of a row whose runs are all finished; it decides about nothing but the duration."""
+
+    work: Work
+    what: dict[str, Any]
+
+    @classmethod
+    def of(cls, dataset: DataSet, options: Options) -> "Mark":
+        """Return the mark of a comparison of one method; it may not be set."""
+        what = {"method": options.methods[0], "changed": list(options.changed), "seeds": options.seeds}
+        return cls(Work(options.work, basis_of(dataset, options)), what)
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether the mark is set."""
+        return self.work.finished("row", self.what) is not None
+
+    def set(self) -> None:
+        """Set the mark."""
+        self.work.finish("row", self.what, {})
 
 
 def in_words(seconds: float) -> str:
@@ -101,7 +109,7 @@ def in_words(seconds: float) -> str:
 def _expected(compared: DataSet, cells: Sequence[PaperCell], options: Sequence[Options | None]) -> list[float]:
     """Return the expected seconds of each row, 0 for those that are open or finished, and say the sum."""
     duration = Duration(compared)
-    waiting = [chosen is not None and not is_finished(compared, chosen) for chosen in options]
+    waiting = [chosen is not None and not Mark.of(compared, chosen).is_there for chosen in options]
     if any(waiting):
         say("timing a few batches, to say how long this takes")
     expected = [
@@ -135,6 +143,7 @@ def _ours(compared: DataSet, cell: PaperCell, options: Options, figure: str, lin
     except (ValueError, AnnotatorError) as error:
         say(f"    failed: {error}")
         return {"failed": str(error)}
+    Mark.of(compared, options).set()
     ours = 100 * row[figure]
     return {
         "ours": round(ours, 2),
