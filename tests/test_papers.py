@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -101,7 +102,9 @@ def distinct() -> list[tuple[str, str]]:
 def run(line: str, name: str, root: Path, work: Path) -> dict:
     """Run one epoch of a command of the page, small."""
     words = shlex.split(line.replace("SET", name, 1).replace("ROOT", shlex.quote(str(root)), 1))[1:]
-    words += ["--epochs", "1", "--seeds", "1", "--size", "64", "--batch", "8", "--backbone", SMALL, "--device", "cpu"]
+    words += ["--epochs", "1", "--seeds", "1", "--size", "64", "--backbone", SMALL, "--device", "cpu"]
+    if "cole" not in words:  # a protocol that tries batches of its own
+        words += ["--batch", "8"]
     if "lagc" in words:
         words += ["--set", "lagc.width=8"]  # as wide as the map of this network, its decoder has 140 million weights
     done = CliRunner().invoke(app, [*words, "--work", str(work), "--json"])
@@ -125,9 +128,7 @@ def test_every_set_is_trained_end_to_end_with_the_settings_of_the_paper(sets, ke
 
 def papers(root: Path, work: Path, *words: str):
     line = ["bench", "papers", "--dataset", "voc", "--root", root, "--backbone", SMALL, "--work", work, "--epochs", 1]
-    return CliRunner().invoke(
-        app, [str(word) for word in (*line, "--size", 64, "--batch", 2, "--device", "cpu", *words)]
-    )
+    return CliRunner().invoke(app, [str(word) for word in (*line, "--size", 64, "--device", "cpu", *words)])
 
 
 @pytest.mark.slow
@@ -146,7 +147,7 @@ def test_a_table_sets_print_and_measurement_side_by_side_and_goes_on_where_it_wa
 
 @pytest.mark.slow
 def test_a_plan_says_how_long_the_rows_take_and_trains_none(sets, tmp_path):
-    done = papers(sets["voc"], tmp_path, "--table", "gr-2", "--row", "GR", "--row", "MIME", "--plan")
+    done = papers(sets["voc"], tmp_path, "--table", "gr-2", "--row", "GR", "--row", "MIME", "--batch", 2, "--plan")
     assert done.exit_code == 0, (done.output, done.exception)
     assert "at most about" in done.stderr and "MIME (finetune), open: MIME is not built" in done.stdout
     assert not list(tmp_path.glob("result*"))
@@ -162,6 +163,13 @@ def test_expected_seconds_are_epochs_times_images_by_the_pace(sets, tmp_path):
         )
         for row in ("EM", "ROLE + LinearInit")
     }
+    linear = next(cell for cell in tables()["cole-2"].cells if (cell.dataset, cell.row) == ("voc", "ROLE"))
+    options = linear.options(work=tmp_path, backbone=SMALL).checked()
+    duration = Duration(dataset, lambda *_: Pace(train=2.0, predict=4.0), lambda *_: 0.5)
+    steps = {batch: 25 * ceil(train / batch) for batch in (8, 16)}
+    tried_and_run = 0.5 * (4 * (steps[8] + steps[16]) + steps[8])
+    assert duration.seconds(options) == pytest.approx((train + val + test) / 4 + tried_and_run)
+    assert duration.seconds(options) == pytest.approx(tried_and_run)  # the features are there
     assert expected["EM"] == pytest.approx(3 * (10 * train / 2 + (10 * val + train + test) / 4))
     # Of 35 epochs 25 have a frozen backbone.
     assert expected["ROLE + LinearInit"] == pytest.approx(3 * (10 * train / 2 + (35 * val + train + test) / 4))
@@ -173,6 +181,7 @@ def test_expected_seconds_are_epochs_times_images_by_the_pace(sets, tmp_path):
         (["--table", "cole-9"], "No table is called 'cole-9'"),
         (["--table", "cole-2", "--row", "ROLLE"], "has no row 'ROLLE'. Did you mean 'ROLE'"),
         (["--table", "cole-2", "--regime", "finetune"], "has no regime 'finetune'"),
+        (["--table", "cole-2", "--batch", "2"], "No row of these takes --batch"),
         (["--table", "gr-fig3", "--markdown", "nowhere/a.md"], "there is no folder"),
     ],
 )

@@ -35,7 +35,8 @@ def measure(
         root: Its folder.
         regime: Only this regime; None: all of the table.
         rows: Only these rows; empty: all.
-        changes: Fields of Options that take precedence over those of the table, such as seeds, size or work.
+        changes: Fields of Options that take precedence over those of the table, such as seeds, size or work; a batch
+            is for whole networks.
         plan: Return what would be done and how long it takes, and train nothing.
         command_line: The command line, for the report.
 
@@ -49,7 +50,10 @@ def measure(
     """
     of_table = table_named(table)
     cells = of_table.chosen(dataset, regime, rows)
-    options = [cell.options(**(changes or {})).checked() if cell.changes is not None else None for cell in cells]
+    changes = changes or {}
+    options = [_options(cell, changes) for cell in cells]
+    if "batch" in changes and {chosen.protocol for chosen in options if chosen is not None} == {"cole"}:
+        raise AnnotatorError("No row of these takes --batch: linear classifiers try all batches of their paper.")
     compared = data.read(None, None, dataset, root)
     expected = _expected(compared, cells, options)
     result: dict = {"bench": "papers", "rows": [], "setting": {}}
@@ -74,6 +78,15 @@ def measure(
         "notes": list(compared.notes),
     }
     return result
+
+
+def _options(cell: PaperCell, changes: dict[str, Any]) -> Options | None:
+    """Return the options that repeat a figure, checked; None if it is open."""
+    if cell.changes is None:
+        return None
+    if cell.changes.get("protocol") == "cole":  # which tries batches of its own
+        changes = {name: value for name, value in changes.items() if name != "batch"}
+    return cell.options(**changes).checked()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from typing import Any
 from annotator.benchmark.methods.measures import PLAIN
 from annotator.benchmark.methods.options import Options
 from annotator.errors import AnnotatorError, did_you_mean
-from models.methods import METHODS, defaults_of
 from models.protocol import ALL
 
 FILE = Path(__file__).with_name("tables.json")
@@ -148,27 +147,11 @@ def _table(name: str, content: dict[str, Any], regimes: dict[str, dict[str, Any]
             changes = None
             if own and "methods" in own and not reason:
                 changes = {key: _value(value) for key, value in (regimes[regime] | always | own).items()}
-                if regime == "linear":
-                    changes["changed"] = (*_published(own["methods"], dataset), *changes.get("changed", ()))
             mean, spread = (*(printed or []), None, None)[:2]
             cells.append(
                 PaperCell(name, row["name"], regime, dataset, mean, spread, changes, reason, row.get("note", ""))
             )
     return PaperTable(name, content["title"], content["paper"], figure, seeds, tuple(cells))
-
-
-def _published(names: Collection[str], dataset: str) -> list[str]:
-    """Return the constants of the methods on a data set, as --set takes them, that differ from their defaults.
-
-    A whole network is trained with the constants of its data set anyway; a head is trained with those that are given.
-    """
-    return [
-        f"{name}.{key}={value}"
-        for name in names
-        if (published := METHODS[name].published.get(dataset))
-        for key, value in published.parameters.items()
-        if value != defaults_of(name)[key]
-    ]
 
 
 def _of_regime(value: Any, regime: str) -> Any:
